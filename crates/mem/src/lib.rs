@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Memory that the packet path lives in.
+//!
+//! - [`Region`]: shared memory behind a file descriptor, on the largest pages that the machine gives. Buffer
+//!   pools, AF_XDP UMEM, memif and vhost memory are carved from it.
+//! - [`Reserve`]: a zeroed array at a fixed address that costs memory only where it is touched, for tables
+//!   that grow while workers read them.
+//! - [`CacheLine`] and the alignment helpers.
+#![warn(missing_docs)]
+
+mod align;
+mod map;
+mod region;
+mod reserve;
+
+pub use align::{CACHE_LINE, CacheLine, HUGE_PAGE, PAGE, align_down, align_up, is_aligned};
+pub use region::{PageKind, Region};
+pub use reserve::{Reserve, Zeroable};

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Vector kernels, each beside its scalar twin, and ISA dispatch.
