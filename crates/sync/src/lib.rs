@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How threads share state without locks on the packet path.
+//!
+//! Control publishes, workers read:
+//!
+//! * [`Qsbr`] — a reclamation domain. A worker registers a [`Reader`] and holds a [`Turn`] for each turn of its
+//!   loop; what control has unlinked is freed once every turn that could still see it has ended.
+//! * [`Snapshot`] — one value, replaced as a whole. [`Slots`] — an array of such values by index.
+//! * [`PerThread`] and [`Counter64`] — blocks that one thread writes and everybody may read.
+//! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with a [`Waker`].
+//!
+//! The orderings are checked by the loom models in `src/models.rs`:
+//! `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`.
+
+mod mailbox;
+mod per_thread;
+mod platform;
+mod qsbr;
+mod slots;
+mod snapshot;
+pub mod spsc;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod waker;
+
+pub use mailbox::Mailbox;
+pub use per_thread::{CachePadded, Counter64, PerThread};
+pub use qsbr::{GraceTicket, Qsbr, Reader, Turn};
+pub use slots::Slots;
+pub use snapshot::Snapshot;
+pub use waker::Waker;
