@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hints to the cache. They never fault and change nothing but time.
+
+/// Asks for the first cache line of `value`, to read it soon.
+#[inline(always)]
+pub fn prefetch_read<T: ?Sized>(value: &T) {
+    prefetch_ptr((&raw const *value).cast::<u8>());
+}
+
+/// Asks for the first cache line of `value` with the right to write it.
+#[inline(always)]
+pub fn prefetch_write<T: ?Sized>(value: &T) {
+    let ptr = (&raw const *value).cast::<i8>();
+    // SAFETY: a prefetch of any address is allowed.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(ptr);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ptr;
+}
+
+/// Asks for the cache line at `ptr`, to read it soon. The address may be anything.
+#[inline(always)]
+pub fn prefetch_ptr<T>(ptr: *const T) {
+    // SAFETY: a prefetch of any address is allowed.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(ptr.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ptr;
+}

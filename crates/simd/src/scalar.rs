@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The kernels in plain Rust: the meaning of the vector ones, and what runs where those can't.
+
+use crate::mask;
+
+/// See [`crate::all_equal`].
+#[inline(always)]
+pub fn all_equal(codes: &[u16; 256], n: usize) -> bool {
+    codes[..n.min(256)].iter().all(|&code| code == codes[0])
+}
+
+/// See [`crate::equal_mask`].
+#[inline(always)]
+pub fn equal_mask(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
+    let mut out = [0; 4];
+    for (i, &code) in codes[..n.min(256)].iter().enumerate() {
+        out[i / 64] |= u64::from(code == value) << (i % 64);
+    }
+    out
+}
+
+/// See [`crate::compress_u32`].
+#[inline(always)]
+pub fn compress_u32(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {
+    let mut end = at.min(256);
+    for i in mask::bits(mask) {
+        let Some(slot) = dst.get_mut(end) else { break };
+        *slot = src[i];
+        end += 1;
+    }
+    end
+}
+
+/// See [`crate::ip4_header_sum`].
+#[inline(always)]
+pub fn ip4_header_sum(header: &[u8; 20]) -> u16 {
+    let (words, _) = header.as_chunks::<2>();
+    let mut sum: u32 = words.iter().map(|&word| u32::from(u16::from_ne_bytes(word))).sum();
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum as u16
+}
+
+/// See [`crate::copy_rewrite`].
+///
+/// # Panics
+/// As there.
+#[inline(always)]
+pub fn copy_rewrite<const N: usize>(dst: &mut [u8; N], end: usize, rewrite: &[u8; 64], len: usize) {
+    dst[..end][end - len..].copy_from_slice(&rewrite[..len]);
+}
