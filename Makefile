@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# The face of the project: one verb a line, the logic is in xtask/. More words for a verb go in ARGS.
+
+X := @./xtask/x
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run test ci bench lint fmt graph new-feature fuzz doc clean
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Route real traffic between two Linux hosts (namespaces) through Ferrovia, and show what happened
+	$(X) demo $(ARGS)
+
+run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='unix { … } cpu { … }')
+	$(X) run $(ARGS)
+
+test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
+	$(X) test $(ARGS)
+
+ci: ## Do all that CI does: format, lints, layers, licences, docs, tests, bench and fuzz smoke
+	$(X) ci $(ARGS)
+
+bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke for a short run without numbers)
+	$(X) bench $(ARGS)
+
+lint: ## Check format, clippy, layers, source rules, licences and the code blocks of docs/
+	$(X) lint $(ARGS)
+
+fmt: ## Format all Rust code
+	$(X) fmt $(ARGS)
+
+graph: ## Draw the packet graph into docs/graph.dot and docs/graph.svg
+	$(X) graph $(ARGS)
+
+new-feature: ## Make a feature that compiles, with one node, one CLI command and one test (NAME=my-feature)
+	$(X) new-feature "$(NAME)" $(ARGS)
+
+fuzz: ## Fuzz every parser for a short time from the kept corpus (ARGS='--seconds 600 wire')
+	$(X) fuzz $(ARGS)
+
+doc: ## Build the API documentation into target/doc
+	$(X) doc $(ARGS)
+
+clean: ## Remove everything that was built
+	$(X) clean $(ARGS)

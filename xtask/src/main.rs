@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The logic behind `make`: what a person or CI does often, as one verb each.
+
+#![forbid(unsafe_code)]
+
+mod ci;
+mod demo;
+mod docs;
+mod graph;
+mod layers;
+mod licences;
+mod setup;
+mod sh;
+mod sources;
+mod verbs;
+
+use std::process::ExitCode;
+
+use sh::Res;
+
+const USAGE: &str = "\
+usage: cargo xtask VERB [ARGUMENT…]
+
+  demo [--linux]         two hosts, the router between them, real traffic
+  run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
+  test [NEXTEST-ARG…]    every test and the documentation's
+  ci                     all that CI does
+  lint                   format, clippy, layers, sources, licences, docs --check
+  fmt                    format all Rust code
+  layers                 the arrows between our packages
+  sources                licence lines, lengths, where unsafe lives
+  licences               what comes in from outside
+  docs [--check]         fill the code blocks of our pages from the tree
+  doc                    API documentation, warnings are errors
+  graph [--check]        the packet graph as a picture in docs/
+  bench [--smoke]        clocks per packet
+  clean                  remove everything that was built
+";
+
+fn dispatch(verb: &str, args: &[String]) -> Res {
+    let words: Vec<_> = args.iter().map(String::as_str).collect();
+    match (verb, &words[..]) {
+        ("demo", rest) => demo::verb(rest),
+        (demo::INSIDE, rest) => demo::inside(rest),
+        ("graph", []) => graph::verb(false),
+        ("graph", ["--check"]) => graph::verb(true),
+        ("run", config) => verbs::run(config),
+        ("test", rest) => verbs::test(rest),
+        ("ci", []) => ci::verb(),
+        ("lint", []) => verbs::lint(),
+        ("fmt", []) => verbs::fmt(false),
+        ("layers", []) => layers::verb(),
+        ("sources", []) => sources::verb(),
+        ("licences", []) => licences::verb(),
+        ("docs", []) => docs::verb(false),
+        ("docs", ["--check"]) => docs::verb(true),
+        ("doc", []) => verbs::doc(),
+        ("bench", rest) => verbs::bench(rest),
+        ("clean", []) => verbs::clean(),
+        ("help" | "--help" | "-h", _) => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!("unknown: {verb} {}\n\n{USAGE}", words.join(" "))),
+    }
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let verb = args.next().unwrap_or_else(|| "help".into());
+    match dispatch(&verb, &args.collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

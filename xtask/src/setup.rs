@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a verb needs on the machine, installed when it is missing and never asked for twice.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::sh::{self, Res};
+
+/// Something a verb needs and the Debian package that has it.
+pub struct Need {
+    /// A program's name, or the path of a file when it starts with `/`.
+    probe: &'static str,
+    package: &'static str,
+}
+
+const fn need(probe: &'static str, package: &'static str) -> Need {
+    Need { probe, package }
+}
+
+/// To compile the workspace.
+pub const BUILD: &[Need] = &[need("cc", "gcc"), need("/usr/include/pcap/pcap.h", "libpcap-dev")];
+
+/// To draw.
+pub const DRAW: &[Need] = &[need("dot", "graphviz")];
+
+/// To make two hosts and let them talk.
+pub const HOSTS: &[Need] = &[
+    need("unshare", "util-linux"),
+    need("ip", "iproute2"),
+    need("ping", "iputils-ping"),
+    need("iperf3", "iperf3"),
+    need("ethtool", "ethtool"),
+];
+
+/// What tests hold our packets and captures against.
+pub const PEERS: &[Need] = &[
+    need("tcpdump", "tcpdump"),
+    need("tshark", "tshark"),
+    need("traceroute", "traceroute"),
+    need("python3", "python3"),
+    need("/usr/lib/python3/dist-packages/scapy/__init__.py", "python3-scapy"),
+];
+
+fn is_there(need: &Need) -> bool {
+    if need.probe.starts_with('/') { Path::new(need.probe).exists() } else { sh::have(need.probe) }
+}
+
+/// Install whatever of `needs` is missing. Nothing is looked up or changed when nothing is missing.
+pub fn ensure(needs: &[&[Need]]) -> Res {
+    let mut packages: Vec<_> =
+        needs.iter().flat_map(|n| n.iter()).filter(|n| !is_there(n)).map(|n| n.package).collect();
+    packages.dedup();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let list = packages.join(" ");
+    if !sh::have("apt-get") {
+        return Err(format!(
+            "missing here: {list} (Debian's names), and there is no apt-get to install them"
+        ));
+    }
+    println!("== installing {list}");
+    // -n: a sudo that would ask for a password says no instead.
+    let apt = if sh::is_root() { "apt-get" } else { "sudo -n apt-get" };
+    let apt = |line: &str| {
+        let mut command = sh::cmd(&format!("{apt} -qq -o DPkg::Lock::Timeout=300 {line}"));
+        command.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
+        sh::run(&mut command)
+    };
+    apt("update")
+        .and_then(|()| apt(&format!("-y --no-install-recommends install {list}")))
+        .map_err(|why| format!("{why}\nInstall these packages by hand, then run this again: {list}"))
+}
+
+/// The test runner's version that this tree's configuration was tried with.
+const NEXTEST: &str = "0.9.151";
+
+/// True if `cargo nextest` is there, after installing it if need be; false, with the reason printed, if that fails.
+pub fn nextest() -> bool {
+    if sh::have("cargo-nextest") {
+        return true;
+    }
+    println!("== installing cargo-nextest {NEXTEST}, once: about 4 minutes on two cores");
+    let line = format!("install --locked --quiet --no-default-features cargo-nextest@{NEXTEST}");
+    match sh::run(&mut sh::cargo(&line)) {
+        Ok(()) => true,
+        Err(why) => {
+            println!("== {why}: going on with `cargo test`, one test at a time");
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_by_name_and_a_file_by_path() {
+        assert!(is_there(&need("sh", "dash")));
+        assert!(is_there(&need("/proc/self/status", "")));
+        assert!(!is_there(&need("no-such-program-anywhere", "")));
+        assert!(!is_there(&need("/no/such/file", "")));
+    }
+
+    #[test]
+    fn nothing_happens_when_nothing_is_missing() {
+        assert_eq!(ensure(&[&[need("sh", "dash")]]), Ok(()));
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What holds for every source file: its licence line, its length, and where `unsafe` may live.
+
+use std::path::{Path, PathBuf};
+
+use crate::sh::{self, Res};
+
+/// A file past this many lines asks to be split.
+const LONG: usize = 500;
+/// A file past this many is a fault.
+const TOO_LONG: usize = 1000;
+
+/// The platform crates that may hold `unsafe`; every other crate forbids it.
+const UNSAFE: &[&str] = &["mem", "simd", "sync", "buffer", "stats", "graph", "plugin-abi"];
+
+/// What [`check`] has to say about one file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Findings {
+    faults: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// The lints that the crate root at `path` (relative, `/`-separated) has to set: any one of them will do.
+fn safety(path: &str) -> &'static [&'static str] {
+    let parts: Vec<_> = path.split('/').collect();
+    match parts[..] {
+        ["features", _, "src", "lib.rs"] => &["#![forbid(unsafe_code)]"],
+        // A driver's ring module says allow where it has to.
+        ["drivers", _, "src", "lib.rs"] => &["#![forbid(unsafe_code)]", "#![deny(unsafe_code)]"],
+        ["crates", name, "src", "lib.rs"] if !UNSAFE.contains(&name) => {
+            &["#![forbid(unsafe_code)]", "#![deny(unsafe_code)]"]
+        }
+        _ => &[],
+    }
+}
+
+/// Hold one Rust file against the rules.
+fn check(path: &str, content: &str) -> Findings {
+    let mut found = Findings::default();
+    let head = || content.lines().take(5);
+    if !head().any(|l| l.starts_with("// SPDX-License-Identifier: ")) {
+        found.faults.push(format!("{path}: no SPDX line (// SPDX-License-Identifier: Apache-2.0)"));
+    }
+    let lints = safety(path);
+    if !lints.is_empty() && !content.lines().any(|l| lints.contains(&l.trim())) {
+        found.faults.push(format!("{path}: does not say {}", lints.join(" or ")));
+    }
+    let lines = content.lines().count();
+    if lines > LONG && !head().any(|l| l.contains("@generated")) {
+        if lines > TOO_LONG {
+            found.faults.push(format!("{path}: {lines} lines, more than {TOO_LONG} is a fault: split it"));
+        } else {
+            found.warnings.push(format!("{path}: {lines} lines, more than {LONG} asks to be split"));
+        }
+    }
+    found
+}
+
+/// Every Rust file below `dir`, without what was built.
+fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Res {
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_symlink() || name.starts_with('.') || name == "target" {
+            continue;
+        } else if path.is_dir() {
+            rust_files(&path, into)?;
+        } else if name.ends_with(".rs") {
+            into.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The verb `sources`.
+pub fn verb() -> Res {
+    let root = sh::root();
+    let mut files = Vec::new();
+    rust_files(&root, &mut files)?;
+    files.sort();
+    let mut faults = 0;
+    for file in &files {
+        let name = file.strip_prefix(&root).unwrap_or(file).to_string_lossy();
+        let found = check(&name, &sh::read(file)?);
+        found.warnings.iter().for_each(|w| println!("sources: warning: {w}"));
+        found.faults.iter().for_each(|f| eprintln!("sources: {f}"));
+        faults += found.faults.len();
+    }
+    match faults {
+        0 => {
+            println!("sources: {} files, every one in order", files.len());
+            Ok(())
+        }
+        n => Err(format!("sources: {n} faults")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPDX: &str = "// SPDX-License-Identifier: Apache-2.0\n";
+
+    fn faults(path: &str, content: &str) -> Vec<String> {
+        check(path, content).faults
+    }
+
+    #[test]
+    fn the_licence_line_is_asked_for() {
+        assert!(faults("bin/x/src/main.rs", "fn main() {}\n")[0].contains("no SPDX line"));
+        assert!(faults("bin/x/src/main.rs", SPDX).is_empty());
+    }
+
+    #[test]
+    fn unsafe_is_forbidden_where_it_has_no_place() {
+        for path in ["features/ip/src/lib.rs", "drivers/tap/src/lib.rs", "crates/wire/src/lib.rs"] {
+            assert!(faults(path, SPDX)[0].contains("does not say #![forbid(unsafe_code)]"), "{path}");
+            assert!(
+                faults(path, &format!("{SPDX}//! Docs.\n#![forbid(unsafe_code)]\n")).is_empty(),
+                "{path}"
+            );
+            assert_eq!(faults(path, &format!("{SPDX}// #![forbid(unsafe_code)]\n")).len(), 1, "{path}");
+        }
+        let deny = format!("{SPDX}#![deny(unsafe_code)]\n");
+        assert!(faults("drivers/tap/src/lib.rs", &deny).is_empty());
+        assert_eq!(faults("features/ip/src/lib.rs", &deny).len(), 1);
+        assert!(faults("crates/mem/src/lib.rs", SPDX).is_empty());
+        assert!(faults("features/ip/src/node.rs", SPDX).is_empty());
+    }
+
+    #[test]
+    fn long_files_warn_then_fail() {
+        let file = |lines: usize| format!("{SPDX}{}", "\n".repeat(lines - 1));
+        assert_eq!(check("a.rs", &file(LONG)), Findings::default());
+        assert_eq!(check("a.rs", &file(LONG + 1)).warnings.len(), 1);
+        assert_eq!(faults("a.rs", &file(TOO_LONG)).len(), 0);
+        assert_eq!(faults("a.rs", &file(TOO_LONG + 1)).len(), 1);
+        assert!(faults("a.rs", &format!("// @generated\n{}", file(TOO_LONG + 1))).is_empty());
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The short verbs.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::sh::{self, Res, root};
+use crate::{docs, layers, licences, setup, sources};
+
+/// Build the daemon and its client optimised; gives back the directory they lie in.
+pub fn build_release() -> Res<PathBuf> {
+    setup::ensure(&[setup::BUILD])?;
+    if !root().join("bin/ferrovia").exists() {
+        return Err("bin/ferrovia is not in the tree yet, so there is no daemon to build".into());
+    }
+    println!("== building the daemon (optimised; the first time takes a few minutes)");
+    sh::run(&mut sh::cargo("build --release --bin ferrovia --bin ferroctl"))?;
+    Ok(target_dir().join("release"))
+}
+
+/// Where cargo builds.
+pub fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
+}
+
+/// The daemon in the foreground. Without words of its own it uses a socket below target/run.
+pub fn run(config: &[&str]) -> Res {
+    let daemon = build_release()?.join("ferrovia");
+    let dir = target_dir().join("run");
+    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let own = format!("unix {{ interactive runtime-dir {0} cli-listen {0}/cli.sock }}", dir.display());
+    let mut command = sh::cmd(&daemon.to_string_lossy());
+    command.args(if config.is_empty() { own.split(' ').collect() } else { config.to_vec() });
+    sh::run(command.stdin(Stdio::inherit()))
+}
+
+/// Every test. `args` go to nextest (or to `cargo test` where it can't be had).
+pub fn test(args: &[&str]) -> Res {
+    counted_test(args).map(|_| ())
+}
+
+/// As [`test`]; gives back nextest's summary line.
+pub fn counted_test(args: &[&str]) -> Res<Option<String>> {
+    setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
+    let chosen = !args.is_empty();
+    if !setup::nextest() {
+        let mut command = sh::cargo("test");
+        command.args(if chosen { args } else { &["--workspace"] }).args(["--", "--test-threads=1"]);
+        return sh::run(&mut command).map(|()| None);
+    }
+    // Documentation's tests first, so that the last closing line is that of the many.
+    if !chosen && layers::workspace()?.iter().any(|p| root().join(&p.dir).join("src/lib.rs").exists()) {
+        sh::run(&mut sh::cargo("test --workspace --doc"))?;
+    }
+    let mut command = sh::cargo("nextest run");
+    if std::env::var_os("CI").is_some() {
+        command.args(["--profile", "ci"]);
+    }
+    command.args(if args.contains(&"-p") { &[][..] } else { &["--workspace"] }).args(args);
+    let mut summary = None;
+    sh::watch(&mut command, |line| {
+        if line.trim_start().starts_with("Summary [") {
+            summary = Some(line.trim().to_string());
+        }
+    })?;
+    Ok(summary)
+}
+
+/// Format, or with `check` say what isn't.
+pub fn fmt(check: bool) -> Res {
+    let tail = if check { " --check" } else { "" };
+    sh::run(&mut sh::cargo(&format!("fmt --all{tail}")))?;
+    if root().join("fuzz/Cargo.toml").exists() {
+        sh::run(&mut sh::cargo(&format!("fmt --manifest-path fuzz/Cargo.toml{tail}")))?;
+    }
+    Ok(())
+}
+
+/// Clippy over everything, warnings are errors.
+pub fn clippy() -> Res {
+    setup::ensure(&[setup::BUILD])?;
+    sh::run(&mut sh::cargo("clippy --workspace --all-targets -- -D warnings"))
+}
+
+/// All that can be said of the source without running it.
+pub fn lint() -> Res {
+    let steps: [fn() -> Res; 6] =
+        [|| fmt(true), clippy, layers::verb, sources::verb, licences::verb, || docs::verb(true)];
+    // Every step runs: one look shows everything.
+    let faults: Vec<_> = steps.iter().filter_map(|step| step().err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
+}
+
+/// API documentation.
+pub fn doc() -> Res {
+    setup::ensure(&[setup::BUILD])?;
+    let mut command = sh::cargo("doc --workspace --no-deps --document-private-items");
+    sh::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    println!("doc: {}", target_dir().join("doc").display());
+    Ok(())
+}
+
+/// The benchmarks of benches/, whose program takes `args`.
+pub fn bench(args: &[&str]) -> Res {
+    if !root().join("benches/Cargo.toml").exists() {
+        println!("bench: benches/ is not in the tree yet: nothing was measured");
+        return Ok(());
+    }
+    setup::ensure(&[setup::BUILD])?;
+    sh::run(sh::cargo("run --release --manifest-path benches/Cargo.toml --").args(args))
+}
+
+/// Remove what was built.
+pub fn clean() -> Res {
+    sh::run(&mut sh::cargo("clean"))?;
+    if root().join("fuzz/Cargo.toml").exists() {
+        sh::run(&mut sh::cargo("clean --manifest-path fuzz/Cargo.toml"))?;
+    }
+    Ok(())
+}
