@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Says what is wrong with a line: how far it was understood, what stands there, what was expected.
+
+use crate::kind::Kind;
+use crate::lex::{Shape, Token};
+use crate::matcher::{Ended, Expected, Machine};
+use crate::program::Op;
+use crate::tree::{Entry, Tree};
+use crate::{Error, nearest};
+
+/// The error for a line that fits no command.
+pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: &mut Machine) -> Error {
+    let walk = tree.walk(line, words);
+    // Of all commands on the way, the one that understood most of the line; the deepest among equals.
+    let mut best: Option<(usize, &Entry<W>, Expected<'_>, Ended)> = None;
+    for (n, branch) in walk.steps.iter().enumerate().rev() {
+        let Some(entry) = tree.branches[*branch].entry.map(|e| &tree.entries[e]) else { continue };
+        let (ended, expected) = machine.explain(&entry.program, line, &words[n..]);
+        if best.as_ref().is_none_or(|(at, ..)| n + expected.at > *at) {
+            best = Some((n + expected.at, entry, expected, ended));
+        }
+    }
+    let depth = walk.steps.len() - 1;
+    let last = &tree.branches[walk.steps[depth]];
+    match best {
+        Some((at, entry, expected, ended)) if at > depth || last.entry.is_some() => {
+            let error = if ended == Ended::GaveUp {
+                Error::usage("the line is too ambiguous to be understood")
+            } else {
+                unexpected(line, words, at, &expected)
+            };
+            error.with_usage(&entry.usage)
+        }
+        _ => unknown(last.children.iter().map(|(w, _)| *w), walk.ambiguous, line, words, depth),
+    }
+}
+
+/// The words lead to no command.
+fn unknown(
+    known: impl Iterator<Item = &'static str>,
+    ambiguous: &[(&'static str, usize)],
+    line: &str,
+    words: &[Token],
+    depth: usize,
+) -> Error {
+    let path =
+        if depth == 0 { "" } else { line[words[0].start as usize..words[depth - 1].end as usize].trim() };
+    let Some(word) = words.get(depth) else {
+        let known: Vec<_> = known.collect();
+        return Error::usage(format!("`{path}' is not complete: expected {}", list(&known)))
+            .at(line.len()..line.len());
+    };
+    let text = &line[word.outer()];
+    if !ambiguous.is_empty() {
+        let several: Vec<_> = ambiguous.iter().map(|(w, _)| *w).collect();
+        let error = Error::usage(format!("ambiguous input `{text}': {}", list(&several)));
+        return error.at(word.outer());
+    }
+    let context = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    Error::usage(format!("{context}unknown input `{}'", clip(text))).near(text, known).at(word.outer())
+}
+
+/// The command is known, the word at `at` (or the end of the line) is not what its grammar wants.
+fn unexpected(line: &str, words: &[Token], at: usize, expected: &Expected<'_>) -> Error {
+    let mut literals: Vec<&str> = Vec::new();
+    let mut wanted: Vec<String> = Vec::new();
+    let mut kinds: Vec<(&str, &Kind)> = Vec::new();
+    let mut end = false;
+    for op in &expected.ops {
+        match op {
+            Op::Literal(word) => {
+                literals.push(word);
+                wanted.push(format!("`{word}'"));
+            }
+            Op::Arg(_, Kind::OneOf(choice)) => {
+                literals.extend(choice);
+                wanted.extend(choice.iter().map(|w| format!("`{w}'")));
+            }
+            Op::Arg(name, kind) => {
+                kinds.push((name, kind));
+                wanted.push(format!("<{name}>"));
+            }
+            Op::End => end = true,
+            _ => {}
+        }
+    }
+    if end {
+        wanted.push("the end of the line".into());
+    }
+    let wanted = list(&wanted);
+    let Some(word) = words.get(at) else {
+        let after = words.last().map_or(line.len(), |w| w.end as usize);
+        return Error::usage(format!("the line is not complete: expected {wanted}")).at(after..after);
+    };
+    let text = &line[word.outer()];
+    let shown = clip(text);
+    let span = word.outer();
+    let column = line[..span.start].rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    let error = match word.shape {
+        Shape::OpenQuote => Error::usage(format!("the quote at column {column} is not closed")),
+        Shape::OpenBlock => Error::usage(format!("the `{{' at column {column} is not closed")),
+        // One placeholder and nothing else: its type knows best what is wrong.
+        Shape::Word if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) => {
+            let (name, kind) = kinds[0];
+            Error::usage(format!("column {column}: <{name}>: {}", kind.explain(&shown)))
+        }
+        _ => Error::usage(format!("column {column}: `{shown}' is not expected here: expected {wanted}")),
+    };
+    match nearest(text, &literals) {
+        Some(_) if literals.contains(&text) => error,
+        Some(word) => error.hint(format!("did you mean `{word}'?")),
+        None => error,
+    }
+    .at(span)
+}
+
+/// Whether a person who typed `text` meant something of this type.
+fn looks_like(kind: &Kind, text: &str) -> bool {
+    kind.rank() == 1 && text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn clip(text: &str) -> String {
+    let first = text.lines().next().unwrap_or("");
+    if first.chars().count() > 60 || first.len() < text.len() {
+        format!("{}…", first.chars().take(60).collect::<String>())
+    } else {
+        first.to_string()
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`; long lists are cut.
+fn list<S: AsRef<str>>(words: &[S]) -> String {
+    const MOST: usize = 12;
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [] => "nothing more".into(),
+        [one] => one.to_string(),
+        [most @ .., last] if words.len() <= MOST => format!("{} or {last}", most.join(", ")),
+        many => format!("{}, … ({} more)", many[..MOST].join(", "), many.len() - MOST),
+    }
+}

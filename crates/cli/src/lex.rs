@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Splits a line into words, quoted strings and blocks.
+
+/// What a token looks like; what it means is the grammar's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Word,
+    /// `"…"` or `'…'`; the content is raw, there are no escapes.
+    Quoted,
+    /// `{ … }`.
+    Block,
+    /// A quote without its end.
+    OpenQuote,
+    /// A block without its end.
+    OpenBlock,
+}
+
+/// Bytes `start..end` of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub start: u32,
+    pub end: u32,
+    pub shape: Shape,
+}
+
+impl Token {
+    /// The value's bytes: without quotes or braces.
+    #[inline]
+    pub fn inner(&self) -> std::ops::Range<usize> {
+        let (start, end) = (self.start as usize, self.end as usize);
+        match self.shape {
+            Shape::Word => start..end,
+            Shape::Quoted | Shape::Block => start + 1..end - 1,
+            Shape::OpenQuote | Shape::OpenBlock => start + 1..end,
+        }
+    }
+
+    pub fn outer(&self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+#[inline]
+fn is_blank(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0)
+}
+
+/// Splits `line` (below 4 GiB; longer ones are cut) into `out`.
+pub(crate) fn split(line: &str, out: &mut Vec<Token>) {
+    let b = &line.as_bytes()[..line.len().min(u32::MAX as usize)];
+    let mut i = 0;
+    loop {
+        while i < b.len() && is_blank(b[i]) {
+            i += 1;
+        }
+        if i == b.len() {
+            return;
+        }
+        let start = i;
+        let shape = match b[i] {
+            b'{' => match block_end(b, i) {
+                Some(end) => {
+                    i = end;
+                    Shape::Block
+                }
+                None => {
+                    i = b.len();
+                    Shape::OpenBlock
+                }
+            },
+            q @ (b'"' | b'\'') => match b[i + 1..].iter().position(|c| *c == q) {
+                Some(n) => {
+                    i += n + 2;
+                    Shape::Quoted
+                }
+                None => {
+                    i = b.len();
+                    Shape::OpenQuote
+                }
+            },
+            _ => {
+                while i < b.len() && !is_blank(b[i]) {
+                    i += 1;
+                }
+                Shape::Word
+            }
+        };
+        out.push(Token { start: start as u32, end: i as u32, shape });
+    }
+}
+
+/// The byte behind the brace that closes the one at `open`. Braces in double quotes don't count.
+fn block_end(b: &[u8], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut quoted = false;
+    for (i, c) in b.iter().enumerate().skip(open) {
+        match c {
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => depth += 1,
+            b'}' if !quoted => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(i + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the line ends inside a `{ … }` block, so that the next line belongs to it.
+pub fn is_open(line: &str) -> bool {
+    if !line.as_bytes().contains(&b'{') {
+        return false;
+    }
+    let mut tokens = Vec::new();
+    split(line, &mut tokens);
+    tokens.last().is_some_and(|t| t.shape == Shape::OpenBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<(&str, Shape)> {
+        let mut out = Vec::new();
+        split(line, &mut out);
+        out.iter().map(|t| (&line[t.inner()], t.shape)).collect()
+    }
+
+    #[test]
+    fn words_quotes_blocks() {
+        assert_eq!(
+            words(" a  \"b c\" { d { e } \"}\" } f{g 'h"),
+            [
+                ("a", Shape::Word),
+                ("b c", Shape::Quoted),
+                (" d { e } \"}\" ", Shape::Block),
+                ("f{g", Shape::Word),
+                ("h", Shape::OpenQuote)
+            ]
+        );
+        assert_eq!(words("\"\" {}"), [("", Shape::Quoted), ("", Shape::Block)]);
+        assert_eq!(words("don't {"), [("don't", Shape::Word), ("", Shape::OpenBlock)]);
+        assert_eq!(words(" \t\r\n"), []);
+    }
+
+    #[test]
+    fn open_blocks() {
+        assert!(is_open("new { a"));
+        assert!(!is_open("new { a }"));
+        assert!(!is_open("echo a{"));
+    }
+}

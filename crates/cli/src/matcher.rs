@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs a [`Program`] over the words of a line.
+
+use crate::kind::{Kind, Value};
+use crate::lex::{Shape, Token};
+use crate::program::{Branch, Op, Program};
+
+/// What a path has taken from the line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Capture {
+    /// Name of the placeholder, or the literal.
+    pub name: &'static str,
+    pub what: What,
+    pub start: u32,
+    pub end: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum What {
+    Literal,
+    Arg(Value),
+    Open,
+    Close,
+}
+
+/// What could stand at the furthest place that any path reached.
+#[derive(Debug, Default)]
+pub(crate) struct Expected<'p> {
+    /// Index of the word.
+    pub at: usize,
+    pub ops: Vec<&'p Op>,
+}
+
+impl<'p> Expected<'p> {
+    fn note(&mut self, at: usize, op: &'p Op) {
+        if at > self.at {
+            self.at = at;
+            self.ops.clear();
+        }
+        if at == self.at && !self.ops.iter().any(|o| same(o, op)) {
+            self.ops.push(op);
+        }
+    }
+}
+
+fn same(a: &Op, b: &Op) -> bool {
+    match (a, b) {
+        (Op::Literal(a), Op::Literal(b)) => a == b,
+        (Op::Arg(a, ka), Op::Arg(b, kb)) => a == b && ka == kb,
+        (Op::End, Op::End) => true,
+        _ => false,
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Matched,
+    No,
+    /// Too many paths: the grammar is ambiguous beyond reason for this line.
+    GaveUp,
+}
+
+/// Instructions executed before a run gives up.
+const BUDGET: usize = 100_000;
+
+struct Back {
+    pc: usize,
+    at: usize,
+    captures: usize,
+    trail: usize,
+    register: usize,
+    bit: u64,
+}
+
+/// The machine; kept between lines only for its memory.
+#[derive(Default)]
+pub(crate) struct Machine {
+    pub captures: Vec<Capture>,
+    registers: Vec<u64>,
+    trail: Vec<(usize, u64)>,
+    back: Vec<Back>,
+}
+
+impl Machine {
+    /// Whether `words` are what the program wants. `line` is the text that the words point into.
+    pub fn run(&mut self, program: &Program, line: &str, words: &[Token]) -> Ended {
+        self.walk::<false>(program, line, words, &mut Expected::default())
+    }
+
+    /// The same, and notes what was expected at the furthest place. With `all`, the end of the line counts as
+    /// a place where more could stand, so that everything possible there is noted.
+    pub fn explain<'p>(
+        &mut self,
+        program: &'p Program,
+        line: &str,
+        words: &[Token],
+    ) -> (Ended, Expected<'p>) {
+        let mut expected = Expected::default();
+        let ended = self.walk::<true>(program, line, words, &mut expected);
+        (ended, expected)
+    }
+
+    fn set(&mut self, register: usize, value: u64) {
+        self.trail.push((register, self.registers[register]));
+        self.registers[register] = value;
+    }
+
+    fn walk<'p, const NOTE: bool>(
+        &mut self,
+        program: &'p Program,
+        line: &str,
+        words: &[Token],
+        expected: &mut Expected<'p>,
+    ) -> Ended {
+        self.captures.clear();
+        self.trail.clear();
+        self.back.clear();
+        self.registers.clear();
+        self.registers.resize(program.registers, 0);
+        let (mut pc, mut at) = (0, 0);
+        let mut ended = Ended::No;
+        for _ in 0..BUDGET {
+            let op = &program.ops[pc];
+            let go_on = match op {
+                Op::Literal(word) => {
+                    let fits =
+                        words.get(at).is_some_and(|w| w.shape == Shape::Word && &line[w.inner()] == *word);
+                    if NOTE && !fits {
+                        expected.note(at, op);
+                    }
+                    if fits {
+                        self.take(word, What::Literal, words[at].start, words[at].end);
+                        at += 1;
+                    }
+                    fits
+                }
+                Op::Arg(name, kind) => {
+                    let taken = words.get(at).and_then(|w| read(kind, line, w, words));
+                    if NOTE && taken.is_none() {
+                        expected.note(at, op);
+                    }
+                    if let Some((value, start, end)) = taken {
+                        self.take(name, What::Arg(value), start, end);
+                        at = if *kind == Kind::Rest { words.len() } else { at + 1 };
+                    }
+                    taken.is_some()
+                }
+                Op::Split(ways) => {
+                    pc = self.part(ways, usize::MAX, at, line, words.get(at));
+                    continue;
+                }
+                Op::Options(register, ways) => {
+                    pc = self.part(ways, *register, at, line, words.get(at));
+                    continue;
+                }
+                Op::Jump(to) => {
+                    pc = *to;
+                    continue;
+                }
+                Op::Clear(register) => {
+                    self.set(*register, 0);
+                    true
+                }
+                Op::Mark(register) => {
+                    self.set(*register, at as u64);
+                    true
+                }
+                Op::Moved(register) => self.registers[*register] != at as u64,
+                Op::Open | Op::Close => {
+                    self.take("", if matches!(op, Op::Open) { What::Open } else { What::Close }, 0, 0);
+                    true
+                }
+                Op::End => {
+                    if at == words.len() {
+                        if !NOTE {
+                            return Ended::Matched;
+                        }
+                        ended = Ended::Matched;
+                    }
+                    if NOTE {
+                        expected.note(at, op);
+                    }
+                    false
+                }
+            };
+            if go_on {
+                pc += 1;
+                continue;
+            }
+            let Some(back) = self.back.pop() else { return ended };
+            for (register, value) in self.trail.drain(back.trail..).rev() {
+                self.registers[register] = value;
+            }
+            self.captures.truncate(back.captures);
+            if back.bit != 0 {
+                self.set(back.register, self.registers[back.register] | back.bit);
+            }
+            (pc, at) = (back.pc, back.at);
+        }
+        if NOTE && ended == Ended::Matched { ended } else { Ended::GaveUp }
+    }
+
+    fn take(&mut self, name: &'static str, what: What, start: u32, end: u32) {
+        self.captures.push(Capture { name, what, start, end });
+    }
+
+    /// Leaves all ways but the best for later, and gives the best.
+    fn part(
+        &mut self,
+        ways: &[Branch],
+        register: usize,
+        at: usize,
+        line: &str,
+        word: Option<&Token>,
+    ) -> usize {
+        let taken = if register == usize::MAX { 0 } else { self.registers[register] };
+        let named = |w: &Branch| match word {
+            Some(t) if t.shape == Shape::Word => w.literals.contains(&&line[t.inner()]),
+            _ => false,
+        };
+        let (captures, trail) = (self.captures.len(), self.trail.len());
+        // Later in the list, earlier on the stack: the last pushed is the first tried.
+        for wanted in [false, true] {
+            for w in ways.iter().rev().filter(|w| w.bit & taken == 0 && named(w) == wanted) {
+                self.back.push(Back { pc: w.to, at, captures, trail, register, bit: w.bit });
+            }
+        }
+        // The way that skips has no bit, so there always is one.
+        let best = self.back.pop().expect("a way that is always open");
+        if best.bit != 0 {
+            self.set(register, taken | best.bit);
+        }
+        best.pc
+    }
+}
+
+/// The value of a word, and the bytes it covers.
+fn read(kind: &Kind, line: &str, word: &Token, words: &[Token]) -> Option<(Value, u32, u32)> {
+    let inner = word.inner();
+    let span = |v| (v, inner.start as u32, inner.end as u32);
+    match (kind, word.shape) {
+        (Kind::Rest, _) => Some((Value::Text, word.start, words.last()?.end)),
+        (Kind::Block, Shape::Block) => Some(span(Value::Text)),
+        (Kind::Block, _) | (_, Shape::Block | Shape::OpenBlock | Shape::OpenQuote) => None,
+        (_, Shape::Quoted) => {
+            matches!(kind, Kind::Word | Kind::String | Kind::Live(_)).then(|| span(Value::Text))
+        }
+        (_, Shape::Word) => kind.read(&line[inner.clone()]).map(span),
+    }
+}

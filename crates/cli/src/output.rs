@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a command answers: one value, shown as text or as JSON.
+
+use crate::{Error, Table};
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// The answer of a command.
+#[derive(Debug)]
+pub enum Output {
+    /// Done, nothing to say.
+    Empty,
+    /// Text only; a program gets `{"text": …}`.
+    Text(String),
+    /// A table; a program gets an array of objects.
+    Table(Table),
+    /// Text for people, a value for programs.
+    Both(String, Value),
+    /// Takes time; the control loop polls it while everything else goes on.
+    Task(Box<dyn Task>),
+    /// Commands to run in place of this one (`exec FILE`): a name for messages, and the text.
+    Script(String, String),
+}
+
+impl Output {
+    /// Nothing to say.
+    pub fn empty() -> Self {
+        Self::Empty
+    }
+
+    /// Text; a missing newline at the end is added when it is shown.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Text for people and a value for programs, where a table does not fit.
+    pub fn both(text: impl Into<String>, json: impl Into<Value>) -> Self {
+        Self::Both(text.into(), json.into())
+    }
+
+    /// A command that takes time.
+    pub fn task(task: impl Task + 'static) -> Self {
+        Self::Task(Box::new(task))
+    }
+
+    /// Commands to run in place of this one; `name` stands in error messages.
+    pub fn script(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Script(name.into(), text.into())
+    }
+
+    /// The text, ended by a newline unless it is empty. A task or a script has none of its own.
+    pub fn to_text(&self) -> String {
+        let mut text = match self {
+            Self::Empty | Self::Task(_) | Self::Script(..) => String::new(),
+            Self::Text(t) | Self::Both(t, _) => t.clone(),
+            Self::Table(t) => t.render(),
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The value for programs; `{}` when there is nothing to say.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Empty | Self::Task(_) | Self::Script(..) => json!({}),
+            Self::Text(t) => json!({ "text": t }),
+            Self::Both(_, v) => v.clone(),
+            Self::Table(t) => t.to_json(),
+        }
+    }
+
+    /// What goes to the operator: text, or indented JSON with a newline.
+    pub fn show(&self, as_json: bool) -> String {
+        if as_json { pretty(&self.to_json()) } else { self.to_text() }
+    }
+}
+
+/// Indented JSON, ended by a newline.
+pub(crate) fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+impl From<()> for Output {
+    fn from((): ()) -> Self {
+        Self::Empty
+    }
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Output {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Table> for Output {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}
+
+/// Where a [`Task`] stands.
+#[derive(Debug)]
+pub enum TaskState {
+    /// Nothing new; poll again.
+    Pending,
+    /// More text for the operator (newlines are the task's own), and not done yet.
+    Chunk(String),
+    /// Done; the output (often [`Output::Empty`], a summary else) comes last. In JSON only this is shown.
+    Done(Output),
+    /// Ended by an error.
+    Failed(Error),
+}
+
+/// A command that takes time. It must not block: each poll looks what has happened and returns.
+/// Dropping a task ends it (its session went away).
+pub trait Task {
+    /// Goes on; `now` is the daemon's clock, the same one that timers follow.
+    fn poll(&mut self, now: Duration) -> TaskState;
+
+    /// The operator pressed ^C: the next polls should give what is there and end.
+    fn cancel(&mut self) {}
+
+    /// When the next poll is useful, if the task knows; `None`: poll it at every turn of the control loop.
+    fn wake_at(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl fmt::Debug for dyn Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Task")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_two_forms() {
+        assert_eq!(Output::text("a").show(false), "a\n");
+        assert_eq!(Output::text("a\n").show(false), "a\n");
+        assert_eq!(Output::empty().show(false), "");
+        assert_eq!(Output::empty().show(true), "{}\n");
+        assert_eq!(Output::text("a").to_json(), json!({"text": "a"}));
+        let both = Output::both("up", json!({"state": "up"}));
+        assert_eq!(
+            (both.show(false).as_str(), both.show(true).as_str()),
+            ("up\n", "{\n  \"state\": \"up\"\n}\n")
+        );
+    }
+}

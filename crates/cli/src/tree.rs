@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command tree: finds the command that a line means, and runs it.
+
+use crate::lex::{self, Shape, Token};
+use crate::matcher::{Capture, Ended, Machine};
+use crate::program::Program;
+use crate::{Error, Matches, Output, Result, explain, grammar};
+
+/// One command. Plugins declare them in a `static CLI: &[Command<World>]`.
+pub struct Command<W: 'static> {
+    /// The words that name it: `show interface`.
+    pub path: &'static str,
+    /// The grammar of what comes after the path; see the crate's documentation.
+    pub usage: &'static str,
+    /// One line for `?` and documentation.
+    pub help: &'static str,
+    /// Does it. Called only with a line that fits the grammar.
+    pub run: fn(&W, &Matches<'_>) -> Result<Output, Error>,
+}
+
+/// What completion and `?` ask the world about.
+pub trait Live {
+    /// Names of objects of `kind` (the type in `<name:kind>`) that begin with `prefix`.
+    fn candidates(&self, kind: &str, prefix: &str) -> Vec<String>;
+}
+
+/// The answer of a command, and how it was asked for.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the command said.
+    pub output: Output,
+    /// Whether the line ended in `-j` or `json`.
+    pub json: bool,
+}
+
+pub(crate) struct Entry<W: 'static> {
+    pub command: &'static Command<W>,
+    pub program: Program,
+    /// The usage line as operators see it.
+    pub usage: String,
+}
+
+#[derive(Default)]
+pub(crate) struct Branch {
+    /// Sorted by word.
+    pub children: Vec<(&'static str, usize)>,
+    pub entry: Option<usize>,
+}
+
+impl Branch {
+    pub fn child(&self, word: &str) -> Option<usize> {
+        let i = self.children.binary_search_by_key(&word, |(w, _)| w).ok()?;
+        Some(self.children[i].1)
+    }
+
+    /// The children whose words begin with `prefix`.
+    pub fn starting(&self, prefix: &str) -> &[(&'static str, usize)] {
+        let from = self.children.partition_point(|(w, _)| *w < prefix);
+        let n = self.children[from..].iter().take_while(|(w, _)| w.starts_with(prefix)).count();
+        &self.children[from..from + n]
+    }
+}
+
+/// All commands. `W` is the world they act on.
+pub struct Tree<W: 'static> {
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) entries: Vec<Entry<W>>,
+}
+
+/// A line that fits the grammar of its command.
+pub struct Parsed<'a, W: 'static> {
+    command: &'static Command<W>,
+    line: &'a str,
+    captures: Vec<Capture>,
+    /// Whether the line ended in `-j` or `json`.
+    pub json: bool,
+}
+
+impl<W> Parsed<'_, W> {
+    /// The command.
+    pub fn command(&self) -> &'static Command<W> {
+        self.command
+    }
+
+    /// What its grammar found.
+    pub fn matches(&self) -> Matches<'_> {
+        Matches { line: self.line, captures: &self.captures }
+    }
+}
+
+/// How far the words of a line lead down the tree.
+pub(crate) struct Walk<'t> {
+    /// Branch after each word, the root first.
+    pub steps: Vec<usize>,
+    /// More than one child begins with the next word.
+    pub ambiguous: &'t [(&'static str, usize)],
+}
+
+/// Memory that is used again for the next line.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub words: Vec<Token>,
+    pub machine: Machine,
+}
+
+impl<W> Default for Tree<W> {
+    fn default() -> Self {
+        Self { branches: vec![Branch::default()], entries: Vec::new() }
+    }
+}
+
+impl<W> Tree<W> {
+    /// Builds the tree. Refuses paths that stand twice and usages that can't be read, all in one error.
+    pub fn new(commands: impl IntoIterator<Item = &'static Command<W>>) -> Result<Self> {
+        let mut tree = Self::default();
+        tree.add(commands)?;
+        Ok(tree)
+    }
+
+    /// Adds commands (of a plugin that comes later). Those that are refused are named in the error, the others are in.
+    pub fn add(&mut self, commands: impl IntoIterator<Item = &'static Command<W>>) -> Result<()> {
+        let errors: Vec<String> = commands
+            .into_iter()
+            .filter_map(|c| self.insert(c).err().map(|e| format!("command `{}': {e}", c.path)))
+            .collect();
+        if errors.is_empty() { Ok(()) } else { Err(Error::failed(errors.join("\n"))) }
+    }
+
+    fn insert(&mut self, command: &'static Command<W>) -> Result<(), String> {
+        let program = Program::compile(command.usage)?;
+        let mut at = 0;
+        for word in command.path.split_whitespace() {
+            at = match self.branches[at].children.binary_search_by_key(&word, |(w, _)| w) {
+                Ok(i) => self.branches[at].children[i].1,
+                Err(i) => {
+                    self.branches.push(Branch::default());
+                    let new = self.branches.len() - 1;
+                    self.branches[at].children.insert(i, (word, new));
+                    new
+                }
+            };
+        }
+        if at == 0 {
+            return Err("no path".into());
+        }
+        if self.branches[at].entry.is_some() {
+            return Err("this path is already taken".into());
+        }
+        let usage = format!("{} {}", command.path, grammar::show(command.usage)).trim_end().to_string();
+        self.branches[at].entry = Some(self.entries.len());
+        self.entries.push(Entry { command, program, usage });
+        Ok(())
+    }
+
+    /// Every command, in the order of their paths.
+    pub fn commands(&self) -> Vec<&'static Command<W>> {
+        let mut all: Vec<_> = self.entries.iter().map(|e| e.command).collect();
+        all.sort_by_key(|c| c.path);
+        all
+    }
+
+    /// The kinds of live objects that any grammar names; a test of the daemon holds them against its `Live`.
+    pub fn live_kinds(&self) -> Vec<&'static str> {
+        let mut kinds: Vec<_> = self.entries.iter().flat_map(|e| e.program.live()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Reads a line and runs its command. A blank line and a comment do nothing.
+    pub fn execute(&self, world: &W, line: &str) -> Result<Outcome> {
+        self.execute_with(world, line, &mut Scratch::default())
+    }
+
+    /// Reads a line without running it.
+    pub fn check(&self, line: &str) -> Result<()> {
+        self.find(line, &mut Scratch::default()).map(drop)
+    }
+
+    /// Reads a line and gives what was found; `None` for a blank line or a comment.
+    pub fn parse<'a>(&self, line: &'a str) -> Result<Option<Parsed<'a, W>>> {
+        let mut scratch = Scratch::default();
+        Ok(self.find(line, &mut scratch)?.map(|(entry, json)| Parsed {
+            command: entry.command,
+            line,
+            captures: scratch.machine.captures,
+            json,
+        }))
+    }
+
+    pub(crate) fn execute_with(&self, world: &W, line: &str, scratch: &mut Scratch) -> Result<Outcome> {
+        let Some((entry, json)) = self.find(line, scratch)? else {
+            return Ok(Outcome { output: Output::Empty, json: false });
+        };
+        let matches = Matches { line, captures: &scratch.machine.captures };
+        match (entry.command.run)(world, &matches) {
+            Ok(output) => Ok(Outcome { output, json }),
+            Err(e) if e.kind() == crate::ErrorKind::Usage && e.usage_line().is_none() => {
+                Err(e.with_usage(&entry.usage))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Finds the command of a line; its captures are left in the scratch.
+    pub(crate) fn find(&self, line: &str, scratch: &mut Scratch) -> Result<Option<(&Entry<W>, bool)>> {
+        let Scratch { words, machine } = scratch;
+        words.clear();
+        lex::split(line, words);
+        if words.is_empty() || is_comment(&line[words[0].outer()]) {
+            return Ok(None);
+        }
+        let json = words.len() > 1
+            && words
+                .last()
+                .is_some_and(|w| w.shape == Shape::Word && matches!(&line[w.inner()], "-j" | "json"));
+        if json {
+            let fewer = &words[..words.len() - 1];
+            if let Some(entry) = self.matching(line, fewer, machine) {
+                // What takes the rest of the line takes its last word too.
+                let end = fewer.last().map_or(0, |w| w.end);
+                let takes_rest =
+                    entry.program.takes_rest() && machine.captures.last().is_some_and(|c| c.end == end);
+                if !takes_rest {
+                    return Ok(Some((entry, true)));
+                }
+            }
+        }
+        match self.matching(line, words, machine) {
+            Some(entry) => Ok(Some((entry, false))),
+            None => {
+                let n = words.len() - usize::from(json);
+                Err(explain::mismatch(self, line, &words[..n], machine))
+            }
+        }
+    }
+
+    /// The deepest command on the way whose grammar takes the rest of the words.
+    fn matching(&self, line: &str, words: &[Token], machine: &mut Machine) -> Option<&Entry<W>> {
+        let walk = self.walk(line, words);
+        walk.steps.iter().enumerate().rev().find_map(|(n, branch)| {
+            let entry = &self.entries[self.branches[*branch].entry?];
+            (machine.run(&entry.program, line, &words[n..]) == Ended::Matched).then_some(entry)
+        })
+    }
+
+    /// Follows the words down the tree: a child's whole word, else the only child that begins with it.
+    pub(crate) fn walk(&self, line: &str, words: &[Token]) -> Walk<'_> {
+        let mut walk = Walk { steps: vec![0], ambiguous: &[] };
+        let mut at = 0;
+        for word in words.iter().take_while(|w| w.shape == Shape::Word) {
+            let branch = &self.branches[at];
+            let text = &line[word.inner()];
+            at = match (branch.child(text), branch.starting(text)) {
+                (Some(next), _) => next,
+                (None, [(_, next)]) => *next,
+                (None, several) => {
+                    walk.ambiguous = several;
+                    return walk;
+                }
+            };
+            walk.steps.push(at);
+        }
+        walk
+    }
+}
+
+/// `# …` and `comment …`.
+pub(crate) fn is_comment(first_word: &str) -> bool {
+    first_word.starts_with('#') || first_word == "comment"
+}
