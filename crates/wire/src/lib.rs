@@ -26,6 +26,7 @@ mod ip4;
 mod ip6;
 mod mac;
 mod mpls;
+pub mod offload;
 mod options;
 mod prefix;
 mod tcp;
