@@ -10,7 +10,7 @@ use crate::sh::{self, Res};
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for [`SIDEWAYS`].
 const LAYERS: &[&[&str]] = &[
     &["crates/wire", "crates/mem", "crates/simd", "crates/sync"],
-    &["crates/buffer", "crates/tables", "crates/msg", "crates/cli", "crates/stats"],
+    &["crates/buffer", "crates/tables", "crates/msg", "crates/cli", "crates/stats", "crates/netlink"],
     &["crates/graph", "crates/plugin-abi"],
     &["crates/net"],
     &["features/*", "drivers/*"],

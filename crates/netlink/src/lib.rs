@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What Ferrovia asks and hears of the host kernel: its interfaces, their addresses and routes, and changes of them, by
+//! rtnetlink (rtnetlink(7)); and network namespaces to ask in.
+//!
+//! ```no_run
+//! # fn main() -> std::io::Result<()> {
+//! let mut rtnl = netlink::Rtnl::new()?;
+//! let link = rtnl.link("eth0")?;
+//! println!("{} is {:?}, MTU {}", link.name, link.oper, link.mtu);
+//!
+//! let mut monitor = netlink::Monitor::new()?; // wait for its descriptor to be readable, then:
+//! monitor.read(|event| println!("{event:?}"))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything here belongs to the control thread: requests wait for the kernel's answer (which is immediate) and
+//! allocate. [`Monitor::read`] never waits.
+#![forbid(unsafe_code)]
+
+mod link;
+mod message;
+mod monitor;
+mod namespace;
+mod rtnl;
+
+pub use link::{Link, OperState};
+pub use monitor::{LinkEvent, Monitor};
+pub use namespace::Namespace;
+pub use rtnl::Rtnl;
