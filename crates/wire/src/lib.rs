@@ -17,13 +17,16 @@
 
 mod arp;
 pub mod checksum;
+pub mod describe;
 mod ethernet;
 mod family;
 mod gre;
+pub mod gso;
 pub mod icmp;
 mod ip;
 mod ip4;
 mod ip6;
+pub mod l4;
 mod mac;
 mod mpls;
 pub mod offload;

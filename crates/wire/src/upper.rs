@@ -18,6 +18,8 @@ pub struct UpperLayer {
     pub fragment_offset: usize,
     /// Fragments with higher offsets exist.
     pub more_fragments: bool,
+    /// IPv6: a routing header has segments left, so the destination field isn't the last destination (RFC 8200 §8.1).
+    pub routed: bool,
 }
 
 /// Why no upper layer was found.
@@ -75,6 +77,7 @@ impl UpperLayer {
             end,
             fragment_offset: ip.fragment_offset(),
             more_fragments: ip.more_fragments(),
+            routed: false,
         })
     }
 
@@ -83,13 +86,14 @@ impl UpperLayer {
     #[inline]
     pub fn find6(packet: &[u8]) -> Result<Self, UpperError> {
         let ip = Ipv6Header::view(packet).ok_or(UpperError::Truncated)?;
-        let mut fragment = None;
+        let (mut fragment, mut routed) = (None, false);
         let mut walk = ExtHeaders::new(packet);
         for header in walk.by_ref() {
             match header {
                 Ok(header) if header.kind == IpProtocol::FRAGMENT => {
                     fragment = Ip6Fragment::view(header.bytes)
                 }
+                Ok(header) if header.kind == IpProtocol::ROUTING => routed |= header.bytes[3] != 0,
                 Ok(_) => {}
                 Err(ExtError::Truncated) => return Err(UpperError::Truncated),
                 Err(ExtError::TooMany) => return Err(UpperError::TooManyHeaders),
@@ -105,6 +109,7 @@ impl UpperLayer {
             end,
             fragment_offset: fragment.map_or(0, |f| f.offset()),
             more_fragments: fragment.is_some_and(|f| f.more_fragments()),
+            routed,
         })
     }
 
