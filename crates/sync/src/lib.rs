@@ -13,6 +13,8 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`.
 
 mod mailbox;
+#[cfg(all(test, loom))]
+mod models;
 mod per_thread;
 mod platform;
 mod qsbr;

@@ -2,9 +2,9 @@
 //! Many senders, one receiver, bounded.
 
 use crate::Waker;
-use crate::platform::Arc;
 use crossbeam_queue::ArrayQueue;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A bounded queue to one thread, that wakes it. What doesn't fit is given back and counted.

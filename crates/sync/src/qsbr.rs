@@ -16,10 +16,11 @@
 //! a thread that is reader and control at once can't wait for itself.
 
 use crate::per_thread::CachePadded;
-use crate::platform::{Arc, AtomicU64, Mutex, Ordering, fence, lock};
+use crate::platform::{AtomicU64, Mutex, Ordering, fence, lock};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Announced by a reader that is between turns.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An array of snapshots that grows without moving.
 
-use crate::platform::{Arc, AtomicPtr, Mutex, Ordering, lock};
+use crate::platform::{AtomicPtr, Mutex, Ordering, lock};
 use crate::{Qsbr, Turn};
 use std::fmt;
 use std::ptr;
+use std::sync::Arc;
 
 /// The first chunk has `1 << FIRST` slots and each further one twice as many as the one before, so that a short
 /// directory reaches every `u32` and a small table costs little.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One value that control replaces as a whole and workers read in place.
 
-use crate::platform::{Arc, AtomicPtr, Mutex, Ordering, lock};
+use crate::platform::{AtomicPtr, Mutex, Ordering, lock};
 use crate::{Qsbr, Turn};
 use std::fmt;
+use std::sync::Arc;
 
 /// A value published to the readers of a [`Qsbr`] domain. Reading costs one load and one compare; writing costs a copy
 /// and happens under a mutex that readers never see. What is replaced is retired to the domain.

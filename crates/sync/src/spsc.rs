@@ -6,9 +6,14 @@
 //! exchange a cache line per lap and not per item.
 
 use crate::per_thread::CachePadded;
-use crate::platform::{Arc, AtomicU32, Ordering, UnsafeCell};
+use crate::platform::{AtomicU32, Ordering, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
+#[cfg(not(loom))]
+use std::sync::Arc;
+
+#[cfg(loom)]
+use loom::sync::Arc;
 
 struct Ring<T> {
     /// Next position to pop; stored by the consumer.

@@ -33,7 +33,9 @@ impl Waker {
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
         // Who takes the flag down rings; the others needn't.
-        if self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel) {
+        if self.sleeping.load(Ordering::Relaxed)
+            && self.sleeping.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
             self.bell.ring();
         }
     }
@@ -41,14 +43,16 @@ impl Waker {
     /// Receiver: from here on senders ring. Look for work once more, then wait for [`AsFd::as_fd`] to be readable
     /// (level-triggered), then [`Self::awake`]; if there was work, `awake` at once.
     pub fn prepare_sleep(&self) {
-        self.sleeping.store(true, Ordering::Relaxed);
+        // Release: who takes the flag down rings after our last `hush`, which so can't swallow it.
+        self.sleeping.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
     /// Receiver: from here on senders needn't ring, and `fd` isn't readable any more. A sender that was about to ring
     /// may make the next sleep end early.
     pub fn awake(&self) {
-        self.sleeping.store(false, Ordering::Relaxed);
+        // Not a plain store, so that each raising of the flag is taken down by exactly one: a sender or us.
+        self.sleeping.swap(false, Ordering::AcqRel);
         self.bell.hush();
     }
 
