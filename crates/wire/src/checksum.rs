@@ -24,9 +24,14 @@ impl Sum {
             let word = u64::from_ne_bytes(*word);
             sum += (word & 0xffff_ffff) + (word >> 32);
         }
-        let (words, rest) = rest.as_chunks::<2>();
-        for word in words {
+        let mut rest = rest;
+        if let Some((word, tail)) = rest.split_first_chunk() {
+            sum += u64::from(u32::from_ne_bytes(*word));
+            rest = tail;
+        }
+        if let Some((word, tail)) = rest.split_first_chunk() {
             sum += u64::from(u16::from_ne_bytes(*word));
+            rest = tail;
         }
         if let [last] = rest {
             sum += u64::from(u16::from_ne_bytes([*last, 0]));
@@ -72,10 +77,9 @@ impl Sum {
 
     #[inline(always)]
     fn fold(self) -> u16 {
-        let sum = (self.0 & 0xffff_ffff) + (self.0 >> 32);
-        let sum = (sum & 0xffff_ffff) + (sum >> 32);
-        let sum = (sum & 0xffff) + (sum >> 16);
-        ((sum & 0xffff) + (sum >> 16)) as u16
+        // adding a number to itself with its halves exchanged leaves the end-around sum of both halves in the upper one
+        let sum = (self.0.wrapping_add(self.0.rotate_left(32)) >> 32) as u32;
+        (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
     }
 
     /// The sum as 16 bits of host order, not complemented: what a "partial" checksum field holds.
