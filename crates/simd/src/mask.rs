@@ -49,16 +49,32 @@ pub fn and_not(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
 
 /// The packets of the set, ascending.
 #[inline(always)]
-pub fn bits(mask: &[u64; 4]) -> impl Iterator<Item = usize> {
-    let mask = *mask;
-    (0..4).flat_map(move |w| {
-        let mut word = mask[w];
-        core::iter::from_fn(move || {
-            let bit = (word != 0).then(|| w * 64 + word.trailing_zeros() as usize);
-            word &= word.wrapping_sub(1);
-            bit
-        })
-    })
+pub fn bits(mask: &[u64; 4]) -> Bits {
+    Bits { mask: *mask, word: 0 }
+}
+
+/// Iterator of [`bits`].
+#[derive(Clone, Debug)]
+pub struct Bits {
+    mask: [u64; 4],
+    word: usize,
+}
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while let Some(rest) = self.mask.get_mut(self.word) {
+            if *rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                *rest &= *rest - 1;
+                return Some(self.word * 64 + bit);
+            }
+            self.word += 1;
+        }
+        None
+    }
 }
 
 #[cfg(test)]

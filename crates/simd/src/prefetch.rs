@@ -10,11 +10,13 @@ pub fn prefetch_read<T: ?Sized>(value: &T) {
 /// Asks for the first cache line of `value` with the right to write it.
 #[inline(always)]
 pub fn prefetch_write<T: ?Sized>(value: &T) {
-    let ptr = (&raw const *value).cast::<i8>();
-    // SAFETY: a prefetch of any address is allowed.
+    let ptr = (&raw const *value).cast::<u8>();
+    // As text, because the compiler emits a prefetch for reading unless the whole function requires the feature;
+    // processors without it take the instruction for a no-op.
+    // SAFETY: a prefetch of any address is allowed and has no effect that a program could see.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(ptr);
+        core::arch::asm!("prefetchw [{}]", in(reg) ptr, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = ptr;

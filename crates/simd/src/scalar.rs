@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kernels in plain Rust: the meaning of the vector ones, and what runs where those can't.
 
-use crate::mask;
-
 /// See [`crate::all_equal`].
 #[inline(always)]
 pub fn all_equal(codes: &[u16; 256], n: usize) -> bool {
@@ -23,10 +21,14 @@ pub fn equal_mask(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
 #[inline(always)]
 pub fn compress_u32(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {
     let mut end = at.min(256);
-    for i in mask::bits(mask) {
-        let Some(slot) = dst.get_mut(end) else { break };
-        *slot = src[i];
-        end += 1;
+    for (group, &word) in src.as_chunks::<64>().0.iter().zip(mask) {
+        let mut rest = word;
+        while rest != 0 {
+            let Some(slot) = dst.get_mut(end) else { return end };
+            *slot = group[rest.trailing_zeros() as usize];
+            rest &= rest - 1;
+            end += 1;
+        }
     }
     end
 }
