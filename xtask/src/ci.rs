@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::sh::Res;
-use crate::{docs, layers, licences, sources, verbs};
+use crate::{docs, fuzz, layers, licences, sources, verbs};
 
 /// One step: its name, how long it took, and why it failed.
 struct Done {
@@ -50,6 +50,7 @@ pub fn verb() -> Res {
         Ok(())
     });
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
+    step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));
 
     println!("\n== summary");
     for Done { name, took, fault } in &done {

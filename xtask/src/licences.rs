@@ -15,6 +15,17 @@ fn allowed(deny: &str) -> Res<Vec<String>> {
     Ok(names.map(|n| n.trim().trim_matches('"').to_string()).filter(|n| !n.is_empty()).collect())
 }
 
+/// What else deny.toml allows the one crate: lines of the form `{ crate = "NAME", allow = ["LICENCE"] }`.
+fn exceptions(deny: &str, package: &str) -> Vec<String> {
+    let own = format!("crate = \"{package}\"");
+    let lists = deny
+        .lines()
+        .filter(|l| l.contains(&own))
+        .filter_map(|l| l.split_once("allow = [")?.1.split_once(']'));
+    let names = lists.flat_map(|(list, _)| list.split(','));
+    names.map(|n| n.trim().trim_matches('"').to_string()).collect()
+}
+
 /// Whether an SPDX licence expression can be met with the licences of `allow`.
 fn met(expression: &str, allow: &[String]) -> Res<bool> {
     // Old manifests write MIT/Apache-2.0 and mean OR.
@@ -75,7 +86,8 @@ impl Parser<'_> {
 
 /// The verb `licences`: the list by our own check, and all of deny.toml if cargo-deny is there.
 pub fn verb() -> Res {
-    let allow = allowed(&sh::read(sh::root().join("deny.toml"))?)?;
+    let deny = sh::read(sh::root().join("deny.toml"))?;
+    let allow = allowed(&deny)?;
     let mut faults = Vec::new();
     let mut count = 0;
     for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
@@ -91,6 +103,8 @@ pub fn verb() -> Res {
         let theirs = metadata["packages"].as_array().into_iter().flatten().filter(|p| !p["source"].is_null());
         for package in theirs {
             let name = format!("{} {}", package["name"], package["version"]).replace('"', "");
+            let mut allow = allow.clone();
+            allow.extend(exceptions(&deny, package["name"].as_str().unwrap_or_default()));
             match package["license"].as_str() {
                 Some(licence) if met(licence, &allow).map_err(|e| format!("{name}: {e}"))? => {}
                 Some(licence) => faults.push(format!("{name}: {licence} is not in deny.toml's list")),
@@ -141,6 +155,13 @@ mod tests {
         for bad in ["", "MIT OR", "(MIT", "MIT MIT", "MIT WITH"] {
             assert!(is_met(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_exception_is_for_its_crate() {
+        let deny = "exceptions = [\n  { crate = \"a\", allow = [\"NCSA\", \"X\"] },\n]\n";
+        assert_eq!(exceptions(deny, "a"), ["NCSA", "X"]);
+        assert_eq!(exceptions(deny, "b"), Vec::<String>::new());
     }
 
     #[test]

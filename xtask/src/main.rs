@@ -6,6 +6,7 @@
 mod ci;
 mod demo;
 mod docs;
+mod fuzz;
 mod graph;
 mod layers;
 mod licences;
@@ -34,6 +35,8 @@ usage: cargo xtask VERB [ARGUMENT…]
   doc                    API documentation, warnings are errors
   graph [--check]        the packet graph as a picture in docs/
   bench [--smoke]        clocks per packet
+  fuzz [--smoke | --seconds N] [--keep] [--asan] [TARGET…]
+                         every parser for a while, from the kept corpus
   clean                  remove everything that was built
 ";
 
@@ -56,6 +59,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("docs", ["--check"]) => docs::verb(true),
         ("doc", []) => verbs::doc(),
         ("bench", rest) => verbs::bench(rest),
+        ("fuzz", rest) => fuzz::verb(rest),
         ("clean", []) => verbs::clean(),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");

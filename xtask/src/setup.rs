@@ -20,6 +20,9 @@ const fn need(probe: &'static str, package: &'static str) -> Need {
 /// To compile the workspace.
 pub const BUILD: &[Need] = &[need("cc", "gcc"), need("/usr/include/pcap/pcap.h", "libpcap-dev")];
 
+/// To compile libFuzzer's runtime.
+pub const FUZZ: &[Need] = &[need("c++", "g++")];
+
 /// To draw.
 pub const DRAW: &[Need] = &[need("dot", "graphviz")];
 
