@@ -4,7 +4,9 @@
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use crate::{Isa, Level, scalar};
+#[cfg(target_arch = "x86_64")]
+use crate::Level;
+use crate::{Isa, scalar};
 
 /// Appends to `dst`, at position `at`, those elements of `src` whose bit is set in `mask`, in order, and
 /// returns the position behind the last one.

@@ -4,9 +4,9 @@
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
+use crate::{Isa, scalar};
 #[cfg(target_arch = "x86_64")]
-use crate::mask;
-use crate::{Isa, Level, scalar};
+use crate::{Level, mask};
 
 /// Whether the first `n` codes (at most 256) are all the same. True for `n` = 0.
 #[inline(always)]
