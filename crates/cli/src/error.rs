@@ -55,6 +55,7 @@ struct Inner {
     hint: Option<String>,
     usage: Option<String>,
     span: Option<Range<usize>>,
+    column: Option<usize>,
     retval: i32,
 }
 
@@ -67,6 +68,7 @@ impl Error {
             hint: None,
             usage: None,
             span: None,
+            column: None,
             retval: -1,
         }))
     }
@@ -121,6 +123,12 @@ impl Error {
         self
     }
 
+    /// Says the column (from 1, in characters) before the message.
+    pub(crate) fn column(mut self, column: usize) -> Self {
+        self.0.column = Some(column);
+        self
+    }
+
     /// Sets the return value of the binary API that stands for this error (VPP's number, below zero).
     pub fn retval(mut self, retval: i32) -> Self {
         self.0.retval = retval;
@@ -141,6 +149,14 @@ impl Error {
     /// The message alone, one line.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Message and hint without usage and place, one line.
+    pub fn brief(&self) -> String {
+        match &self.0.hint {
+            Some(h) => format!("{} ({h})", self.0.message),
+            None => self.0.message.clone(),
+        }
     }
 
     /// The hint, if there is one.
@@ -181,10 +197,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
-        if let Some(h) = &self.0.hint {
-            write!(f, " ({h})")?;
+        if let Some(c) = self.0.column {
+            write!(f, "column {c}: ")?;
         }
+        f.write_str(&self.brief())?;
         if let Some(u) = &self.0.usage {
             write!(f, "\nusage: {u}")?;
         }

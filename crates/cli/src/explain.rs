@@ -12,7 +12,7 @@ use crate::{Error, nearest};
 pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: &mut Machine) -> Error {
     let walk = tree.walk(line, words);
     // Of all commands on the way, the one that understood most of the line; the deepest among equals.
-    let mut best: Option<(usize, &Entry<W>, Expected<'_>, Ended)> = None;
+    let mut best: Option<(usize, &Entry<W>, Expected, Ended)> = None;
     for (n, branch) in walk.steps.iter().enumerate().rev() {
         let Some(entry) = tree.branches[*branch].entry.map(|e| &tree.entries[e]) else { continue };
         let (ended, expected) = machine.explain(&entry.program, line, &words[n..]);
@@ -27,7 +27,7 @@ pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: 
             let error = if ended == Ended::GaveUp {
                 Error::usage("the line is too ambiguous to be understood")
             } else {
-                unexpected(line, words, at, &expected)
+                unexpected(line, words, at, entry, &expected)
             };
             error.with_usage(&entry.usage)
         }
@@ -61,13 +61,13 @@ fn unknown(
 }
 
 /// The command is known, the word at `at` (or the end of the line) is not what its grammar wants.
-fn unexpected(line: &str, words: &[Token], at: usize, expected: &Expected<'_>) -> Error {
+fn unexpected<W>(line: &str, words: &[Token], at: usize, entry: &Entry<W>, expected: &Expected) -> Error {
     let mut literals: Vec<&str> = Vec::new();
     let mut wanted: Vec<String> = Vec::new();
     let mut kinds: Vec<(&str, &Kind)> = Vec::new();
     let mut end = false;
-    for op in &expected.ops {
-        match op {
+    for pc in &expected.pcs {
+        match &entry.program.ops[*pc] {
             Op::Literal(word) => {
                 literals.push(word);
                 wanted.push(format!("`{word}'"));
@@ -95,16 +95,16 @@ fn unexpected(line: &str, words: &[Token], at: usize, expected: &Expected<'_>) -
     let text = &line[word.outer()];
     let shown = clip(text);
     let span = word.outer();
-    let column = line[..span.start].rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    let column = column(line, span.start);
     let error = match word.shape {
-        Shape::OpenQuote => Error::usage(format!("the quote at column {column} is not closed")),
-        Shape::OpenBlock => Error::usage(format!("the `{{' at column {column} is not closed")),
+        Shape::OpenQuote => Error::usage("this quote is not closed"),
+        Shape::OpenBlock => Error::usage("this `{' is not closed"),
         // One placeholder and nothing else: its type knows best what is wrong.
         Shape::Word if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) => {
             let (name, kind) = kinds[0];
-            Error::usage(format!("column {column}: <{name}>: {}", kind.explain(&shown)))
+            Error::usage(format!("<{name}>: {}", kind.explain(&shown)))
         }
-        _ => Error::usage(format!("column {column}: `{shown}' is not expected here: expected {wanted}")),
+        _ => Error::usage(format!("`{shown}' is not expected here: expected {wanted}")),
     };
     match nearest(text, &literals) {
         Some(_) if literals.contains(&text) => error,
@@ -112,6 +112,13 @@ fn unexpected(line: &str, words: &[Token], at: usize, expected: &Expected<'_>) -
         None => error,
     }
     .at(span)
+    .column(column)
+}
+
+/// The column of byte `at` in its line, from 1, in characters.
+pub(crate) fn column(text: &str, at: usize) -> usize {
+    let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    text[line_start..at].chars().count() + 1
 }
 
 /// Whether a person who typed `text` meant something of this type.

@@ -47,7 +47,8 @@ fn is_blank(b: u8) -> bool {
 
 /// Splits `line` (below 4 GiB; longer ones are cut) into `out`.
 pub(crate) fn split(line: &str, out: &mut Vec<Token>) {
-    let b = &line.as_bytes()[..line.len().min(u32::MAX as usize)];
+    let line = &line[..line.floor_char_boundary(u32::MAX as usize)];
+    let b = line.as_bytes();
     let mut i = 0;
     loop {
         while i < b.len() && is_blank(b[i]) {
@@ -85,12 +86,17 @@ pub(crate) fn split(line: &str, out: &mut Vec<Token>) {
                 Shape::Word
             }
         };
+        if matches!(shape, Shape::OpenBlock | Shape::OpenQuote) {
+            let end = start + line[start..i].trim_end().len();
+            out.push(Token { start: start as u32, end: end as u32, shape });
+            return;
+        }
         out.push(Token { start: start as u32, end: i as u32, shape });
     }
 }
 
 /// The byte behind the brace that closes the one at `open`. Braces in double quotes don't count.
-fn block_end(b: &[u8], open: usize) -> Option<usize> {
+pub(crate) fn block_end(b: &[u8], open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quoted = false;
     for (i, c) in b.iter().enumerate().skip(open) {

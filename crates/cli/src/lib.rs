@@ -85,6 +85,7 @@
 //! Of several readings of a line, those that take a literal where it stands are preferred to those that take it as a
 //! word, then numbers and addresses to words. A line ending in `-j` or `json` asks for JSON, unless a `rest` takes it.
 
+mod complete;
 mod error;
 mod explain;
 mod grammar;
@@ -95,14 +96,21 @@ mod matches;
 mod near;
 mod output;
 mod program;
+mod runner;
+pub mod script;
 mod table;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
+pub use complete::{Candidate, Completion};
 pub use error::{Error, ErrorKind, Result};
 pub use kind::{Kind, Value};
 pub use lex::is_open;
 pub use matches::{Arg, FromArg, Matches};
 pub use near::nearest;
 pub use output::{Output, Task, TaskState};
+pub use runner::{Runner, Said};
 pub use table::{Cell, Table};
 pub use tree::{Command, Live, Outcome, Parsed, Tree};

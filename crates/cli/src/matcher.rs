@@ -25,20 +25,21 @@ pub(crate) enum What {
 
 /// What could stand at the furthest place that any path reached.
 #[derive(Debug, Default)]
-pub(crate) struct Expected<'p> {
+pub(crate) struct Expected {
     /// Index of the word.
     pub at: usize,
-    pub ops: Vec<&'p Op>,
+    /// Instructions of the program, each different from the others.
+    pub pcs: Vec<usize>,
 }
 
-impl<'p> Expected<'p> {
-    fn note(&mut self, at: usize, op: &'p Op) {
+impl Expected {
+    fn note(&mut self, at: usize, pc: usize, ops: &[Op]) {
         if at > self.at {
             self.at = at;
-            self.ops.clear();
+            self.pcs.clear();
         }
-        if at == self.at && !self.ops.iter().any(|o| same(o, op)) {
-            self.ops.push(op);
+        if at == self.at && !self.pcs.iter().any(|p| same(&ops[*p], &ops[pc])) {
+            self.pcs.push(pc);
         }
     }
 }
@@ -88,14 +89,8 @@ impl Machine {
         self.walk::<false>(program, line, words, &mut Expected::default())
     }
 
-    /// The same, and notes what was expected at the furthest place. With `all`, the end of the line counts as
-    /// a place where more could stand, so that everything possible there is noted.
-    pub fn explain<'p>(
-        &mut self,
-        program: &'p Program,
-        line: &str,
-        words: &[Token],
-    ) -> (Ended, Expected<'p>) {
+    /// The same over all paths, noting what was expected at the furthest place that any reached.
+    pub fn explain(&mut self, program: &Program, line: &str, words: &[Token]) -> (Ended, Expected) {
         let mut expected = Expected::default();
         let ended = self.walk::<true>(program, line, words, &mut expected);
         (ended, expected)
@@ -106,12 +101,12 @@ impl Machine {
         self.registers[register] = value;
     }
 
-    fn walk<'p, const NOTE: bool>(
+    fn walk<const NOTE: bool>(
         &mut self,
-        program: &'p Program,
+        program: &Program,
         line: &str,
         words: &[Token],
-        expected: &mut Expected<'p>,
+        expected: &mut Expected,
     ) -> Ended {
         self.captures.clear();
         self.trail.clear();
@@ -127,7 +122,7 @@ impl Machine {
                     let fits =
                         words.get(at).is_some_and(|w| w.shape == Shape::Word && &line[w.inner()] == *word);
                     if NOTE && !fits {
-                        expected.note(at, op);
+                        expected.note(at, pc, &program.ops);
                     }
                     if fits {
                         self.take(word, What::Literal, words[at].start, words[at].end);
@@ -138,7 +133,7 @@ impl Machine {
                 Op::Arg(name, kind) => {
                     let taken = words.get(at).and_then(|w| read(kind, line, w, words));
                     if NOTE && taken.is_none() {
-                        expected.note(at, op);
+                        expected.note(at, pc, &program.ops);
                     }
                     if let Some((value, start, end)) = taken {
                         self.take(name, What::Arg(value), start, end);
@@ -179,7 +174,7 @@ impl Machine {
                         ended = Ended::Matched;
                     }
                     if NOTE {
-                        expected.note(at, op);
+                        expected.note(at, pc, &program.ops);
                     }
                     false
                 }

@@ -215,19 +215,17 @@ impl<W> Tree<W> {
                 .last()
                 .is_some_and(|w| w.shape == Shape::Word && matches!(&line[w.inner()], "-j" | "json"));
         if json {
-            let fewer = &words[..words.len() - 1];
-            if let Some(entry) = self.matching(line, fewer, machine) {
-                // What takes the rest of the line takes its last word too.
-                let end = fewer.last().map_or(0, |w| w.end);
-                let takes_rest =
-                    entry.program.takes_rest() && machine.captures.last().is_some_and(|c| c.end == end);
-                if !takes_rest {
-                    return Ok(Some((entry, true)));
-                }
+            let fewer = self.matching(line, &words[..words.len() - 1], machine);
+            // What takes the rest of the line takes its last word too.
+            if let Some(entry) = fewer.filter(|e| !e.program.takes_rest()) {
+                return Ok(Some((entry, true)));
             }
         }
         match self.matching(line, words, machine) {
             Some(entry) => Ok(Some((entry, false))),
+            None if json && let Some(entry) = self.matching(line, &words[..words.len() - 1], machine) => {
+                Ok(Some((entry, true)))
+            }
             None => {
                 let n = words.len() - usize::from(json);
                 Err(explain::mismatch(self, line, &words[..n], machine))

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The toy world that the crate's tests act on.
+
+mod completing;
+mod random;
+mod reading;
+
+use crate::{Command, Error, Live, Matches, Output, Result, Table, Task, TaskState, Tree};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// Interfaces, and a log of what the commands were told.
+#[derive(Default)]
+pub(crate) struct Toy {
+    pub interfaces: Vec<&'static str>,
+    pub log: RefCell<Vec<String>>,
+}
+
+impl Toy {
+    pub fn new() -> Self {
+        Self { interfaces: vec!["local0", "host-eth0", "host-eth1"], log: RefCell::default() }
+    }
+
+    /// What the commands logged since the last call.
+    pub fn said(&self) -> String {
+        self.log.take().join("\n")
+    }
+}
+
+impl Live for Toy {
+    fn candidates(&self, kind: &str, prefix: &str) -> Vec<String> {
+        let names = if kind == "interface" { &self.interfaces[..] } else { &[] };
+        names.iter().filter(|n| n.starts_with(prefix)).map(|n| n.to_string()).collect()
+    }
+}
+
+fn log(w: &Toy, m: &Matches<'_>) -> Result<Output, Error> {
+    w.log.borrow_mut().push(format!("{m:?}"));
+    Ok(Output::empty())
+}
+
+fn show_interface(w: &Toy, m: &Matches<'_>) -> Result<Output, Error> {
+    let only: Vec<String> = m.all("interface")?;
+    if let Some((arg, span)) = m.args("interface").find(|(a, _)| !w.interfaces.contains(&a.text)) {
+        return Err(Error::not_found(format!("no interface `{}'", arg.text)).at(span).retval(-2));
+    }
+    let mut t = Table::new().left("Name").right("Idx");
+    for (i, name) in
+        w.interfaces.iter().enumerate().filter(|(_, n)| only.is_empty() || only.iter().any(|o| o == *n))
+    {
+        t.row([(*name).into(), i.into()]);
+    }
+    Ok(t.into())
+}
+
+/// Counts down at each poll.
+struct Count {
+    left: u32,
+    cancelled: bool,
+}
+
+impl Task for Count {
+    fn poll(&mut self, _now: Duration) -> TaskState {
+        if self.cancelled {
+            return TaskState::Done(Output::both("cancelled", serde_json::json!({"left": self.left})));
+        }
+        match self.left {
+            0 => TaskState::Done(Output::both("lift-off", serde_json::json!({"left": 0}))),
+            n => {
+                self.left -= 1;
+                TaskState::Chunk(format!("{n}\n"))
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+}
+
+const fn command(path: &'static str, usage: &'static str, help: &'static str) -> Command<Toy> {
+    Command { path, usage, help, run: log }
+}
+
+pub(crate) static TOY: &[Command<Toy>] = &[
+    Command {
+        path: "show interface",
+        usage: "[<interface:interface>]...",
+        help: "Interfaces",
+        run: show_interface,
+    },
+    command("show interface address", "[<interface:interface>]", "Addresses of interfaces"),
+    command("show ip fib", "[summary] [table <table:u32>] [<prefix:prefix>]", "The FIB"),
+    command("show ip6 fib", "", "The IPv6 FIB"),
+    command("show errors", "", "Error counters"),
+    Command {
+        path: "show version",
+        usage: "[verbose]",
+        help: "What runs here",
+        run: |_, m| Ok(if m.flag("verbose") { "toy 1\nbuilt by hand" } else { "toy 1" }.into()),
+    },
+    command("set interface state", "<interface:interface> {up|down}", "Bring an interface up or down"),
+    command("set interface mtu", "[packet|ip4|ip6] <mtu:64-9216> <interface:interface>", "Set an MTU"),
+    command("set interface ip address", "[del] <interface:interface> {<prefix:prefix> | all}", "Addresses"),
+    command(
+        "ip route",
+        "{add|del} <prefix:prefix> [table <table:u32>] [count <count:u32>] \
+         {via <nexthop:ip> [<interface:interface>] [weight <weight:u32>] [preference <preference:u8>] | drop}...",
+        "Routes",
+    ),
+    command("packet-generator new", "{<spec:block> | pcap <file:word> [limit <limit:u64>]...}", "New stream"),
+    Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
+    Command {
+        path: "count",
+        usage: "<from:u32>",
+        help: "Count down",
+        run: |_, m| Ok(Output::task(Count { left: m.req("from")?, cancelled: false })),
+    },
+    Command {
+        path: "exec",
+        usage: "<text:string>",
+        help: "Run a text",
+        run: |_, m| Ok(Output::script("text", m.str("text").replace(';', "\n"))),
+    },
+    Command {
+        path: "fail",
+        usage: "[<retval:i32>]",
+        help: "Fail",
+        run: |_, m| Err(Error::failed("it failed").retval(m.get("retval").unwrap_or(-1))),
+    },
+];
+
+pub(crate) fn tree() -> Tree<Toy> {
+    Tree::new(TOY).expect("a good tree")
+}
