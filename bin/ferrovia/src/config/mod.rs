@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Startup configuration: VPP's brace syntax and section names, from a file or from arguments.
+//!
+//! ```text
+//! unix { nodaemon cli-listen /run/ferrovia/cli.sock }
+//! cpu { main-core 0 corelist-workers 1-3 }   # comments in files
+//! ```
+//!
+//! [`table`] says what is accepted. A section may be given more than once; of a word that holds one value the last
+//! one counts. What VPP needs and Ferrovia doesn't, as sizes of fixed heaps, is accepted and noted in
+//! [`Config::notes`].
+
+pub mod cursor;
+pub mod error;
+pub mod model;
+pub mod slot;
+pub mod table;
+pub mod text;
+pub mod values;
+
+mod print;
+#[cfg(test)]
+mod tests;
+
+use cursor::Cursor;
+use error::Error;
+use table::{ABSENT, Body, SECTIONS, Target, Word};
+use text::Source;
+
+pub use model::Config;
+pub use print::help;
+
+impl Config {
+    /// Reads `source` on top of what is already there.
+    pub fn read(&mut self, source: &Source) -> Result<(), Error> {
+        let tokens = text::tokens(source)?;
+        let mut cursor = Cursor::new(source, &tokens);
+        while !cursor.at_end() {
+            let name = cursor.word("the name of a section")?;
+            let Some(section) = SECTIONS.iter().find(|s| s.name == name) else {
+                return Err(unknown_section(&cursor, name));
+            };
+            match &section.body {
+                Body::Whole(word) => self.fill(word, "", &mut cursor)?,
+                Body::Words(words) => {
+                    cursor.block(&format!("`{{ … }}`, the section {name}"), |c| {
+                        self.one_of(words, section.name, c)
+                    })?;
+                }
+            }
+        }
+        self.notes.append(&mut cursor.notes);
+        Ok(())
+    }
+
+    /// What `source` says.
+    pub fn parse(source: &Source) -> Result<Config, Error> {
+        let mut config = Config::default();
+        config.read(source).map(|()| config)
+    }
+
+    fn one_of(&mut self, words: &[Word], section: &str, cursor: &mut Cursor) -> Result<(), Error> {
+        let first = cursor.word(&format!("a word of section {section}"))?;
+        for word in words {
+            let mut rest = word.name.split(' ');
+            if rest.next() != Some(first) {
+                continue;
+            }
+            let rest: Vec<&str> = rest.collect();
+            if rest.iter().enumerate().all(|(i, part)| cursor.peek_word(i) == Some(part)) {
+                cursor.skip(rest.len());
+                return self.fill(word, section, cursor);
+            }
+            let error =
+                cursor.error_before(format!("`{first}` is not a word of section {section} on its own"));
+            return Err(error.hint(format!("did you mean `{}`?", word.name)));
+        }
+        let error = cursor.error_before(format!("unknown word `{first}` in section {section}"));
+        let known = || words.iter().map(|w| w.name);
+        Err(match cli::nearest(first, known()) {
+            Some(meant) => error.hint(format!("did you mean `{meant}`?")),
+            None => error.hint(format!("known are {}", known().collect::<Vec<_>>().join(", "))),
+        })
+    }
+
+    fn fill(&mut self, word: &Word, section: &str, cursor: &mut Cursor) -> Result<(), Error> {
+        match &word.target {
+            Target::Field(field) => field(self).read(cursor)?,
+            Target::Unused { read, why, .. } => {
+                let from = cursor.position();
+                read(cursor)?;
+                let said = [section, word.name, &cursor.text_since(from)].join(" ");
+                cursor.notes.push(format!("{}: {why}", said.trim()));
+            }
+        }
+        (word.check)(self).map_err(|message| cursor.error_before(message))
+    }
+}
+
+fn unknown_section(cursor: &Cursor, name: &str) -> Error {
+    if let Some((_, owner)) = ABSENT.iter().find(|(section, _)| *section == name) {
+        let error = cursor
+            .error_before(format!("section `{name}` belongs to {owner}, which is not part of this build"));
+        return error.hint("leave the section out");
+    }
+    // A word of some section, given without it, is the usual slip on the command line.
+    let owner = SECTIONS.iter().find(|s| match &s.body {
+        Body::Words(words) => words.iter().any(|w| w.name == name),
+        Body::Whole(_) => false,
+    });
+    let error = cursor.error_before(format!("unknown section `{name}`"));
+    let known = || SECTIONS.iter().map(|s| s.name);
+    match (cli::nearest(name, known().chain(ABSENT.iter().map(|a| a.0))), owner) {
+        (Some(meant), _) => error.hint(format!("did you mean `{meant}`?")),
+        (None, Some(section)) => error.hint(format!("did you mean `{} {{ {name} … }}`?", section.name)),
+        (None, None) => error.hint(format!("known are {}", known().collect::<Vec<_>>().join(", "))),
+    }
+}

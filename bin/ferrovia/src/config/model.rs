@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The configuration as types. A field is `None` (or empty, or false) when the text didn't give it: defaults belong
+//! to whoever uses the value.
+
+use std::path::PathBuf;
+
+use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
+use super::values::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
+
+/// Everything that startup configuration says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// `unix`: the process and its CLI.
+    pub unix: Unix,
+    /// `cpu`: threads and cores.
+    pub cpu: Cpu,
+    /// `buffers`
+    pub buffers: Buffers,
+    /// `memory`
+    pub memory: Memory,
+    /// `physmem`
+    pub physmem: Physmem,
+    /// `statseg`: the shared-memory statistics.
+    pub statseg: Statseg,
+    /// `socksvr`: the binary API's socket.
+    pub socksvr: Socksvr,
+    /// `api-segment`
+    pub api_segment: ApiSegment,
+    /// `api-trace`
+    pub api_trace: ApiTrace,
+    /// `plugins`
+    pub plugins: Plugins,
+    /// `logging`
+    pub logging: Logging,
+    /// `node`: ISA variants.
+    pub node: NodeVariants,
+    /// `ethernet { default-mtu N }`
+    pub ethernet_default_mtu: Option<u32>,
+    /// `l2learn { limit N }`
+    pub l2learn_limit: Option<u32>,
+    /// `punt { socket S }`
+    pub punt_socket: Option<SocketPath>,
+    /// What was accepted but has no effect here, one line each for the log.
+    pub notes: Vec<String>,
+}
+
+/// The `unix` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unix {
+    /// Stay in the foreground.
+    pub nodaemon: bool,
+    /// Don't log to syslog.
+    pub nosyslog: bool,
+    /// A CLI session on standard input and output; implies the foreground.
+    pub interactive: bool,
+    /// No colours in CLI output.
+    pub nocolor: bool,
+    /// No banner (`nobanner` and `cli-no-banner`).
+    pub no_banner: bool,
+    /// The log file.
+    pub log: Option<PathBuf>,
+    /// Core dumps hold shared mappings too.
+    pub full_coredump: bool,
+    /// The core file's limit.
+    pub coredump_size: Option<Limit>,
+    /// Where sockets and the like are put.
+    pub runtime_dir: Option<PathBuf>,
+    /// Where the CLI listens.
+    pub cli_listen: Vec<Listen>,
+    /// Serve the sockets under VPP's default paths as well.
+    pub vpp_paths: bool,
+    /// CLI scripts to run at the start.
+    pub exec: Vec<PathBuf>,
+    /// The saved configuration to load at the start, before `exec`.
+    pub startup_config: Option<PathBuf>,
+    /// A file for the process id.
+    pub pidfile: Option<PathBuf>,
+    /// The group that may use the sockets.
+    pub gid: Option<Account>,
+    /// Microseconds to sleep in every turn of the main loop.
+    pub poll_sleep_usec: Option<u32>,
+    /// The CLI's prompt.
+    pub cli_prompt: Option<String>,
+    /// Whole lines instead of single characters on the terminal.
+    pub cli_line_mode: bool,
+    /// Lines of history a session keeps; 0 for none.
+    pub cli_history_limit: Option<u32>,
+    /// No pager.
+    pub cli_no_pager: bool,
+    /// Lines the pager keeps.
+    pub cli_pager_buffer_limit: Option<u32>,
+}
+
+/// The `cpu` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cpu {
+    /// The core of the main thread.
+    pub main_core: Option<u16>,
+    /// The cores of the workers.
+    pub corelist_workers: Option<CoreList>,
+    /// The same as a mask.
+    pub coremask_workers: Option<CoreMask>,
+    /// The number of workers.
+    pub workers: Option<u32>,
+    /// Cores left free at the beginning.
+    pub skip_cores: Option<u32>,
+    /// Core numbers count among the cores this process may use.
+    pub relative: bool,
+    /// How the kernel schedules the threads.
+    pub scheduler_policy: Option<Policy>,
+    /// Priority under a real-time policy.
+    pub scheduler_priority: Option<u32>,
+    /// What thread names begin with.
+    pub thread_prefix: Option<String>,
+}
+
+impl Cpu {
+    /// The cores the text names for workers, as a list or as a mask.
+    pub fn worker_cores(&self) -> Option<&CoreList> {
+        self.corelist_workers.as_ref().or(self.coremask_workers.as_ref().map(|m| &m.0))
+    }
+}
+
+/// The `buffers` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Buffers {
+    /// Buffers on each NUMA node.
+    pub buffers_per_numa: Option<u32>,
+    /// Buffers on particular NUMA nodes.
+    pub numa: NumaBuffers,
+    /// Bytes of packet data in a buffer.
+    pub default_data_size: Option<u32>,
+    /// The page size of the buffers' memory.
+    pub page_size: Option<PageSize>,
+}
+
+/// The `memory` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// The page size meant by `default-hugepage`.
+    pub default_hugepage_size: Option<Size>,
+}
+
+/// The `physmem` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Physmem {
+    /// The most memory that buffers may take.
+    pub max_size: Option<Size>,
+}
+
+/// The `statseg` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statseg {
+    /// Where readers fetch the segment.
+    pub socket_name: Option<SocketPath>,
+    /// The default path, said explicitly.
+    pub default: bool,
+    /// The most the segment may grow to.
+    pub size: Option<Size>,
+    /// Node counters in the segment.
+    pub per_node_counters: Option<bool>,
+    /// Seconds between updates of the gauges.
+    pub update_interval: Option<f64>,
+}
+
+/// The `socksvr` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Socksvr {
+    /// Where the binary API listens.
+    pub socket_name: Option<SocketPath>,
+    /// The default path, said explicitly.
+    pub default: bool,
+}
+
+/// The `api-segment` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApiSegment {
+    /// The group that may use the API.
+    pub gid: Option<Account>,
+    /// The user that may use the API.
+    pub uid: Option<Account>,
+    /// A name by which instances are told apart.
+    pub prefix: Option<String>,
+}
+
+/// The `api-trace` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApiTrace {
+    /// Record API messages from the start.
+    pub on: bool,
+    /// Messages kept.
+    pub nitems: Option<u32>,
+    /// Where the table of messages is written.
+    pub save_api_table: Option<String>,
+}
+
+/// The `plugins` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plugins {
+    /// The directories that are searched, `:` between them, instead of the default.
+    pub path: Option<String>,
+    /// Further directories.
+    pub add_path: Vec<PathBuf>,
+    /// Load only plugins of this file name.
+    pub name_filter: Option<String>,
+    /// By name; the name `default` stands for all others.
+    pub rules: PluginRules,
+    /// `default { … }` without the word `plugin`.
+    pub default: PluginDefault,
+}
+
+impl Plugins {
+    /// Whether the plugin `name` (as `acl` or `acl_plugin.so`) is to run; `by_default` is its own opinion.
+    pub fn enabled(&self, name: &str, by_default: bool) -> bool {
+        let stem = |n: &str| n.strip_suffix("_plugin.so").unwrap_or(n).replace('-', "_");
+        let rule = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
+        rule.or(self.rules.0.get("default").copied()).or(self.default.0).unwrap_or(by_default)
+    }
+}
+
+/// The `logging` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Logging {
+    /// Lines that `show log` keeps.
+    pub size: Option<u32>,
+    /// What goes to the log.
+    pub default_log_level: Option<Level>,
+    /// What goes to syslog.
+    pub default_syslog_log_level: Option<Level>,
+    /// Seconds until a throttled class is heard again.
+    pub unthrottle_time: Option<u32>,
+    /// Settings of single classes.
+    pub classes: LogClasses,
+}

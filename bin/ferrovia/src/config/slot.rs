@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a configuration word fills: one trait, so that parsing, `show config` and the help come from one table.
+
+use std::collections::BTreeMap;
+
+use super::cursor::Cursor;
+use super::error::Error;
+use super::values::{Enable, Level, Value, spaced};
+
+/// A place in [`Config`](super::Config) that a word of the configuration fills.
+pub trait Slot {
+    /// What follows the word, for the help. Empty for a flag.
+    fn syntax(&self) -> String;
+    /// Reads what follows the word.
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error>;
+    /// What follows the word, once for each time it would have to be written. Empty when it was never given.
+    fn show(&self) -> Vec<String>;
+}
+
+/// A flag: true once the word was seen.
+impl Slot for bool {
+    fn syntax(&self) -> String {
+        String::new()
+    }
+    fn read(&mut self, _: &mut Cursor) -> Result<(), Error> {
+        *self = true;
+        Ok(())
+    }
+    fn show(&self) -> Vec<String> {
+        if *self { vec![String::new()] } else { Vec::new() }
+    }
+}
+
+/// One value; the last one given counts.
+impl<V: Value> Slot for Option<V> {
+    fn syntax(&self) -> String {
+        V::SYNTAX.into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        *self = Some(cursor.value()?);
+        Ok(())
+    }
+    fn show(&self) -> Vec<String> {
+        self.iter().map(V::show).collect()
+    }
+}
+
+/// Values in the order given, one for each time the word stands there.
+impl<V: Value> Slot for Vec<V> {
+    fn syntax(&self) -> String {
+        format!("{} (may be repeated)", V::SYNTAX)
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        self.push(cursor.value()?);
+        Ok(())
+    }
+    fn show(&self) -> Vec<String> {
+        self.iter().map(V::show).collect()
+    }
+}
+
+/// `plugin NAME { enable | disable }`, by name as written; the name `default` stands for all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginRules(
+    /// The rules; true for `enable`.
+    pub BTreeMap<String, bool>,
+);
+
+impl Slot for PluginRules {
+    fn syntax(&self) -> String {
+        "<name>|default { enable|disable }".into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        let name = String::parse(cursor.word("the plugin's name")?).unwrap_or_default();
+        cursor.block("`{ enable }` or `{ disable }`", |c| {
+            match c.keyword(&["enable", "disable", "skip-version-check"], "a plugin's block")? {
+                "skip-version-check" => {
+                    c.notes.push(format!("plugins: skip-version-check of {name}: the ABI is always checked"));
+                }
+                word => {
+                    self.0.insert(name.clone(), word == "enable");
+                }
+            }
+            Ok(())
+        })
+    }
+    fn show(&self) -> Vec<String> {
+        let rule = |(name, on): (&String, &bool)| format!("{} {{ {} }}", name.show(), Enable(*on).show());
+        self.0.iter().map(rule).collect()
+    }
+}
+
+/// `default { enable | disable }`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginDefault(
+    /// True for `enable`.
+    pub Option<bool>,
+);
+
+impl Slot for PluginDefault {
+    fn syntax(&self) -> String {
+        "{ enable|disable }".into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        cursor.block("`{ enable }` or `{ disable }`", |c| {
+            self.0 = Some(c.value::<Enable>()?.0);
+            Ok(())
+        })
+    }
+    fn show(&self) -> Vec<String> {
+        self.0.iter().map(|on| format!("{{ {} }}", Enable(*on).show())).collect()
+    }
+}
+
+/// What is set for one log class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogClass {
+    /// What goes to the log.
+    pub level: Option<Level>,
+    /// What goes to syslog.
+    pub syslog_level: Option<Level>,
+    /// Messages a second before the class is throttled.
+    pub rate_limit: Option<u32>,
+}
+
+/// `class NAME { level L  syslog-level L  rate-limit N }`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogClasses(
+    /// By class name.
+    pub BTreeMap<String, LogClass>,
+);
+
+impl Slot for LogClasses {
+    fn syntax(&self) -> String {
+        "<name> { level <level> syslog-level <level> rate-limit <n> }".into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        let name = cursor.word("the name of a log class")?;
+        let class = self.0.entry(name.to_string()).or_default();
+        cursor.block("`{ level … }`", |c| {
+            match c.keyword(&["level", "syslog-level", "rate-limit"], "a log class")? {
+                "level" => class.level = Some(c.value()?),
+                "syslog-level" => class.syslog_level = Some(c.value()?),
+                _ => class.rate_limit = Some(c.value()?),
+            }
+            Ok(())
+        })
+    }
+    fn show(&self) -> Vec<String> {
+        let class = |(name, class): (&String, &LogClass)| {
+            let mut words = vec![name.show(), "{".into()];
+            words.extend(class.level.map(|l| format!("level {}", l.show())));
+            words.extend(class.syslog_level.map(|l| format!("syslog-level {}", l.show())));
+            words.extend(class.rate_limit.map(|n| format!("rate-limit {n}")));
+            words.push("}".into());
+            spaced(&words)
+        };
+        self.0.iter().map(class).collect()
+    }
+}
+
+/// `numa N { buffers N }`: buffers by NUMA node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumaBuffers(
+    /// Number of buffers by NUMA node.
+    pub BTreeMap<u16, u32>,
+);
+
+impl Slot for NumaBuffers {
+    fn syntax(&self) -> String {
+        "<node> { buffers <n> }".into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        let node = cursor.value()?;
+        cursor.block("`{ buffers <n> }`", |c| {
+            c.keyword(&["buffers"], "a numa block")?;
+            self.0.insert(node, c.value()?);
+            Ok(())
+        })
+    }
+    fn show(&self) -> Vec<String> {
+        self.0.iter().map(|(node, n)| format!("{node} {{ buffers {n} }}")).collect()
+    }
+}
+
+/// Which ISA variant a node is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The variant's name.
+    pub name: String,
+    /// Its priority, VPP's way to prefer one.
+    pub priority: Option<u32>,
+}
+
+/// The `node` section: `default { variant X [N] } NODE { variant X [N] }`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeVariants {
+    /// For nodes that aren't named.
+    pub default: Option<Variant>,
+    /// By node name.
+    pub nodes: BTreeMap<String, Variant>,
+}
+
+impl Slot for NodeVariants {
+    fn syntax(&self) -> String {
+        "{ default|<node> { variant <name> [<priority>] } … }".into()
+    }
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error> {
+        cursor.block("`{ default { variant … } }`", |c| {
+            let node = c.word("a node's name or `default`")?;
+            c.block("`{ variant … }`", |c| {
+                c.keyword(&["variant"], "a node's block")?;
+                let name = c.word("the variant's name")?.to_string();
+                let digit = c.peek_word(0).is_some_and(|w| w.starts_with(|d: char| d.is_ascii_digit()));
+                let priority = if digit { Some(c.value()?) } else { None };
+                let variant = Variant { name, priority };
+                match node {
+                    "default" => self.default = Some(variant),
+                    _ => drop(self.nodes.insert(node.into(), variant)),
+                }
+                Ok(())
+            })
+        })
+    }
+    fn show(&self) -> Vec<String> {
+        let block = |node: String, v: &Variant| {
+            let priority = v.priority.map(|p| format!(" {p}")).unwrap_or_default();
+            format!("{node} {{ variant {}{priority} }}", v.name.show())
+        };
+        let mut blocks: Vec<String> = self.default.iter().map(|v| block("default".into(), v)).collect();
+        blocks.extend(self.nodes.iter().map(|(node, v)| block(node.show(), v)));
+        if blocks.is_empty() { Vec::new() } else { vec![format!("{{ {} }}", spaced(&blocks))] }
+    }
+}

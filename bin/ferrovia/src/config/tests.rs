@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+use proptest::prelude::*;
+
+use super::model::Plugins;
+use super::slot::{LogClass, Variant};
+use super::table::{ABSENT, Body, SECTIONS, Target};
+use super::text::Source;
+use super::values::{Account, CoreList, Level, Limit, Listen, PageSize, Size, SocketPath};
+use super::{Config, help};
+
+fn file(text: &str) -> Config {
+    Config::parse(&Source::file("startup.conf", text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn refused(text: &str) -> String {
+    Config::parse(&Source::file("startup.conf", text)).unwrap_err().to_string()
+}
+
+fn refused_args(args: &[&str]) -> String {
+    Config::parse(&Source::arguments(1, args)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_whole_file() {
+    let config = file(
+        "# a router\n\
+         unix {\n  nodaemon nosyslog full-coredump coredump-size unlimited\n  log /var/log/f.log\n\
+           cli-listen /run/f/cli.sock\n  cli-listen localhost:5002\n  gid vpp poll-sleep-usec 10\n  exec /etc/f.cli\n}\n\
+         api-trace { on } api-segment { prefix f1 gid 7 }\n\
+         cpu { main-core 1 corelist-workers 2-3,18-19 }\n\
+         buffers { buffers-per-numa 128000 default data-size 2048 page-size default-hugepage numa 1 { buffers 9 } }\n\
+         statseg { socket-name stats.sock per-node-counters on update-interval 2.5 size 64M }\n\
+         socksvr { default }\n\
+         plugins { path /a:/b plugin default { disable } plugin acl_plugin.so { enable } plugin ping_plugin.so disable }\n\
+         node { default { variant v3 100 } ip4-lookup { variant v4 } }\n\
+         logging { default-log-level debug class linux-cp { level debug rate-limit 5 } }\n\
+         punt { socket /run/f/punt.sock }\n",
+    );
+    let unix = &config.unix;
+    assert!(unix.nodaemon && unix.nosyslog && unix.full_coredump && !unix.interactive);
+    assert_eq!(unix.coredump_size, Some(Limit::Unlimited));
+    assert_eq!(
+        unix.cli_listen,
+        [Listen::Unix("/run/f/cli.sock".into()), Listen::Tcp("localhost".into(), 5002)]
+    );
+    assert_eq!(unix.gid, Some(Account::Name("vpp".into())));
+    assert_eq!((unix.poll_sleep_usec, unix.exec.len()), (Some(10), 1));
+    assert_eq!(config.cpu.worker_cores(), Some(&CoreList(vec![2, 3, 18, 19])));
+    assert_eq!(config.buffers.default_data_size, Some(2048));
+    assert_eq!(config.buffers.page_size, Some(PageSize::DefaultHugepage));
+    assert_eq!(config.buffers.numa.0[&1], 9);
+    assert_eq!(config.statseg.socket_name, Some(SocketPath("stats.sock".into())));
+    assert_eq!((config.statseg.size, config.statseg.update_interval), (Some(Size(64 << 20)), Some(2.5)));
+    assert!(config.api_trace.on && config.socksvr.default);
+    assert_eq!(config.api_segment.gid, Some(Account::Id(7)));
+    assert_eq!(config.node.default, Some(Variant { name: "v3".into(), priority: Some(100) }));
+    assert_eq!(config.node.nodes["ip4-lookup"].name, "v4");
+    let class = LogClass { level: Some(Level::Debug), syslog_level: None, rate_limit: Some(5) };
+    assert_eq!(config.logging.classes.0["linux-cp"], class);
+    assert_eq!(config.notes, [""; 0]);
+}
+
+#[test]
+fn plugins_by_any_of_their_names() {
+    let p =
+        file("plugins { default { disable } plugin acl_plugin.so { enable } plugin linux-cp { enable } }")
+            .plugins;
+    assert!(p.enabled("acl", false) && p.enabled("acl_plugin.so", false) && p.enabled("linux_cp", false));
+    assert!(!p.enabled("ping", true));
+    assert!(Plugins::default().enabled("ping", true));
+}
+
+#[test]
+fn arguments_with_braces_on_their_own_or_not() {
+    let apart = [
+        "unix",
+        "{",
+        "nodaemon",
+        "cli-listen",
+        "/tmp/x",
+        "}",
+        "cpu",
+        "{",
+        "workers",
+        "2",
+        "}",
+        "node",
+        "{",
+        "}",
+    ];
+    let together = ["unix {nodaemon cli-listen /tmp/x}", "cpu{workers 2}node{}"];
+    let parse = |args: &[&str]| Config::parse(&Source::arguments(1, args)).unwrap();
+    assert_eq!(parse(&apart), parse(&together));
+    assert_eq!(parse(&apart).cpu.workers, Some(2));
+    assert!(parse(&["unix", "interactive"]).unix.interactive, "one word needs no braces");
+}
+
+#[test]
+fn fixed_heaps_are_accepted_and_noted() {
+    let config = file(
+        "memory { main-heap-size 1G main-heap-page-size 2M } ip { heap-size 64M } ip6 { hash-buckets 131072 }\n\
+         heapsize 2G api-segment { global-pvt-heap-size size 262144 } api-fuzz { off }",
+    );
+    assert_eq!(
+        config.notes,
+        [
+            "memory main-heap-size 1G: not needed: memory grows as it is used",
+            "memory main-heap-page-size 2M: not needed: memory grows as it is used",
+            "ip heap-size 64M: not needed: memory grows as it is used",
+            "ip6 hash-buckets 131072: not needed: memory grows as it is used",
+            "heapsize 2G: not needed: memory grows as it is used",
+            "api-segment global-pvt-heap-size size 262144: not needed: there is no shared-memory API",
+            "api-fuzz off: nothing to switch off: API messages are never mutated",
+        ]
+    );
+}
+
+#[test]
+fn errors_name_line_column_and_the_nearest_word() {
+    assert_eq!(
+        refused("unix {\n\tnodeamon\n}\n"),
+        "startup.conf:2:2: unknown word `nodeamon` in section unix\n     nodeamon\n     ^^^^^^^^\n  did you mean `nodaemon`?"
+    );
+    assert_eq!(
+        refused("buffers { default size 1 }"),
+        "startup.conf:1:11: `default` is not a word of section buffers on its own\n    \
+         buffers { default size 1 }\n              ^^^^^^^\n  did you mean `default data-size`?"
+    );
+    assert_eq!(
+        refused("cpu { workers }"),
+        "startup.conf:1:7: `workers` wants <n>\n    cpu { workers }\n          ^^^^^^^"
+    );
+    assert_eq!(
+        refused("cpu { workers many }"),
+        "startup.conf:1:15: expected a number, not `many`\n    cpu { workers many }\n                  ^^^^"
+    );
+    assert_eq!(
+        refused("unix {\n nodaemon\n"),
+        "startup.conf:1:6: this `{` is not closed\n    unix {\n         ^"
+    );
+    assert_eq!(
+        refused("cpu { } }"),
+        "startup.conf:1:9: this `}` closes nothing\n    cpu { } }\n            ^"
+    );
+    assert_eq!(
+        refused("punt"),
+        "startup.conf:1:1: `punt` wants `{ … }`, the section punt\n    punt\n    ^^^^"
+    );
+    assert!(refused("{ nodaemon }").contains("1:1: expected the name of a section"));
+    assert!(refused("plugins { plugin x { enabel } }").ends_with("did you mean `enable`?"));
+    assert!(
+        refused("logging { class x { depth 3 } }")
+            .ends_with("known are `level`, `syslog-level`, `rate-limit`")
+    );
+}
+
+#[test]
+fn errors_in_arguments_name_the_argument() {
+    assert_eq!(
+        refused_args(&["unix", "{", "nodeamon", "}"]),
+        "argument 3: unknown word `nodeamon` in section unix\n    unix { nodeamon }\n           ^^^^^^^^\n  did you mean `nodaemon`?"
+    );
+    assert_eq!(
+        refused_args(&["unxi", "{", "}"]),
+        "argument 1: unknown section `unxi`\n    unxi { }\n    ^^^^\n  did you mean `unix`?"
+    );
+    assert!(refused_args(&["nodaemon"]).ends_with("did you mean `unix { nodaemon … }`?"));
+}
+
+#[test]
+fn a_section_of_an_absent_plugin_names_it() {
+    assert_eq!(
+        refused("dpdk {\n dev default { num-rx-queues 3 }\n}"),
+        "startup.conf:1:1: section `dpdk` belongs to dpdk_plugin.so, which is not part of this build\n    \
+         dpdk {\n    ^^^^\n  leave the section out"
+    );
+    assert!(refused("nat { }").contains("nat_plugin.so"));
+    assert!(refused("session { evt_qs_memfd_seg }").contains("host stack"));
+}
+
+#[test]
+fn cores_that_contradict_each_other() {
+    assert!(
+        refused("cpu { main-core 2 corelist-workers 2-3 }")
+            .contains("core 2 is the main thread's and a worker's")
+    );
+    assert!(refused("cpu { workers 3 corelist-workers 2-3 }").contains("3 workers, but cores for 2"));
+    assert!(refused("cpu { coremask-workers 0xc corelist-workers 2-3 }").contains("not as both"));
+    assert!(refused("ethernet { default-mtu 9001 }").contains("9001 is not within 64 to 9000"));
+}
+
+#[test]
+fn the_table_has_no_word_twice_and_the_help_names_all() {
+    let help = help();
+    let mut sections: Vec<&str> = SECTIONS.iter().map(|s| s.name).chain(ABSENT.iter().map(|a| a.0)).collect();
+    let n = sections.len();
+    sections.sort_unstable();
+    sections.dedup();
+    assert_eq!(sections.len(), n, "a section stands there twice");
+    for section in SECTIONS {
+        assert!(help.contains(section.name));
+        if let Body::Words(words) = &section.body {
+            for (i, word) in words.iter().enumerate() {
+                assert!(!word.help.is_empty() && help.contains(word.name), "{}", word.name);
+                assert!(words[..i].iter().all(|w| w.name != word.name), "{} twice", word.name);
+            }
+        }
+    }
+}
+
+/// Words that lead deep into the parser more often than chance would.
+fn vocabulary() -> Vec<String> {
+    let mut words: Vec<String> =
+        ["{", "}", "{", "}", "#", "\"", "\n", "default", "1", "2-3", "32m", "on", "enable", "variant", "x"]
+            .map(String::from)
+            .into();
+    for section in SECTIONS {
+        words.push(section.name.into());
+        if let Body::Words(of) = &section.body {
+            for word in *of {
+                words.push(word.name.into());
+                if let Target::Unused { syntax, .. } = word.target {
+                    words.push(syntax.into());
+                }
+            }
+        }
+    }
+    words
+}
+
+fn sections() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        "[a-z/:#\"\\\\ ]{0,8}".prop_map(|s| super::text::quoted(&s)),
+        "[0-9]{1,4}",
+        Just("1G".into())
+    ];
+    let pairs = proptest::collection::vec((proptest::sample::select(vocabulary()), value), 0..4);
+    (proptest::sample::select(SECTIONS.iter().map(|s| s.name).collect::<Vec<_>>()), pairs).prop_map(
+        |(name, pairs)| {
+            let inner: String = pairs.iter().map(|(word, value)| format!(" {word} {value}")).collect();
+            format!("{name} {{{inner} }}")
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_configuration_or_an_error_with_a_caret(text in "\\PC{0,60}(\n[\\PC\t]{0,40}){0,3}") {
+        if let Err(e) = Config::parse(&Source::file("f", text)) {
+            prop_assert!(e.to_string().contains('^'));
+        }
+    }
+
+    #[test]
+    fn any_order_of_known_words_too(words in proptest::collection::vec(proptest::sample::select(vocabulary()), 0..24)) {
+        let _ = Config::parse(&Source::arguments(1, &words));
+        let _ = Config::parse(&Source::file("f", words.join(" ")));
+    }
+
+    #[test]
+    fn what_was_read_is_shown_and_read_again(text in sections()) {
+        if let Ok(mut config) = Config::parse(&Source::file("f", text)) {
+            config.notes.clear();
+            let shown = config.to_string();
+            let again = Config::parse(&Source::file("shown", shown.as_str()));
+            prop_assert_eq!(again, Ok(config), "{}", shown);
+        }
+    }
+}

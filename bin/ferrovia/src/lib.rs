@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon around the packet graph: startup configuration, process, log, sockets, the control thread's loop.
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod date;
+pub mod event;
+pub mod logging;
+pub mod process;
+pub mod socket;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line: `-c FILE`, configuration text, `--help`, `--version`, `--help-config`.
+
+use std::ffi::OsString;
+
+use crate::config::{self, Config, text::Source};
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Start with this configuration.
+    Start(Box<Config>),
+    /// Print this text and end.
+    Print(String),
+}
+
+/// One line that says which program this is.
+pub fn version() -> String {
+    format!("ferrovia {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
+}
+
+fn usage() -> String {
+    "Usage: ferrovia [-c FILE] [SECTION { WORD [VALUE] … }]…\n\
+     \n\
+     Starts the packet processor. Everything that isn't an option is configuration as in FILE, joined with spaces:\n\
+     \n    ferrovia unix { nodaemon cli-listen /tmp/cli.sock } cpu { workers 2 }\n\
+     \n\
+     \x20 -c FILE          read configuration from FILE; what follows on the command line is added to it\n\
+     \x20 --help-config    print every section and word of the configuration\n\
+     \x20 --version        print the version\n\
+     \x20 --help           print this\n"
+        .into()
+}
+
+/// Reads the command line (without the program's name). The error is ready to be printed.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
+    let mut words = Vec::new();
+    for (i, arg) in args.into_iter().enumerate() {
+        words.push(arg.into_string().map_err(|_| format!("argument {}: is not UTF-8", i + 1))?);
+    }
+    let (file, rest) = match words.first().map(String::as_str) {
+        Some("--help" | "-h") => return Ok(Request::Print(usage())),
+        Some("--version" | "-V") => return Ok(Request::Print(format!("{}\n", version()))),
+        Some("--help-config") => return Ok(Request::Print(config::help())),
+        Some("-c") => {
+            let file = words.get(1).ok_or("argument 1: `-c` wants the name of a file")?;
+            (Some(file.as_str()), 2)
+        }
+        Some(option) if option.starts_with('-') => {
+            return Err(format!(
+                "argument 1: unknown option `{option}`\n  `ferrovia --help` lists the options"
+            ));
+        }
+        _ => (None, 0),
+    };
+    let mut config = Config::default();
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+        config.read(&Source::file(file, text)).map_err(|e| e.to_string())?;
+    }
+    config.read(&Source::arguments(rest + 1, &words[rest..])).map_err(|e| e.to_string())?;
+    Ok(Request::Start(Box::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(args: &[&str]) -> Result<Request, String> {
+        parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_file_and_what_follows_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("startup.conf");
+        std::fs::write(&file, "unix { nodaemon } # comment\ncpu { workers 1 }\n").unwrap();
+        let Ok(Request::Start(config)) = run(&["-c", file.to_str().unwrap(), "cpu", "{ workers 2 }"]) else {
+            panic!("starts")
+        };
+        assert!(config.unix.nodaemon);
+        assert_eq!(config.cpu.workers, Some(2));
+        let error = run(&["-c", file.to_str().unwrap(), "cpu", "{", "wrkers", "}"]).unwrap_err();
+        assert!(error.starts_with("argument 5: unknown word `wrkers`"), "{error}");
+    }
+
+    #[test]
+    fn options_that_print_and_options_that_do_not_exist() {
+        assert!(matches!(run(&["--version"]), Ok(Request::Print(text)) if text.starts_with("ferrovia 0.")));
+        assert!(matches!(run(&["--help-config"]), Ok(Request::Print(text)) if text.contains("cli-listen")));
+        assert!(run(&["--verbose"]).unwrap_err().contains("unknown option `--verbose`"));
+        assert!(run(&["-c"]).is_err());
+        assert!(run(&["-c", "/nonexistent/f"]).unwrap_err().starts_with("/nonexistent/f: No such file"));
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is printed when a thread panics. There is no way on after that: the process aborts, with a core dump where
+//! the limits allow one.
+
+use std::backtrace::Backtrace;
+use std::io::Write;
+use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
+
+/// Writes what the panicking thread was doing: node, frame, last trace. It runs inside the panic hook of that thread:
+/// it has to read its own thread's state only, take no lock that the thread may hold, and not panic.
+pub type CrashContext = fn(&mut dyn Write);
+
+static CONTEXT: OnceLock<CrashContext> = OnceLock::new();
+
+/// Registers the one function that adds to crash reports. Later calls change nothing and return false.
+pub fn set_crash_context(context: CrashContext) -> bool {
+    CONTEXT.set(context).is_ok()
+}
+
+/// Installs the panic hook: a report to standard error and to the log file, then abort.
+pub fn install() {
+    std::panic::set_hook(Box::new(|info| {
+        // Piece by piece, so that a fault in a later piece doesn't take the earlier ones along.
+        emit(&header(info));
+        if let Some(context) = CONTEXT.get() {
+            let mut text = Vec::new();
+            context(&mut text);
+            emit(&text);
+        }
+        emit(format!("{}\n", Backtrace::force_capture()).as_bytes());
+        std::process::abort();
+    }));
+}
+
+fn header(info: &PanicHookInfo) -> Vec<u8> {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    let message = info.payload_as_str().unwrap_or("(no message)");
+    let place = info.location().map(|l| l.to_string()).unwrap_or_default();
+    let version = super::arguments::version();
+    format!("{version}: thread {name} panicked at {place}: {message}\n").into_bytes()
+}
+
+fn emit(text: &[u8]) {
+    let _ = std::io::stderr().write_all(text);
+    crate::logging::emergency(text);
+}

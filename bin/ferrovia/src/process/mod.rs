@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What makes a program a daemon: arguments, paths, the background, the pid file, signals, limits, crash reports.
+
+pub mod account;
+pub mod arguments;
+pub mod crash;
+pub mod limits;
+pub mod paths;
+pub mod pidfile;
+#[allow(unsafe_code)]
+pub mod platform;
+pub mod signals;
