@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets of several segments, and clones that share a tail.
+
+use crate::cache::Cache;
+use crate::header::{Buffer, BufferIndex, DATA_SIZE, Flags, HEADROOM, State};
+use crate::pool::{Owned, Pool};
+use std::sync::atomic::Ordering;
+
+/// Bytes of one packet at most: what an IP length and a GSO frame with its Ethernet header need.
+pub const MAX_PACKET: usize = 65535 + 64;
+
+/// The segments' bytes of one packet, first to last.
+pub struct Segments<'a> {
+    at: Option<&'a Buffer>,
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = &'a [u8];
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let this = self.at?;
+        self.at = this.next_segment();
+        Some(this.data())
+    }
+}
+
+impl Buffer {
+    fn pool(&self) -> &'static Pool {
+        Pool::of(self)
+    }
+
+    fn next_segment(&self) -> Option<&Buffer> {
+        if !self.is_chained() {
+            return None;
+        }
+        // SAFETY: a chained buffer's `next` is a segment owned through it; segments behind the head are read-only.
+        Some(unsafe { self.pool().ptr(self.next).as_ref() })
+    }
+
+    /// The bytes of the whole packet, segment by segment.
+    pub fn segments(&self) -> Segments<'_> {
+        Segments { at: Some(self) }
+    }
+
+    /// Copies bytes `from ..` of the whole packet to `to`; returns how many there were.
+    pub fn copy_out(&self, from: usize, to: &mut [u8]) -> usize {
+        let (mut skip, mut done) = (from, 0);
+        for segment in self.segments() {
+            if skip >= segment.len() {
+                skip -= segment.len();
+                continue;
+            }
+            let n = (segment.len() - skip).min(to.len() - done);
+            to[done..done + n].copy_from_slice(&segment[skip..skip + n]);
+            skip = 0;
+            done += n;
+            if done == to.len() {
+                break;
+            }
+        }
+        done
+    }
+
+    /// Changes two bytes at offset `at` of the whole packet, wherever they lie; false if they are beyond the end, or
+    /// in a segment that is shared.
+    #[must_use]
+    pub fn write_u16(&mut self, at: usize, value: u16) -> bool {
+        if let Some(bytes) = self.bytes_mut::<2>(at) {
+            *bytes = value.to_be_bytes();
+            return true;
+        }
+        self.write_byte(at, value.to_be_bytes()[0]) && self.write_byte(at + 1, value.to_be_bytes()[1])
+    }
+
+    fn write_byte(&mut self, at: usize, value: u8) -> bool {
+        let pool = self.pool();
+        let mut skip = at;
+        let mut segment: *mut Buffer = self;
+        loop {
+            // SAFETY: the head is borrowed exclusively; a segment behind it with one reference is owned through it.
+            let this = unsafe { &mut *segment };
+            if this.refs.load(Ordering::Acquire) != 1 {
+                // Shared, and so is all behind it.
+                return false;
+            }
+            if skip < this.len() {
+                this.data_mut()[skip] = value;
+                return true;
+            }
+            if !this.is_chained() {
+                return false;
+            }
+            skip -= this.len();
+            segment = pool.ptr(this.next).as_ptr();
+        }
+    }
+
+    /// Takes segments and bytes off the end, until the whole packet has at most `n` bytes.
+    pub fn trim_packet(&mut self, n: usize, cache: &mut Cache) {
+        if n >= self.packet_len() {
+            return;
+        }
+        if n <= self.len() {
+            self.truncate(n);
+            if self.is_chained() {
+                let tail = self.next;
+                self.unchain();
+                // SAFETY: the tail was owned through this head, which has just forgotten it.
+                drop(unsafe { Owned::from_ptr(self.pool().ptr(tail)) });
+            }
+            return;
+        }
+        // The cut lies behind the head: copy what stays into fresh segments, since the tail may be shared.
+        let keep = n - self.len();
+        let mut bytes = vec![0; keep];
+        self.copy_out(self.len(), &mut bytes);
+        let tail = self.next;
+        self.unchain();
+        // SAFETY: as above.
+        drop(unsafe { Owned::from_ptr(self.pool().ptr(tail)) });
+        let _ = self.append_bytes(&bytes, cache);
+    }
+
+    fn unchain(&mut self) {
+        self.flags.clear(Flags::CHAINED.with(Flags::SHARED));
+        self.next = BufferIndex::NONE;
+        self.rest_len = 0;
+    }
+
+    /// Appends bytes to the whole packet, in this segment's tail room and then in fresh segments; false, with the packet as
+    /// it was, if there are not enough buffers or the packet would be longer than 64 KiB.
+    #[must_use]
+    pub fn append_bytes(&mut self, mut bytes: &[u8], cache: &mut Cache) -> bool {
+        if self.packet_len() + bytes.len() > MAX_PACKET {
+            return false;
+        }
+        if !self.is_chained() {
+            let n = bytes.len().min(self.tailroom());
+            let spare = bytes.len() - n;
+            if spare == 0 {
+                if let Some(room) = self.put(n) {
+                    room.copy_from_slice(bytes);
+                }
+                return true;
+            }
+        }
+        let mut segments: Vec<Owned> = Vec::new();
+        let first = if self.is_chained() { 0 } else { bytes.len().min(self.tailroom()) };
+        let (head, rest) = bytes.split_at(first);
+        bytes = rest;
+        for chunk in bytes.chunks(DATA_SIZE) {
+            let Some(mut segment) = cache.alloc() else { return false };
+            let ok = segment.set_data(chunk);
+            debug_assert!(ok, "chunks are cut to size");
+            segments.push(segment);
+        }
+        if let Some(room) = self.put(first) {
+            room.copy_from_slice(head);
+        }
+        for segment in segments {
+            self.append_segment(segment);
+        }
+        true
+    }
+
+    /// Appends a packet of one segment as the last segment of this one.
+    pub fn append_segment(&mut self, segment: Owned) {
+        debug_assert!(!segment.is_chained());
+        let n = segment.len() as u32;
+        let index = segment.index();
+        let pool = segment.pool();
+        assert!(std::ptr::eq(pool, self.pool()), "segment of another pool");
+        let _ = segment.into_ptr();
+        self.rest_len += n;
+        let mut last: *mut Buffer = self;
+        loop {
+            // SAFETY: the head is borrowed exclusively, and owns its segments.
+            let this = unsafe { &mut *last };
+            if !this.is_chained() {
+                this.flags.set(Flags::CHAINED);
+                this.next = index;
+                return;
+            }
+            last = pool.ptr(this.next).as_ptr();
+        }
+    }
+}
+
+impl Pool {
+    fn of(buffer: &Buffer) -> &'static Pool {
+        Pool::by_id(buffer.pool_id)
+    }
+}
+
+impl Owned {
+    /// Makes `n` packets of one: each has a head of its own with a copy of the first `head` bytes (at most 2048), and all
+    /// share the rest, which is read-only from now on. Returns what could be made: the first is made from this
+    /// packet, so at least one.
+    ///
+    /// The number falls short when buffers run out.
+    pub fn clone_packet(mut self, n: usize, head: usize, cache: &mut Cache) -> Vec<Owned> {
+        let head = head.min(self.len()).min(DATA_SIZE);
+        if n <= 1 {
+            return vec![self];
+        }
+        let mut bytes = [0; DATA_SIZE];
+        bytes[..head].copy_from_slice(&self.data()[..head]);
+        let whole_in_head = head == self.packet_len();
+        let mut clones = Vec::with_capacity(n);
+        for _ in 0..if whole_in_head { n - 1 } else { n } {
+            let Some(mut clone) = cache.alloc() else { break };
+            clone.copy_meta(&self);
+            clone.flags.clear(Flags::CHAINED.with(Flags::SHARED));
+            // Keep the marks of layer 2 and 3 true: the bytes stand where they stood.
+            let offset = self.headroom().min(HEADROOM + DATA_SIZE - head);
+            clone.place(offset, head);
+            clone.data_mut().copy_from_slice(&bytes[..head]);
+            clones.push(clone);
+        }
+        if whole_in_head {
+            clones.insert(0, self);
+            return clones;
+        }
+        if clones.is_empty() {
+            return vec![self];
+        }
+        // This packet, without its head, becomes the shared tail.
+        let rest = (self.packet_len() - head) as u32;
+        let pulled = self.pull(head);
+        debug_assert!(pulled);
+        let before = self.refs.load(Ordering::Relaxed);
+        self.refs.store(before + clones.len() as u32 - 1, Ordering::Release);
+        let tail = self.index();
+        let _ = self.into_ptr();
+        for clone in &mut clones {
+            clone.flags.set(Flags::CHAINED.with(Flags::SHARED));
+            clone.next = tail;
+            clone.rest_len = rest;
+        }
+        clones
+    }
+}
+
+const _: () = assert!(State::Free as u8 == 0, "zeroed memory is free buffers");

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A frame: the vector of packets that a node works on.
+
+use crate::header::{Buffer, BufferIndex, State};
+use crate::pool::{Owned, Pool};
+use std::ptr::NonNull;
+
+/// Packets of a frame at most.
+pub const FRAME_SIZE: usize = 256;
+
+/// Up to 256 packets, owned by the frame. Indices of one pool only; an index is in one frame only.
+#[repr(C, align(64))]
+pub struct Frame {
+    indices: [u32; FRAME_SIZE],
+    len: usize,
+    /// Some packet of it is traced.
+    pub traced: bool,
+    base: NonNull<u8>,
+    pool: &'static Pool,
+}
+
+// SAFETY: a frame is the only owner of its packets.
+unsafe impl Send for Frame {}
+
+impl Frame {
+    /// An empty frame for packets of this pool.
+    pub fn new(pool: &'static Pool) -> Box<Self> {
+        Box::new(Self { indices: [0; FRAME_SIZE], len: 0, traced: false, base: pool.base(), pool })
+    }
+
+    /// Packets in it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        // SAFETY: every setter keeps it; telling the compiler saves bounds checks.
+        unsafe { std::hint::assert_unchecked(self.len <= FRAME_SIZE) };
+        self.len
+    }
+
+    /// Whether it holds none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many more fit.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        FRAME_SIZE - self.len()
+    }
+
+    /// The names of its packets, in order. Only the first [`Self::len`] entries mean anything.
+    #[inline(always)]
+    pub fn indices(&self) -> &[u32; FRAME_SIZE] {
+        &self.indices
+    }
+
+    #[inline(always)]
+    fn ptr(&self, i: usize) -> *mut Buffer {
+        // SAFETY: entries below `len` are indices that the pool made.
+        unsafe { self.base.as_ptr().add((self.indices[i] as usize) << 6).cast() }
+    }
+
+    /// Packet number `i`.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> &Buffer {
+        assert!(i < self.len());
+        // SAFETY: the frame owns the packet.
+        unsafe { &*self.ptr(i) }
+    }
+
+    /// Packet number `i`, to change.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    #[inline(always)]
+    pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
+        assert!(i < self.len());
+        // SAFETY: the frame is the packet's only owner, and is borrowed exclusively.
+        unsafe { &mut *self.ptr(i) }
+    }
+
+    /// All packets in order.
+    #[inline(always)]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
+        (0..self.len()).map(|i| {
+            // SAFETY: the frame owns the packet.
+            unsafe { &*self.ptr(i) }
+        })
+    }
+
+    /// All packets in order, to change.
+    #[inline(always)]
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Buffer> {
+        let this = &*self;
+        (0..this.len()).map(move |i| {
+            // SAFETY: the frame is the only owner, is borrowed exclusively, and no index stands in it twice.
+            unsafe { &mut *this.ptr(i) }
+        })
+    }
+
+    /// The address of packet `i`'s metadata, for prefetching; beyond the end, that of some other packet.
+    #[inline(always)]
+    pub fn prefetch_address(&self, i: usize) -> *const u8 {
+        let i = i.min(self.len().saturating_sub(1));
+        self.ptr(i).cast()
+    }
+
+    /// Adds a packet; gives it back if the frame is full.
+    ///
+    /// # Errors
+    /// The packet, if there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, buffer: Owned) -> Result<(), Owned> {
+        if self.len() == FRAME_SIZE {
+            return Err(buffer);
+        }
+        self.check_pool(buffer.pool());
+        if buffer.flags.has(crate::Flags::TRACED) {
+            self.traced = true;
+        }
+        let ptr = buffer.into_ptr();
+        if cfg!(debug_assertions) {
+            // SAFETY: the handle owned it, and was given to this frame.
+            unsafe { enter(ptr) };
+        }
+        self.indices[self.len] = ((ptr.as_ptr() as usize - self.base.as_ptr() as usize) >> 6) as u32;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes the last packet out.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<Owned> {
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        // SAFETY: the frame owned it, and has just forgotten it.
+        Some(unsafe { leave(NonNull::new_unchecked(self.ptr(self.len))) })
+    }
+
+    /// Takes all packets out, in order.
+    pub fn drain(&mut self) -> impl Iterator<Item = Owned> {
+        let n = self.len();
+        self.len = 0;
+        self.traced = false;
+        let this = &*self;
+        // SAFETY: the frame owned them, and has just forgotten them; each is taken once.
+        (0..n).map(move |i| unsafe { leave(NonNull::new_unchecked(this.ptr(i))) })
+    }
+
+    /// Appends all packets of `from`, which must fit, and leaves it empty.
+    #[inline(always)]
+    pub fn append(&mut self, from: &mut Frame) {
+        assert!(from.len() <= self.room());
+        let n = from.len();
+        self.indices[self.len..self.len + n].copy_from_slice(&from.indices[..n]);
+        self.len += n;
+        self.traced |= from.traced;
+        from.len = 0;
+        from.traced = false;
+    }
+
+    /// Moves the first `n` packets of `from` to the end of this, and closes the gap.
+    pub fn append_first(&mut self, from: &mut Frame, n: usize) {
+        assert!(n <= self.room() && n <= from.len());
+        self.indices[self.len..self.len + n].copy_from_slice(&from.indices[..n]);
+        self.len += n;
+        self.traced |= from.traced;
+        from.indices.copy_within(n..from.len, 0);
+        from.len -= n;
+    }
+
+    /// Moves packet `i` of `from` to the end of this. The caller moves every packet of `from` exactly once and then calls
+    /// [`Frame::emptied`] on it.
+    ///
+    /// # Safety
+    /// As said: between the first call and `emptied`, `from` names packets that it no longer owns.
+    #[inline(always)]
+    pub unsafe fn take_one(&mut self, from: &Frame, i: usize) {
+        let at = self.len();
+        assert!(at < FRAME_SIZE && i < from.len());
+        self.indices[at] = from.indices[i];
+        self.len = at + 1;
+    }
+
+    /// Appends raw indices that were selected from `from` by `select(source, target, at) -> new end`.
+    ///
+    /// # Safety
+    /// `select` appends `count` entries of the source at `at`, each packet of `from` is selected exactly once over all
+    /// calls, and [`Frame::emptied`] follows.
+    #[inline(always)]
+    pub unsafe fn take_selected(
+        &mut self,
+        from: &Frame,
+        count: usize,
+        select: impl FnOnce(&[u32; FRAME_SIZE], &mut [u32; FRAME_SIZE], usize) -> usize,
+    ) {
+        let at = self.len();
+        assert!(at + count <= FRAME_SIZE);
+        let end = select(&from.indices, &mut self.indices, at);
+        debug_assert_eq!(end, at + count);
+        self.len = at + count;
+    }
+
+    /// Forgets the packets: every one has got another owner.
+    ///
+    /// # Safety
+    /// Every packet was taken by [`Self::take_one`] or [`Self::take_selected`].
+    #[inline(always)]
+    pub unsafe fn emptied(&mut self) {
+        self.len = 0;
+        self.traced = false;
+    }
+
+    #[inline(always)]
+    pub(crate) fn check_pool(&self, pool: &'static Pool) {
+        assert!(std::ptr::eq(self.pool, pool), "buffer of another pool");
+    }
+
+    #[inline(always)]
+    pub(crate) fn extend_raw(&mut self, indices: &[u32]) {
+        let at = self.len();
+        self.indices[at..at + indices.len()].copy_from_slice(indices);
+        self.len = at + indices.len();
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_raw(&mut self) -> &[u32] {
+        let n = self.len();
+        self.len = 0;
+        self.traced = false;
+        &self.indices[..n]
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        for buffer in self.drain() {
+            drop(buffer);
+        }
+    }
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.indices[..self.len].iter().map(|i| BufferIndex(*i))).finish()
+    }
+}
+
+/// # Safety
+/// The caller owns the buffer.
+unsafe fn enter(mut ptr: NonNull<Buffer>) {
+    // SAFETY: as the caller says.
+    let buffer = unsafe { ptr.as_mut() };
+    assert_eq!(buffer.state, State::Owned, "an index goes into two frames, or a freed one into one");
+    buffer.state = State::Framed;
+}
+
+/// # Safety
+/// The caller owned the buffer by its frame, which has forgotten it.
+#[inline(always)]
+unsafe fn leave(mut ptr: NonNull<Buffer>) -> Owned {
+    if cfg!(debug_assertions) {
+        // SAFETY: as the caller says.
+        let buffer = unsafe { ptr.as_mut() };
+        assert_eq!(buffer.state, State::Framed, "a frame held an index that isn't its own");
+        buffer.state = State::Owned;
+    }
+    // SAFETY: as the caller says.
+    unsafe { Owned::from_ptr(ptr) }
+}

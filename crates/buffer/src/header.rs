@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The buffer itself: metadata of two cache lines, then headroom and data.
+
+use std::fmt;
+
+/// Bytes in front of the packet as a driver delivers it.
+pub const HEADROOM: usize = 128;
+/// Packet bytes that fit into one buffer behind the headroom.
+pub const DATA_SIZE: usize = 2048;
+/// Headroom and data together.
+pub(crate) const AREA: usize = HEADROOM + DATA_SIZE;
+
+/// Names a buffer: its address is the region's base plus 64 times this.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct BufferIndex(pub u32);
+
+impl BufferIndex {
+    /// No buffer: the end of a chain.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+impl fmt::Debug for BufferIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NONE { f.write_str("none") } else { write!(f, "{:#x}", self.0) }
+    }
+}
+
+/// What is known of a packet beside its bytes, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub struct Flags(pub u32);
+
+impl Flags {
+    /// Another segment follows.
+    pub const CHAINED: Self = Self(1 << 0);
+    /// Some segment of this chain is shared between clones; freeing has to count.
+    pub const SHARED: Self = Self(1 << 1);
+    /// Every node that the packet passes writes a trace record.
+    pub const TRACED: Self = Self(1 << 2);
+    /// Generated here, not received.
+    pub const LOCAL: Self = Self(1 << 3);
+    /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
+    pub const L4_CSUM_OK: Self = Self(1 << 4);
+    /// The IPv4 header checksum need not be verified again.
+    pub const IP4_CSUM_OK: Self = Self(1 << 5);
+    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet leaves.
+    pub const CSUM_PARTIAL: Self = Self(1 << 6);
+    /// Larger than the path's MTU by design; [`Offload`] says how to segment.
+    pub const GSO: Self = Self(1 << 7);
+    /// Destination MAC was not ours (promiscuous interface).
+    pub const NOT_FOR_US: Self = Self(1 << 8);
+    /// A VLAN tag was taken off by the driver and put back into the packet.
+    pub const VLAN: Self = Self(1 << 9);
+    /// Layer-2 broadcast.
+    pub const L2_BROADCAST: Self = Self(1 << 10);
+    /// Layer-2 multicast.
+    pub const L2_MULTICAST: Self = Self(1 << 11);
+
+    /// Whether all bits of `other` are set.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Whether any bit of `other` is set.
+    #[inline(always)]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Sets the bits of `other`.
+    #[inline(always)]
+    pub fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+    /// Clears the bits of `other`.
+    #[inline(always)]
+    pub fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+    /// Both.
+    #[inline(always)]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What a driver said, or has to be told, of checksum and segmentation.
+///
+/// Offsets count from the first byte of the packet ([`Buffer::data`]), as in the virtio-net header. A node that pushes or
+/// pulls bytes in front moves them by [`Buffer::shift_offload`] (the framework's `push`/`pull` do it).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Offload {
+    /// Where the checksummed bytes start.
+    pub csum_start: u16,
+    /// Where the checksum stands, from `csum_start`.
+    pub csum_offset: u16,
+    /// Payload bytes per segment.
+    pub gso_size: u16,
+    /// virtio's `gso_type` (1 TCPv4, 3 UDP, 4 TCPv6, 5 UDP_L4; bit 7 ECN).
+    pub gso_kind: u8,
+}
+
+/// A type that may live in a buffer's 32-byte scratch: it belongs to the edge the packet is on.
+///
+/// Implement it by [`scratch!`](crate::scratch), which checks the size.
+pub trait Scratch: Copy + Default + 'static {
+    /// Tells scratch types apart in debug builds; made from the type's name.
+    const TAG: u32;
+    /// The type's value as words.
+    fn to_words(self) -> [u32; 8];
+    /// The value of these words; any words give a valid value.
+    fn from_words(words: [u32; 8]) -> Self;
+}
+
+/// Metadata and bytes of one packet, or of one segment of it.
+///
+/// The bytes in use are `data_offset .. data_offset + len` of the area; both stay within it by construction.
+#[repr(C, align(64))]
+pub struct Buffer {
+    // -- hot line
+    pub(crate) data_offset: u16,
+    pub(crate) len: u16,
+    /// See [`Flags`].
+    pub flags: Flags,
+    /// Software interface the packet came in by.
+    pub rx_if: u32,
+    /// Software interface the packet leaves by, or `u32::MAX`.
+    pub tx_if: u32,
+    scratch: [u32; 8],
+    pub(crate) next: BufferIndex,
+    pub(crate) rest_len: u32,
+    /// Position in the running feature arc's steps.
+    pub feature: u32,
+    /// Why the packet is dropped, an index of the instance's error table; 0 none.
+    pub error: u32,
+    // -- cold line
+    /// Flow hash, 0 when not computed.
+    pub flow_hash: u32,
+    /// Trace the packet belongs to, valid with [`Flags::TRACED`].
+    pub trace: u32,
+    /// Offset of the layer-2 header in the area.
+    l2: u16,
+    /// Offset of the layer-3 header in the area.
+    l3: u16,
+    /// Checksum and segmentation state.
+    pub offload: Offload,
+    pub(crate) refs: std::sync::atomic::AtomicU32,
+    pub(crate) pool_id: u32,
+    scratch_tag: u32,
+    pub(crate) state: State,
+    _pad: [u8; 31],
+    // -- bytes
+    area: [u8; AREA],
+}
+
+const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
+const _: () = assert!(std::mem::offset_of!(Buffer, area) == 128);
+
+/// Who has the buffer; checked in debug builds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// In a free list.
+    Free = 0,
+    /// An `Owned` handle or a segment of a chain.
+    Owned = 1,
+    /// Its index stands in a frame.
+    Framed = 2,
+}
+
+impl Buffer {
+    /// Makes a fresh buffer of this slot: empty, one owner, no flags.
+    #[inline(always)]
+    pub(crate) fn reset(&mut self) {
+        self.data_offset = HEADROOM as u16;
+        self.len = 0;
+        self.flags = Flags(0);
+        self.tx_if = u32::MAX;
+        self.next = BufferIndex::NONE;
+        self.rest_len = 0;
+        self.feature = u32::MAX;
+        self.error = 0;
+        if cfg!(debug_assertions) {
+            self.scratch_tag = 0;
+        }
+    }
+
+    /// The packet's bytes in this segment.
+    #[inline(always)]
+    pub fn data(&self) -> &[u8] {
+        let (at, len) = (self.data_offset as usize, self.len as usize);
+        debug_assert!(at + len <= AREA);
+        // SAFETY: every setter keeps data_offset + len <= AREA.
+        unsafe { self.area.get_unchecked(at..at + len) }
+    }
+
+    /// The packet's bytes in this segment, to change.
+    #[inline(always)]
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        let (at, len) = (self.data_offset as usize, self.len as usize);
+        debug_assert!(at + len <= AREA);
+        // SAFETY: every setter keeps data_offset + len <= AREA.
+        unsafe { self.area.get_unchecked_mut(at..at + len) }
+    }
+
+    /// `N` bytes from offset `at` of the packet, if this segment holds them.
+    #[inline(always)]
+    pub fn bytes<const N: usize>(&self, at: usize) -> Option<&[u8; N]> {
+        self.data().get(at..)?.first_chunk()
+    }
+
+    /// `N` bytes from offset `at` of the packet, to change, if this segment holds them.
+    #[inline(always)]
+    pub fn bytes_mut<const N: usize>(&mut self, at: usize) -> Option<&mut [u8; N]> {
+        self.data_mut().get_mut(at..)?.first_chunk_mut()
+    }
+
+    /// `N` bytes of the area from the packet's first byte on, whether they belong to the packet or not.
+    ///
+    /// For wide loads that mask what they don't need. `N` is at most 64.
+    #[inline(always)]
+    pub fn window<const N: usize>(&self) -> &[u8; N] {
+        const { assert!(N <= 64) };
+        let at = (self.data_offset as usize).min(AREA - N);
+        self.area[at..].first_chunk().expect("window lies inside the area")
+    }
+
+    /// Bytes in this segment.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether this segment holds no byte.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of the whole packet, all segments.
+    #[inline(always)]
+    pub fn packet_len(&self) -> usize {
+        self.len as usize + self.rest_len as usize
+    }
+
+    /// Whether another segment follows.
+    #[inline(always)]
+    pub fn is_chained(&self) -> bool {
+        self.flags.has(Flags::CHAINED)
+    }
+
+    /// Room in front of the packet.
+    #[inline(always)]
+    pub fn headroom(&self) -> usize {
+        self.data_offset as usize
+    }
+
+    /// Room behind the packet in this segment.
+    #[inline(always)]
+    pub fn tailroom(&self) -> usize {
+        AREA - self.data_offset as usize - self.len as usize
+    }
+
+    /// Takes `n` bytes off the front: returns false, and changes nothing, if this segment is shorter.
+    #[inline(always)]
+    #[must_use]
+    pub fn pull(&mut self, n: usize) -> bool {
+        if n > self.len as usize {
+            return false;
+        }
+        self.data_offset += n as u16;
+        self.len -= n as u16;
+        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            self.shift_offload(-(n as i32));
+        }
+        true
+    }
+
+    /// Puts `N` bytes in front and returns them; `None` if the headroom is used up.
+    #[inline(always)]
+    pub fn push<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        if N > self.data_offset as usize {
+            return None;
+        }
+        self.data_offset -= N as u16;
+        self.len += N as u16;
+        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            self.shift_offload(N as i32);
+        }
+        self.bytes_mut(0)
+    }
+
+    /// Puts `n` bytes in front and returns them; `None` if the headroom is used up.
+    pub fn push_slice(&mut self, n: usize) -> Option<&mut [u8]> {
+        if n > self.data_offset as usize {
+            return None;
+        }
+        self.data_offset -= n as u16;
+        self.len += n as u16;
+        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            self.shift_offload(n as i32);
+        }
+        Some(&mut self.data_mut()[..n])
+    }
+
+    /// Appends room for `n` bytes to this segment and returns it; `None` if it doesn't fit.
+    pub fn put(&mut self, n: usize) -> Option<&mut [u8]> {
+        if n > self.tailroom() {
+            return None;
+        }
+        let at = self.len as usize;
+        self.len += n as u16;
+        Some(&mut self.data_mut()[at..])
+    }
+
+    /// Empties this segment and writes `bytes` at the usual place; false if they don't fit.
+    #[must_use]
+    pub fn set_data(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() > DATA_SIZE {
+            return false;
+        }
+        self.data_offset = HEADROOM as u16;
+        self.len = bytes.len() as u16;
+        self.data_mut().copy_from_slice(bytes);
+        true
+    }
+
+    /// Cuts this segment to its first `n` bytes (no-op if it is shorter). Only for packets of one segment.
+    #[inline(always)]
+    pub fn truncate(&mut self, n: usize) {
+        if n < self.len as usize {
+            self.len = n as u16;
+        }
+    }
+
+    /// Room from the usual start of data, for a driver that writes the packet itself; follow with [`Self::set_len`].
+    pub fn fresh_area(&mut self) -> &mut [u8; DATA_SIZE] {
+        self.data_offset = HEADROOM as u16;
+        self.len = 0;
+        self.area[HEADROOM..].first_chunk_mut().expect("area is headroom and data")
+    }
+
+    /// Says how many bytes were written to [`Self::fresh_area`]; clipped to what fits.
+    pub fn set_len(&mut self, n: usize) {
+        self.len = n.min(AREA - self.data_offset as usize) as u16;
+    }
+
+    /// Moves the checksum's offsets when bytes were put in front (`by > 0`) or taken off.
+    #[inline(always)]
+    pub fn shift_offload(&mut self, by: i32) {
+        self.offload.csum_start = (self.offload.csum_start as i32 + by).max(0) as u16;
+    }
+
+    /// Remembers that the layer-2 header starts at the packet's first byte.
+    #[inline(always)]
+    pub fn mark_l2(&mut self) {
+        self.l2 = self.data_offset;
+    }
+
+    /// Remembers that the layer-3 header starts at the packet's first byte.
+    #[inline(always)]
+    pub fn mark_l3(&mut self) {
+        self.l3 = self.data_offset;
+    }
+
+    /// Bytes from the marked layer-2 header to the packet's first byte: what [`Self::rewind`] puts back.
+    #[inline(always)]
+    pub fn l2_len(&self) -> usize {
+        (self.data_offset as usize).saturating_sub(self.l2 as usize)
+    }
+
+    /// Bytes from the packet's first byte back to the marked layer-3 header.
+    #[inline(always)]
+    pub fn l3_len(&self) -> usize {
+        (self.data_offset as usize).saturating_sub(self.l3 as usize)
+    }
+
+    /// Moves the start of the packet back by `n` bytes, uncovering what stands there (headers pulled before).
+    /// False if there is no such room.
+    #[must_use]
+    pub fn rewind(&mut self, n: usize) -> bool {
+        if n > self.data_offset as usize {
+            return false;
+        }
+        self.data_offset -= n as u16;
+        self.len += n as u16;
+        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            self.shift_offload(n as i32);
+        }
+        true
+    }
+
+    /// The scratch value that the previous node left on this edge.
+    ///
+    /// # Panics
+    /// In debug builds, if nobody wrote a value of this type since the buffer was allocated.
+    #[inline(always)]
+    pub fn scratch<S: Scratch>(&self) -> S {
+        debug_assert_eq!(
+            self.scratch_tag,
+            S::TAG,
+            "scratch read as {} was not written",
+            std::any::type_name::<S>()
+        );
+        S::from_words(self.scratch)
+    }
+
+    /// The scratch value, if the last one written is of this type. Release builds can't tell and answer `Some`.
+    #[inline(always)]
+    pub fn set_scratch<S: Scratch>(&mut self, value: S) {
+        self.scratch = value.to_words();
+        if cfg!(debug_assertions) {
+            self.scratch_tag = S::TAG;
+        }
+    }
+
+    /// Copies what a clone or a fragment takes over: interfaces, flags, hash, trace, offsets, scratch.
+    pub(crate) fn copy_meta(&mut self, from: &Buffer) {
+        self.flags = from.flags;
+        self.rx_if = from.rx_if;
+        self.tx_if = from.tx_if;
+        self.scratch = from.scratch;
+        self.scratch_tag = from.scratch_tag;
+        self.feature = from.feature;
+        self.error = from.error;
+        self.flow_hash = from.flow_hash;
+        self.trace = from.trace;
+        self.l2 = from.l2;
+        self.l3 = from.l3;
+        self.offload = from.offload;
+    }
+
+    pub(crate) fn place(&mut self, offset: usize, len: usize) {
+        assert!(offset + len <= AREA, "segment outside of its buffer");
+        self.data_offset = offset as u16;
+        self.len = len as u16;
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("offset", &self.data_offset)
+            .field("len", &self.len)
+            .field("rest", &self.rest_len)
+            .field("flags", &self.flags)
+            .field("rx_if", &self.rx_if)
+            .field("tx_if", &self.tx_if)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Declares a scratch type: a `Copy + Default` struct of up to eight `u32` fields.
+///
+/// ```
+/// buffer::scratch! {
+///     /// What ip4-lookup tells ip4-rewrite.
+///     pub struct IpMeta { pub adjacency: u32, pub fib: u32 }
+/// }
+/// ```
+#[macro_export]
+macro_rules! scratch {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$fmeta:meta])* $fvis:vis $field:ident : u32),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+        $vis struct $name { $($(#[$fmeta])* $fvis $field: u32),* }
+
+        impl $crate::Scratch for $name {
+            const TAG: u32 = $crate::tag(concat!(module_path!(), "::", stringify!($name)));
+            #[inline(always)]
+            fn to_words(self) -> [u32; 8] {
+                let mut words = [0; 8];
+                let fields = [$(self.$field),*];
+                const { assert!([$(stringify!($field)),*].len() <= 8, "scratch holds eight words") };
+                words[..fields.len()].copy_from_slice(&fields);
+                words
+            }
+            #[inline(always)]
+            fn from_words(words: [u32; 8]) -> Self {
+                let mut next = words.into_iter();
+                Self { $($field: next.next().unwrap_or(0)),* }
+            }
+        }
+    };
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packet buffers.
+//!
+//! One contiguous region holds all buffers of an instance. A buffer is named by a 32-bit index; its address is
+//! `base + (index << 6)`. A slot is, in this order:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 128 | driver area: room for a foreign descriptor such as an `rte_mbuf` |
+//! | 128 | [`Buffer`] metadata: one hot cache line, one cold |
+//! | 128 | headroom for headers that are pushed in front |
+//! | 2048 | packet data |
+//!
+//! and 64 bytes of padding, so that the slot is an odd number of cache lines and the headers of consecutive
+//! buffers spread over all sets of the first-level cache.
+//!
+//! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`] that holds its
+//! index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers are handed out and taken back by
+//! a [`Cache`], one per thread, last in first out: a buffer that was just freed is still in the cache. Segments
+//! behind the first of a chain, and the tail that clones share, are reached through their head only.
+//!
+//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort.
+
+mod cache;
+mod chain;
+mod frame;
+mod header;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+pub use cache::Cache;
+pub use chain::Segments;
+pub use frame::{FRAME_SIZE, Frame};
+pub use header::{Buffer, BufferIndex, DATA_SIZE, Flags, HEADROOM, Offload, Scratch};
+pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
+
+/// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.
+#[doc(hidden)]
+pub const fn tag(name: &str) -> u32 {
+    let bytes = name.as_bytes();
+    let (mut hash, mut i) = (0x811c_9dc5_u32, 0);
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
+    }
+    hash | 1
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The pool: one region of slots, carved as they are needed, up to a limit.
+
+use crate::header::{Buffer, BufferIndex, Flags, State};
+use crossbeam_queue::ArrayQueue;
+use mem::Region;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a slot: driver area, metadata, headroom, data, padding; an odd number of cache lines.
+pub const SLOT_SIZE: usize = 2496;
+const DRIVER_AREA: usize = 128;
+const _: () = assert!(SLOT_SIZE.is_multiple_of(64) && (SLOT_SIZE / 64) % 2 == 1);
+const _: () = assert!(DRIVER_AREA + size_of::<Buffer>() <= SLOT_SIZE);
+
+/// Indices that travel between a thread's cache and the depot at once.
+pub(crate) const MAGAZINE: usize = 63;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Magazine {
+    pub n: u32,
+    pub indices: [u32; MAGAZINE],
+}
+
+const MAX_POOLS: usize = 256;
+static POOLS: [AtomicPtr<Pool>; MAX_POOLS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_POOLS];
+
+/// All buffers of one instance.
+///
+/// A pool lives as long as the process: handles and frames name buffers without counting references. An instance that ends
+/// gives its pool back ([`Pool::release`]), and the next one of the same limit takes it over.
+pub struct Pool {
+    region: Region,
+    id: u32,
+    limit: u32,
+    carved: AtomicU32,
+    depot: ArrayQueue<Magazine>,
+    loose: Mutex<Magazine>,
+    idle: std::sync::atomic::AtomicBool,
+    pub(crate) failures: AtomicU64,
+}
+
+/// How full a pool is; all in buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolStats {
+    /// How many it may hold at most.
+    pub limit: usize,
+    /// How many have been in use since the start at one time or another.
+    pub carved: usize,
+    /// How many of these lie in the common depot.
+    pub depot: usize,
+    /// Allocations that were refused because all were in use.
+    pub failures: u64,
+}
+
+impl Pool {
+    /// A pool of up to `limit` buffers. Memory is reserved, and committed as buffers are first used.
+    ///
+    /// # Errors
+    /// The operating system's, if the region can't be reserved; `OutOfMemory` with more than 256 pools in a process.
+    pub fn new(limit: usize) -> io::Result<&'static Pool> {
+        let limit = limit.max(MAGAZINE).next_multiple_of(MAGAZINE);
+        for slot in &POOLS {
+            let pool = slot.load(Ordering::Acquire);
+            if pool.is_null() {
+                continue;
+            }
+            // SAFETY: a registered pool is never freed.
+            let pool = unsafe { &*pool };
+            if pool.limit as usize == limit && pool.idle.swap(false, Ordering::AcqRel) {
+                pool.failures.store(0, Ordering::Relaxed);
+                return Ok(pool);
+            }
+        }
+        let bytes = limit * SLOT_SIZE;
+        if bytes >> 6 >= u32::MAX as usize {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a buffer pool holds at most 256 GiB"));
+        }
+        let region = Region::new("buffers", bytes)?;
+        let mut pool = Box::new(Pool {
+            region,
+            id: 0,
+            limit: limit as u32,
+            carved: AtomicU32::new(0),
+            // Loose magazines may be partly filled: one for each thread that ever gives some back.
+            depot: ArrayQueue::new(limit / MAGAZINE * 2 + 256),
+            loose: Mutex::new(Magazine { n: 0, indices: [0; MAGAZINE] }),
+            idle: std::sync::atomic::AtomicBool::new(false),
+            failures: AtomicU64::new(0),
+        });
+        for (id, slot) in POOLS.iter().enumerate() {
+            pool.id = id as u32;
+            let raw: *mut Pool = &mut *pool;
+            if slot.compare_exchange(std::ptr::null_mut(), raw, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(Box::leak(pool));
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::OutOfMemory, "256 buffer pools are in use in this process"))
+    }
+
+    /// The pool with this number, if a buffer says so.
+    #[inline(always)]
+    pub(crate) fn by_id(id: u32) -> &'static Pool {
+        let pool = POOLS[id as usize % MAX_POOLS].load(Ordering::Acquire);
+        assert!(!pool.is_null(), "buffer of no pool");
+        // SAFETY: a registered pool is never freed.
+        unsafe { &*pool }
+    }
+
+    /// Gives the pool back for the next instance. All caches must have been dropped before.
+    ///
+    /// # Errors
+    /// The number of buffers that are still in use: they have leaked, and the pool isn't used again.
+    pub fn release(&'static self) -> Result<(), usize> {
+        let stats = self.stats();
+        let loose = self.loose.lock().expect("no panic inside").n as usize;
+        match stats.carved - stats.depot - loose {
+            0 => {
+                self.idle.store(true, Ordering::Release);
+                Ok(())
+            }
+            leaked => Err(leaked),
+        }
+    }
+
+    /// How full the pool is. While threads run, a snapshot of moving numbers.
+    pub fn stats(&self) -> PoolStats {
+        let mut depot = 0;
+        let mut seen = 0;
+        // Rotate the queue once: it has no iterator, and this is a control-plane call.
+        for _ in 0..self.depot.len() {
+            let Some(magazine) = self.depot.pop() else { break };
+            depot += magazine.n as usize;
+            seen += 1;
+            if self.depot.push(magazine).is_err() {
+                debug_assert!(false, "depot is sized for all magazines");
+            }
+        }
+        let _ = seen;
+        PoolStats {
+            limit: self.limit as usize,
+            carved: self.carved.load(Ordering::Relaxed) as usize,
+            depot,
+            failures: self.failures.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The memory behind the buffers: its descriptor is what AF_XDP, memif and vhost share.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    #[inline(always)]
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.region.base()
+    }
+
+    /// Fresh or recycled indices for a cache: a full magazine if there is one, else newly carved slots.
+    pub(crate) fn take(&self) -> Option<Magazine> {
+        if let Some(magazine) = self.depot.pop() {
+            return Some(magazine);
+        }
+        let first = self
+            .carved
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+                (n + MAGAZINE as u32 <= self.limit).then_some(n + MAGAZINE as u32)
+            })
+            .ok();
+        let Some(first) = first else {
+            let mut loose = self.loose.lock().expect("no panic inside");
+            if loose.n > 0 {
+                return Some(std::mem::replace(&mut *loose, Magazine { n: 0, indices: [0; MAGAZINE] }));
+            }
+            return None;
+        };
+        let mut magazine = Magazine { n: MAGAZINE as u32, indices: [0; MAGAZINE] };
+        for (i, index) in magazine.indices.iter_mut().enumerate() {
+            let at = (first as usize + MAGAZINE - 1 - i) * SLOT_SIZE + DRIVER_AREA;
+            *index = (at >> 6) as u32;
+            // SAFETY: the slot lies inside the region, was carved for this call only, and all-zero bytes are a valid Buffer.
+            let buffer = unsafe { &mut *self.base().as_ptr().add(at).cast::<Buffer>() };
+            buffer.pool_id = self.id;
+            buffer.refs = AtomicU32::new(1);
+            buffer.next = BufferIndex::NONE;
+        }
+        Some(magazine)
+    }
+
+    pub(crate) fn give(&self, magazine: Magazine) {
+        if self.depot.push(magazine).is_err() {
+            debug_assert!(false, "depot is sized for all magazines");
+        }
+    }
+
+    /// Takes one index back without a cache: the slow way, for handles that are dropped on the control side.
+    pub(crate) fn give_loose(&self, index: u32) {
+        let mut loose = self.loose.lock().expect("no panic inside");
+        let at = loose.n as usize;
+        loose.indices[at] = index;
+        loose.n += 1;
+        if loose.n as usize == MAGAZINE {
+            self.give(*loose);
+            loose.n = 0;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn ptr(&self, index: BufferIndex) -> NonNull<Buffer> {
+        debug_assert!(((index.0 as usize) << 6) + size_of::<Buffer>() <= self.region.len());
+        // SAFETY: indices are made by `take` only, from offsets inside the region.
+        unsafe { self.region.base().add((index.0 as usize) << 6).cast() }
+    }
+}
+
+// SAFETY: the region is plain memory whose buffers are reached through their owners only; the rest is synchronised.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("id", &self.id).field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// A buffer with one owner: this handle. Dropping it gives the whole chain back, the slow way; threads that have a
+/// [`Cache`](crate::Cache) free through that.
+pub struct Owned {
+    ptr: NonNull<Buffer>,
+}
+
+// SAFETY: the handle is the buffer's only owner.
+unsafe impl Send for Owned {}
+// SAFETY: a shared handle gives shared access only.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    /// # Safety
+    /// The caller owns the buffer, and gives it up to the handle.
+    #[inline(always)]
+    pub(crate) unsafe fn from_ptr(ptr: NonNull<Buffer>) -> Self {
+        Self { ptr }
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_ptr(self) -> NonNull<Buffer> {
+        let ptr = self.ptr;
+        std::mem::forget(self);
+        ptr
+    }
+
+    /// The pool that the buffer is of.
+    #[inline(always)]
+    pub(crate) fn pool(&self) -> &'static Pool {
+        Pool::by_id(self.pool_id)
+    }
+
+    /// The buffer's name.
+    #[inline(always)]
+    pub fn index(&self) -> BufferIndex {
+        let base = self.pool().base().as_ptr() as usize;
+        BufferIndex(((self.ptr.as_ptr() as usize - base) >> 6) as u32)
+    }
+}
+
+impl Deref for Owned {
+    type Target = Buffer;
+    #[inline(always)]
+    fn deref(&self) -> &Buffer {
+        // SAFETY: the handle owns the buffer.
+        unsafe { self.ptr.as_ref() }
+    }
+}
+
+impl DerefMut for Owned {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Buffer {
+        // SAFETY: the handle is the only owner.
+        unsafe { self.ptr.as_mut() }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let pool = self.pool();
+        let mut index = self.index();
+        // SAFETY: the handle owns the chain, which ends here.
+        unsafe { release_chain(pool, &mut index, |i| pool.give_loose(i)) };
+    }
+}
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Walks a chain and gives every segment whose last owner this was to `free`.
+///
+/// # Safety
+/// The caller owns the chain that starts at `index`, and forgets it.
+pub(crate) unsafe fn release_chain(pool: &Pool, index: &mut BufferIndex, mut free: impl FnMut(u32)) {
+    while *index != BufferIndex::NONE {
+        let this = *index;
+        let ptr = pool.ptr(this).as_ptr();
+        // SAFETY: the caller owns the chain; a shared segment's `refs` is atomic and its links no longer change.
+        let (next, refs, chained) = unsafe { ((*ptr).next, &(*ptr).refs, (*ptr).flags.has(Flags::CHAINED)) };
+        let next = if chained { next } else { BufferIndex::NONE };
+        let last = refs.load(Ordering::Acquire) == 1 || refs.fetch_sub(1, Ordering::AcqRel) == 1;
+        if !last {
+            // The other owners still need this segment and all behind it.
+            return;
+        }
+        refs.store(1, Ordering::Relaxed);
+        if cfg!(debug_assertions) {
+            // SAFETY: this was the last owner.
+            unsafe {
+                assert_ne!((*ptr).state, State::Free, "buffer {this:?} is freed twice");
+                (*ptr).state = State::Free;
+            }
+        }
+        free(this.0);
+        *index = next;
+    }
+}
