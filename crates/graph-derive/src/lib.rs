@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! `#[derive(Next)]`: one enum names every way a packet leaves a node.
+//!
+//! A variant is the edge, the counter and the text an operator reads in `show errors`:
+//!
+//! | attribute | the packet goes to |
+//! |---|---|
+//! | `#[next("ip4-lookup")]` | that node; with `#[next("ip4-lookup", count)]` it is counted under the variant's text |
+//! | `#[next_feature]` | the next feature of the running arc |
+//! | `#[dynamic]` (holds a `NodeIndex`) | the node that was chosen at run time |
+//! | `#[drop]` | the node's drop node, counted under the variant's text |
+//! | `#[punt]` | the node's punt node, counted under the variant's text |
+//! | `#[free]` | nowhere: it is freed; a transmitted packet |
+//! | `#[keep]` | `Node::keep`, which becomes its owner |
+//!
+//! The first line of the doc comment is the text; a counted variant without one does not compile.
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, Meta, Variant};
+
+/// Derives `graph::Next`. See the crate's page.
+#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep))]
+pub fn derive_next(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
+    let Data::Enum(body) = &input.data else {
+        return Err(Error::new_spanned(
+            input,
+            "Next is derived for an enum: one variant for each way out of the node",
+        ));
+    };
+    let name = &input.ident;
+    let (mut edges, mut arms, mut feature) = (Vec::new(), Vec::new(), false);
+    for variant in &body.variants {
+        let ident = &variant.ident;
+        let way = way_out(variant)?;
+        if let Way::Dynamic = way {
+            arms.push(quote! { #name::#ident(node) => ::graph::dynamic_code(node) });
+            continue;
+        }
+        if !matches!(variant.fields, Fields::Unit) {
+            return Err(Error::new_spanned(variant, "only a #[dynamic] variant holds a value"));
+        }
+        let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
+        let text = doc_line(&variant.attrs);
+        let reason = snake(&ident.to_string());
+        let counted = matches!(way, Way::Drop | Way::Punt | Way::Node(_, true));
+        if counted && text.is_none() {
+            return Err(Error::new_spanned(
+                variant,
+                "a counted way out needs a doc comment: it is what an operator reads in `show errors`",
+            ));
+        }
+        let text = text.unwrap_or_default();
+        let target = match &way {
+            Way::Node(node, _) => quote! { ::graph::Target::Node(#node) },
+            Way::Feature => {
+                feature = true;
+                quote! { ::graph::Target::NextFeature }
+            }
+            Way::Drop => quote! { ::graph::Target::Drop },
+            Way::Punt => quote! { ::graph::Target::Punt },
+            Way::Free => quote! { ::graph::Target::Free },
+            Way::Keep => quote! { ::graph::Target::Keep },
+            Way::Dynamic => unreachable!("handled above"),
+        };
+        edges.push(
+            quote! { ::graph::Edge { reason: #reason, text: #text, target: #target, counted: #counted } },
+        );
+        arms.push(match &way {
+            Way::Feature => quote! { #name::#ident => ::graph::FEATURE_CODE },
+            _ => quote! { #name::#ident => #code },
+        });
+    }
+    let (generics, types, bounds) = input.generics.split_for_impl();
+    Ok(quote! {
+        impl #generics ::graph::Next for #name #types #bounds {
+            const EDGES: &'static [::graph::Edge] = &[#(#edges),*];
+            const FEATURE: bool = #feature;
+            #[inline(always)]
+            fn code(self) -> u16 {
+                match self { #(#arms),* }
+            }
+        }
+    })
+}
+
+enum Way {
+    Node(String, bool),
+    Feature,
+    Dynamic,
+    Drop,
+    Punt,
+    Free,
+    Keep,
+}
+
+fn way_out(variant: &Variant) -> syn::Result<Way> {
+    let mut found = None;
+    for attr in &variant.attrs {
+        let path = attr.path();
+        let way = if path.is_ident("next") {
+            let (mut node, mut count) = (None, false);
+            let args =
+                attr.parse_args_with(syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated)?;
+            for arg in args {
+                match arg {
+                    Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => node = Some(text.value()),
+                    Expr::Path(path) if path.path.is_ident("count") => count = true,
+                    other => return Err(Error::new_spanned(other, "expected a node's name, or `count`")),
+                }
+            }
+            let node = node.ok_or_else(|| Error::new_spanned(attr, "expected #[next(\"node-name\")]"))?;
+            Way::Node(node, count)
+        } else if path.is_ident("next_feature") {
+            Way::Feature
+        } else if path.is_ident("dynamic") {
+            Way::Dynamic
+        } else if path.is_ident("drop") {
+            Way::Drop
+        } else if path.is_ident("punt") {
+            Way::Punt
+        } else if path.is_ident("free") {
+            Way::Free
+        } else if path.is_ident("keep") {
+            Way::Keep
+        } else {
+            continue;
+        };
+        if found.replace(way).is_some() {
+            return Err(Error::new_spanned(variant, "a packet leaves one way"));
+        }
+    }
+    found.ok_or_else(|| {
+        Error::new_spanned(variant, "expected one of #[next(\"node\")], #[next_feature], #[dynamic], #[drop], #[punt], #[free], #[keep]")
+    })
+}
+
+fn doc_line(attrs: &[Attribute]) -> Option<String> {
+    attrs.iter().find_map(|attr| {
+        let Meta::NameValue(pair) = &attr.meta else { return None };
+        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { return None };
+        pair.path.is_ident("doc").then(|| text.value().trim().trim_end_matches('.').to_string())
+    })
+}
+
+fn snake(ident: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in ident.chars().enumerate() {
+        if c.is_uppercase() && i > 0 {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}

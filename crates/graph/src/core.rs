@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What one thread has beside its nodes: frames on their way, free buffers, counters, traces.
+
+use crate::handoff::Handoffs;
+use crate::trace::TraceLog;
+use crate::{NodeIndex, ThreadIndex};
+use buffer::{Cache, Frame, Owned, Pool};
+use stats::{Lane, Registry};
+use std::collections::VecDeque;
+
+/// The packets that wait for a node.
+pub(crate) struct Open {
+    /// Not full; what comes next goes here.
+    pub frame: Box<Frame>,
+    /// Full ones, older than `frame`.
+    pub full: VecDeque<Box<Frame>>,
+    pub queued: bool,
+}
+
+impl Open {
+    pub fn new(pool: &'static Pool) -> Self {
+        Self { frame: Frame::new(pool), full: VecDeque::new(), queued: false }
+    }
+}
+
+/// The counters of nodes, each indexed by node.
+pub(crate) struct NodeLanes {
+    pub calls: Lane,
+    pub vectors: Lane,
+    pub clocks: Lane,
+}
+
+pub(crate) const CALLS: &str = "/sys/node/calls";
+pub(crate) const VECTORS: &str = "/sys/node/vectors";
+pub(crate) const CLOCKS: &str = "/sys/node/clocks";
+pub(crate) const ERRORS: &str = "/node/errors";
+
+pub(crate) struct Core {
+    pub thread: ThreadIndex,
+    pub pool: &'static Pool,
+    pub cache: Cache,
+    /// By node.
+    pub open: Vec<Open>,
+    pub pending: VecDeque<NodeIndex>,
+    /// Empty frames: boxes that change hands by a swap.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Frame>>,
+    /// Packets for nodes that this thread has not installed yet.
+    pub orphans: Vec<(NodeIndex, Owned)>,
+    /// Packets that the running node keeps.
+    pub kept: Box<Frame>,
+    pub errors: Lane,
+    pub nodes: NodeLanes,
+    pub trace: TraceLog,
+    pub handoffs: Handoffs,
+    pub now: u64,
+    /// Buffer of the enqueue: packets of one way out.
+    pub stage: Option<Box<Frame>>,
+    rng: u64,
+}
+
+impl Core {
+    pub fn new(thread: ThreadIndex, pool: &'static Pool, stats: &Registry, handoffs: Handoffs) -> Self {
+        let lane = |name| stats.simple(name).lane(thread.at());
+        Self {
+            thread,
+            pool,
+            cache: Cache::new(pool),
+            open: Vec::with_capacity(1024),
+            pending: VecDeque::with_capacity(256),
+            spare: (0..16).map(|_| Frame::new(pool)).collect(),
+            orphans: Vec::new(),
+            kept: Frame::new(pool),
+            errors: lane(ERRORS),
+            nodes: NodeLanes { calls: lane(CALLS), vectors: lane(VECTORS), clocks: lane(CLOCKS) },
+            trace: TraceLog::default(),
+            handoffs,
+            now: 0,
+            stage: Some(Frame::new(pool)),
+            rng: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(thread.0) << 32),
+        }
+    }
+
+    /// An empty frame; a spare one, so no allocation once the graph has warmed up.
+    #[inline(always)]
+    pub fn spare(&mut self) -> Box<Frame> {
+        self.spare.pop().unwrap_or_else(|| Frame::new(self.pool))
+    }
+
+    #[inline(always)]
+    pub fn give_spare(&mut self, frame: Box<Frame>) {
+        debug_assert!(frame.is_empty());
+        if self.spare.len() < 64 {
+            self.spare.push(frame);
+        }
+    }
+
+    #[inline(always)]
+    pub fn random(&mut self) -> u64 {
+        // xorshift64*
+        self.rng ^= self.rng >> 12;
+        self.rng ^= self.rng << 25;
+        self.rng ^= self.rng >> 27;
+        self.rng.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// The next frame that waits for `node`; the oldest first.
+    #[inline(always)]
+    pub fn take_frame(&mut self, node: NodeIndex) -> Box<Frame> {
+        let spare = self.spare();
+        let open = &mut self.open[node.at()];
+        if let Some(full) = open.full.pop_front() {
+            if open.full.is_empty() && open.frame.is_empty() {
+                open.queued = false;
+            } else {
+                self.pending.push_front(node);
+            }
+            self.give_spare(spare);
+            return full;
+        }
+        open.queued = false;
+        std::mem::replace(&mut open.frame, spare)
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a node can reach while it works on a packet.
+
+use crate::arcs::ArcTable;
+use crate::core::Core;
+use crate::node::dynamic_code;
+use crate::runtime::NodeRuntime;
+use crate::{ArcIndex, Next, NodeIndex, SwIfIndex, ThreadIndex, Trace};
+use buffer::{Buffer, Cache, Flags, Frame, Owned};
+use sync::Turn;
+
+/// The node's surroundings: this thread's buffers, clocks, counters and traces.
+///
+/// `TRACED` is a constant of the loop: without a trace, [`Self::trace`] is no code at all.
+pub struct Cx<'a, const TRACED: bool> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) node: &'a NodeRuntime,
+    pub(crate) arcs: &'a ArcTable,
+    /// The turn of this thread's loop: what snapshots and slots are read with.
+    pub turn: &'a Turn<'a>,
+}
+
+impl<'a, const TRACED: bool> Cx<'a, TRACED> {
+    /// The thread that this is.
+    #[inline(always)]
+    pub fn thread(&self) -> ThreadIndex {
+        self.core.thread
+    }
+
+    /// The node that this is.
+    #[inline(always)]
+    pub fn node(&self) -> NodeIndex {
+        self.node.index
+    }
+
+    /// The instance's clock at the start of this turn, in nanoseconds since the start.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.core.now
+    }
+
+    /// A pseudorandom number; not for secrets.
+    #[inline(always)]
+    pub fn random(&mut self) -> u64 {
+        self.core.random()
+    }
+
+    /// A fresh, empty buffer; `None` when all are in use (it is counted).
+    #[inline(always)]
+    pub fn alloc(&mut self) -> Option<Owned> {
+        self.core.cache.alloc()
+    }
+
+    /// Appends up to `n` fresh buffers to the frame; returns how many.
+    #[inline(always)]
+    pub fn alloc_frame(&mut self, frame: &mut Frame, n: usize) -> usize {
+        self.core.cache.alloc_frame(frame, n)
+    }
+
+    /// This thread's buffers, for the functions that take them.
+    #[inline(always)]
+    pub fn cache(&mut self) -> &mut Cache {
+        &mut self.core.cache
+    }
+
+    /// Frees a packet.
+    #[inline(always)]
+    pub fn free(&mut self, buffer: Owned) {
+        self.core.cache.free(buffer);
+    }
+
+    /// Sends one more packet on a way out of this node: a reply, a fragment, a clone, what an input brings.
+    #[inline]
+    pub fn emit<N: Next>(&mut self, next: N, mut buffer: Owned) {
+        debug_assert!(self.node.is_of::<N>(), "a way out of another node");
+        let mut code = next.code();
+        if N::FEATURE && code == crate::FEATURE_CODE {
+            code = self.next_step(&mut buffer);
+        }
+        if self.core.trace.marking(self.node.index) {
+            self.core.trace.mark(self.node.index, &mut buffer);
+        }
+        self.core.send_one(self.node, code, buffer);
+    }
+
+    /// Sends packets on a way out of this node: what an input brings. Leaves the frame empty.
+    #[inline]
+    pub fn emit_frame<N: Next>(&mut self, next: N, frame: &mut Box<Frame>) {
+        debug_assert!(self.node.is_of::<N>(), "a way out of another node");
+        if self.core.trace.marking(self.node.index) {
+            let mut traced = frame.traced;
+            for b in frame.iter_mut() {
+                self.core.trace.mark(self.node.index, b);
+                traced |= b.flags.has(Flags::TRACED);
+            }
+            frame.traced = traced;
+        }
+        self.core.send_all(self.node, next.code(), frame);
+    }
+
+    /// Counts on a way out without sending anything: events that aren't packets.
+    #[inline(always)]
+    pub fn count<N: Next>(&mut self, next: N, n: u64) {
+        debug_assert!(self.node.is_of::<N>(), "a way out of another node");
+        if let Some(edge) = self.node.edges.get(next.code() as usize) {
+            self.core.errors.add(edge.error.at(), n);
+        }
+    }
+
+    /// Starts a feature arc on an interface: the first node of it, or `None` if no feature is enabled there.
+    #[inline(always)]
+    pub fn start_arc(&self, arc: ArcIndex, sw_if: u32, b: &mut Buffer) -> Option<NodeIndex> {
+        let at = self.arcs.start(arc, SwIfIndex(sw_if))?;
+        b.feature = at + 1;
+        Some(self.arcs.step(at)?.node)
+    }
+
+    /// Whether any feature of the arc is enabled on the interface.
+    #[inline(always)]
+    pub fn has_arc(&self, arc: ArcIndex, sw_if: u32) -> bool {
+        self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
+    }
+
+    /// What was configured for this feature on the packet's interface.
+    #[inline(always)]
+    pub fn feature_config(&self, b: &Buffer) -> u32 {
+        self.arcs.step(b.feature.wrapping_sub(1)).map_or(0, |step| step.config)
+    }
+
+    #[inline(always)]
+    pub(crate) fn next_step(&self, b: &mut Buffer) -> u16 {
+        self.arcs.advance(b)
+    }
+
+    /// Adds what this node has to tell to the packet's trace.
+    #[inline(always)]
+    pub fn trace<T: Trace>(&mut self, b: &Buffer, record: T) {
+        if TRACED && b.flags.has(Flags::TRACED) {
+            self.core.trace.detail(record);
+        }
+    }
+
+    /// Hands a packet to the node `to` on another thread. A full ring drops it, and counts that as congestion.
+    #[inline]
+    pub fn handoff(&mut self, thread: ThreadIndex, to: NodeIndex, buffer: Owned) {
+        self.core.handoff(thread, to, buffer);
+    }
+
+    /// Gives the nodes behind the same surroundings without a trace: for `keep` and `tick`.
+    #[inline(always)]
+    pub(crate) fn new(
+        core: &'a mut Core,
+        node: &'a NodeRuntime,
+        arcs: &'a ArcTable,
+        turn: &'a Turn<'a>,
+    ) -> Self {
+        Self { core, node, arcs, turn }
+    }
+}
+
+impl ArcTable {
+    #[inline(always)]
+    pub(crate) fn advance(&self, b: &mut Buffer) -> u16 {
+        match self.step(b.feature) {
+            Some(step) => {
+                b.feature += 1;
+                dynamic_code(step.node)
+            }
+            None => crate::enqueue::UNSET,
+        }
+    }
+}

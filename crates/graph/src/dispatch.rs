@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The loop around a node's body, compiled once for each instruction set.
+//!
+//! Wrapper outside, always-inline body inside: a function with `#[target_feature]` calls the generic body, and everything in it
+//! is compiled for that feature set. What isn't inlined falls back to the lowest.
+
+use crate::arcs::ArcTable;
+use crate::core::Core;
+use crate::node::{Node, Target, Vector};
+use crate::runtime::NodeRuntime;
+use crate::{Cx, FEATURE_CODE, Next, Prefetch};
+use buffer::{Buffer, FRAME_SIZE, Flags, Frame};
+use simd::{Isa, Level, V1, Variants};
+use std::any::TypeId;
+use std::marker::PhantomData;
+use sync::Turn;
+
+/// Vectors below this go without prologue.
+const SMALL: usize = 8;
+/// How far ahead of the packet in work the loop fetches.
+const AHEAD: usize = 8;
+
+/// A boxed node of the type that the function beside it was made for.
+#[derive(Clone, Copy)]
+pub(crate) struct NodePtr(*mut ());
+
+pub(crate) type Run = fn(NodePtr, &NodeRuntime, &mut Core, &Turn<'_>, &ArcTable, &mut Box<Frame>);
+type Tick = unsafe fn(*mut (), &NodeRuntime, &mut Core, &Turn<'_>, &ArcTable);
+
+/// A node of whatever type, with its loop for each instruction set.
+pub(crate) struct ErasedNode {
+    data: *mut (),
+    kind: TypeId,
+    variants: Variants<Run>,
+    tick: Tick,
+    free: unsafe fn(*mut ()),
+}
+
+// SAFETY: `data` is a boxed `Node`, which is `Send`.
+unsafe impl Send for ErasedNode {}
+
+impl ErasedNode {
+    pub fn new<N: Node>(node: N) -> Self {
+        Self {
+            data: Box::into_raw(Box::new(node)).cast(),
+            kind: TypeId::of::<N>(),
+            variants: variants::<N>(),
+            tick: tick::<N>,
+            free: free::<N>,
+        }
+    }
+
+    /// The loop for a level, if the processor has it.
+    pub fn variant(&self, level: Level) -> Option<Run> {
+        self.variants.get(level)
+    }
+
+    /// Runs the node over the frame, and leaves the frame empty.
+    ///
+    /// # Safety
+    /// `run` is one of this node's variants.
+    #[inline(always)]
+    pub unsafe fn run(
+        &mut self,
+        run: Run,
+        node: &NodeRuntime,
+        core: &mut Core,
+        turn: &Turn<'_>,
+        arcs: &ArcTable,
+        frame: &mut Box<Frame>,
+    ) {
+        run(NodePtr(self.data), node, core, turn, arcs, frame);
+    }
+
+    pub fn tick(&mut self, node: &NodeRuntime, core: &mut Core, turn: &Turn<'_>, arcs: &ArcTable) {
+        // SAFETY: `data` is of the type that `tick` was made for.
+        unsafe { (self.tick)(self.data, node, core, turn, arcs) }
+    }
+
+    pub fn get_mut<N: Node>(&mut self) -> Option<&mut N> {
+        // SAFETY: the type was compared, and the node is borrowed exclusively.
+        (self.kind == TypeId::of::<N>()).then(|| unsafe { &mut *self.data.cast::<N>() })
+    }
+}
+
+impl Drop for ErasedNode {
+    fn drop(&mut self) {
+        // SAFETY: `data` came from a box of the type that `free` was made for.
+        unsafe { (self.free)(self.data) }
+    }
+}
+
+unsafe fn free<N: Node>(data: *mut ()) {
+    // SAFETY: as the caller says.
+    drop(unsafe { Box::from_raw(data.cast::<N>()) });
+}
+
+unsafe fn tick<N: Node>(
+    data: *mut (),
+    node: &NodeRuntime,
+    core: &mut Core,
+    turn: &Turn<'_>,
+    arcs: &ArcTable,
+) {
+    // SAFETY: as the caller says.
+    let this = unsafe { &mut *data.cast::<N>() };
+    this.tick(&mut Cx::new(core, node, arcs, turn));
+}
+
+simd::variants! {
+    fn variants<I: Isa, N: Node>(
+        data: NodePtr,
+        node: &NodeRuntime,
+        core: &mut Core,
+        turn: &Turn<'_>,
+        arcs: &ArcTable,
+        frame: &mut Box<Frame>,
+    ) = run_raw::<I, N>;
+}
+
+#[inline(always)]
+fn run_raw<I: Isa, N: Node>(
+    data: NodePtr,
+    node: &NodeRuntime,
+    core: &mut Core,
+    turn: &Turn<'_>,
+    arcs: &ArcTable,
+    frame: &mut Box<Frame>,
+) {
+    // SAFETY: only `ErasedNode::run` makes a `NodePtr`: of the type that this variant was made for, borrowed exclusively.
+    run::<N, I>(unsafe { &mut *data.0.cast::<N>() }, node, core, turn, arcs, frame);
+}
+
+struct Has<N>(PhantomData<N>);
+
+impl<N: Next> Has<N> {
+    /// Whether some way out keeps the packet.
+    const KEEP: bool = {
+        let (mut i, mut found) = (0, false);
+        while i < N::EDGES.len() {
+            found |= matches!(N::EDGES[i].target, Target::Keep);
+            i += 1;
+        }
+        found
+    };
+}
+
+#[inline(always)]
+fn run<N: Node, I: Isa>(
+    this: &mut N,
+    node: &NodeRuntime,
+    core: &mut Core,
+    turn: &Turn<'_>,
+    arcs: &ArcTable,
+    frame: &mut Box<Frame>,
+) {
+    if frame.traced {
+        traced(this, node, core, turn, arcs, frame);
+    } else if frame.len() < SMALL {
+        let mut codes = [0; SMALL];
+        let mut cx = Cx::<false>::new(core, node, arcs, turn);
+        for i in 0..frame.len() {
+            codes[i & (SMALL - 1)] = one(this, frame.get_mut(i), &mut cx);
+        }
+        this.end(&mut cx);
+        core.enqueue_small(node, frame, &codes);
+    } else {
+        let mut codes = [crate::enqueue::UNSET; FRAME_SIZE];
+        let mut cx = Cx::<false>::new(core, node, arcs, turn);
+        let mut vector = Vector { frame, codes: &mut codes, next: PhantomData };
+        this.stages::<I>(&mut vector, &mut cx);
+        if N::Next::FEATURE {
+            for (code, b) in codes.iter_mut().zip(frame.iter_mut()) {
+                if *code == FEATURE_CODE {
+                    *code = arcs.advance(b);
+                }
+            }
+        }
+        this.end(&mut cx);
+        core.enqueue::<I>(node, frame, &codes);
+    }
+    if Has::<N::Next>::KEEP && !core.kept.is_empty() {
+        keep(this, node, core, turn, arcs);
+    }
+}
+
+/// The loop of a node that is written for one packet.
+#[inline(always)]
+pub(crate) fn each<N: Node>(this: &mut N, vector: &mut Vector<'_, N::Next>, cx: &mut Cx<'_, false>) {
+    let n = vector.len();
+    for i in 0..n {
+        match N::PREFETCH {
+            Prefetch::None => {}
+            Prefetch::Meta => prefetch::<false>(vector.frame, i + AHEAD),
+            Prefetch::Packet => prefetch::<true>(vector.frame, i + AHEAD),
+        }
+        vector.codes[i] = this.packet::<false>(vector.frame.get_mut(i), cx).code();
+    }
+}
+
+#[inline(always)]
+fn one<N: Node, const TRACED: bool>(this: &mut N, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> u16 {
+    let code = this.packet::<TRACED>(b, cx).code();
+    if N::Next::FEATURE && code == FEATURE_CODE { cx.next_step(b) } else { code }
+}
+
+#[inline(always)]
+pub(crate) fn prefetch<const PACKET: bool>(frame: &Frame, i: usize) {
+    let meta = frame.prefetch_address(i);
+    simd::prefetch_ptr(meta);
+    if PACKET {
+        // Headers start at the headroom's end or, behind a decapsulation, close to it.
+        simd::prefetch_ptr(meta.wrapping_add(128 + buffer::HEADROOM));
+    }
+}
+
+/// A frame with traced packets: every node writes a record, and the body is the same one, for one packet at a time.
+#[cold]
+#[inline(never)]
+fn traced<N: Node>(
+    this: &mut N,
+    node: &NodeRuntime,
+    core: &mut Core,
+    turn: &Turn<'_>,
+    arcs: &ArcTable,
+    frame: &mut Box<Frame>,
+) {
+    let mut codes = [crate::enqueue::UNSET; FRAME_SIZE];
+    let mut any = false;
+    let mut cx = Cx::<true>::new(core, node, arcs, turn);
+    for (i, code) in codes.iter_mut().enumerate().take(frame.len()) {
+        let b = frame.get_mut(i);
+        if b.flags.has(Flags::TRACED) {
+            any = true;
+            cx.core.trace.begin(b.trace, node.index);
+        }
+        *code = one::<N, true>(this, b, &mut cx);
+    }
+    this.end(&mut cx);
+    frame.traced = any;
+    core.enqueue::<V1>(node, frame, &codes);
+}
+
+#[cold]
+#[inline(never)]
+fn keep<N: Node>(this: &mut N, node: &NodeRuntime, core: &mut Core, turn: &Turn<'_>, arcs: &ArcTable) {
+    let empty = core.spare();
+    let mut kept = std::mem::replace(&mut core.kept, empty);
+    for buffer in kept.drain() {
+        this.keep(buffer, &mut Cx::new(core, node, arcs, turn));
+    }
+    core.give_spare(kept);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Driving one node, or the whole graph, by hand: for the tests of features.
+//!
+//! ```no_run
+//! # fn f(plugins: &'static [&'static graph::Plugin], frame: Vec<u8>) {
+//! let mut bench = graph::drive::Bench::new(plugins);
+//! let out = bench.node("ip4-input", &[frame], |b| b.rx_if = 1);
+//! assert_eq!(out[0].node, "ip4-lookup");
+//! # }
+//! ```
+
+use crate::{NodeIndex, Plugin, Runtime, World, WorldConfig};
+use buffer::{Buffer, Flags, Owned, Pool};
+use std::sync::Arc;
+
+/// An instance with one thread, whose turns the test makes.
+pub struct Bench {
+    /// The instance.
+    pub world: Arc<World>,
+    /// Its only thread's graph.
+    pub rt: Runtime,
+    /// Declared last: dropped when everything has given its buffers back.
+    _leaks: LeakCheck,
+}
+
+struct LeakCheck(&'static Pool);
+
+impl Drop for LeakCheck {
+    fn drop(&mut self) {
+        let released = self.0.release();
+        if !std::thread::panicking() {
+            assert_eq!(released, Ok(()), "buffers have leaked");
+        }
+    }
+}
+
+/// What became of one packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The node that it was sent to.
+    pub node: String,
+    /// The reason's text, if it was dropped or punted.
+    pub reason: Option<&'static str>,
+    /// The whole packet's bytes.
+    pub bytes: Vec<u8>,
+    /// Its interfaces in and out.
+    pub rx_if: u32,
+    /// See `rx_if`.
+    pub tx_if: u32,
+}
+
+impl Bench {
+    /// An instance of these plugins with 4,096 buffers.
+    ///
+    /// # Panics
+    /// If it can't be made.
+    pub fn new(plugins: &'static [&'static Plugin]) -> Self {
+        let config = WorldConfig { buffers: 4096, ..WorldConfig::default() };
+        let (world, mut runtimes) =
+            World::new(&config, plugins).unwrap_or_else(|e| panic!("the instance can't be made: {e}"));
+        let rt = runtimes.pop().expect("one thread");
+        let _leaks = LeakCheck(world.pool);
+        Self { world, rt, _leaks }
+    }
+
+    /// The index of a node.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn index(&self, node: &str) -> NodeIndex {
+        self.world.node(node).unwrap_or_else(|| panic!("no node is named {node}"))
+    }
+
+    /// A buffer with these bytes.
+    ///
+    /// # Panics
+    /// If the pool is empty, or the packet is longer than 64 KiB.
+    pub fn buffer(&mut self, bytes: &[u8]) -> Owned {
+        let mut b = self.rt.cache().alloc().expect("a free buffer");
+        assert!(b.append_bytes(bytes, self.rt.cache()), "the packet is too long");
+        b
+    }
+
+    /// Runs one node over these packets, prepared by `prepare`, and tells where each went. Packets that it freed or keeps
+    /// are not in the answer; what it emitted besides is. In the order of the nodes they went to.
+    pub fn node(&mut self, node: &str, packets: &[Vec<u8>], prepare: impl Fn(&mut Buffer)) -> Vec<Outcome> {
+        let index = self.index(node);
+        self.rt.receive();
+        for bytes in packets {
+            let mut b = self.buffer(bytes);
+            prepare(&mut b);
+            self.rt.inject(index, b);
+        }
+        self.rt.run_node(index);
+        self.collect()
+    }
+
+    /// Takes what waits for any node.
+    pub fn collect(&mut self) -> Vec<Outcome> {
+        let reasons = self.world.reasons();
+        let mut out = Vec::new();
+        for info in self.world.nodes() {
+            for b in self.rt.waiting(info.index) {
+                let reason = (b.error != 0).then(|| reasons[b.error as usize].text);
+                let bytes = b.segments().flatten().copied().collect();
+                out.push(Outcome {
+                    node: info.name.to_string(),
+                    reason,
+                    bytes,
+                    rx_if: b.rx_if,
+                    tx_if: b.tx_if,
+                });
+                self.rt.cache().free(b);
+            }
+        }
+        out
+    }
+
+    /// Sends a packet to a node and runs the graph until nothing waits.
+    pub fn send(&mut self, node: &str, bytes: &[u8], prepare: impl FnOnce(&mut Buffer)) {
+        let index = self.index(node);
+        self.rt.receive();
+        let mut b = self.buffer(bytes);
+        prepare(&mut b);
+        self.rt.inject(index, b);
+        self.settle();
+    }
+
+    /// Runs the graph and the control processes until nothing waits.
+    pub fn settle(&mut self) {
+        for _ in 0..1000 {
+            self.rt.turn(true);
+            let due = self.world.processes.run(&self.world);
+            if !self.rt.has_work() && due != Some(0) {
+                return;
+            }
+        }
+        panic!("the graph doesn't settle: a packet goes in a circle");
+    }
+
+    /// How often a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in the stats segment.
+    pub fn count(&self, node: &str, reason: &str) -> u64 {
+        let errors = self.world.stats.simple(crate::core::ERRORS);
+        let reasons = self.world.reasons();
+        reasons
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| &*r.node == node && r.reason == reason)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
+    }
+
+    /// The sum over all reasons that lose packets.
+    pub fn drops(&self) -> u64 {
+        let errors = self.world.stats.simple(crate::core::ERRORS);
+        self.world.reasons().iter().enumerate().filter(|(_, r)| r.drop).map(|(i, _)| errors.sum(i)).sum()
+    }
+
+    /// Traces the next `n` packets that are injected by hand: sets the flag that an input would.
+    pub fn trace(b: &mut Buffer, id: u32) {
+        b.flags.set(Flags::TRACED);
+        b.trace = id;
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From the packets of a frame and their ways out to the frames of the next nodes.
+//!
+//! Every node has one open frame on each thread, whoever sends to it: frames merge, and a flow keeps its order. If all packets
+//! go one way, the frame itself changes hands. With few ways, each way's packets are selected at once; with many, they are
+//! distributed one by one into the open frames.
+
+use crate::NodeIndex;
+use crate::core::Core;
+use crate::node::as_dynamic;
+use crate::runtime::{NodeRuntime, Way};
+use buffer::{FRAME_SIZE, Flags, Frame, Owned};
+use simd::Isa;
+
+/// The code of a packet whose way nobody said.
+pub(crate) const UNSET: u16 = 0x7ffe;
+/// Ways that are selected at once, before packets are distributed one by one.
+const SELECTED: usize = 4;
+
+impl Core {
+    /// Sends the frame's packets on; leaves it empty.
+    #[inline(always)]
+    pub fn enqueue<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; FRAME_SIZE]) {
+        let n = frame.len();
+        if simd::all_equal::<I>(codes, n) {
+            self.send_all(node, codes[0], frame);
+        } else {
+            self.partition::<I>(node, frame, codes);
+        }
+    }
+
+    /// The same for fewer than eight packets: nothing to set up.
+    #[inline(always)]
+    pub fn enqueue_small(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; 8]) {
+        let n = frame.len();
+        if codes[1..n.max(1)].iter().all(|c| *c == codes[0]) {
+            self.send_all(node, codes[0], frame);
+        } else {
+            for i in 0..n {
+                self.distribute(node, codes[i & 7], frame, i);
+            }
+            // SAFETY: every packet was taken once.
+            unsafe { frame.emptied() };
+        }
+    }
+
+    #[inline(always)]
+    fn partition<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; FRAME_SIZE]) {
+        let n = frame.len();
+        let mut left: [u64; 4] = std::array::from_fn(|w| match n.saturating_sub(w * 64) {
+            0 => 0,
+            bits @ 1..=63 => (1 << bits) - 1,
+            _ => u64::MAX,
+        });
+        for _ in 0..SELECTED {
+            let Some(first) = first_bit(&left) else { break };
+            let code = codes[first];
+            let mask = simd::equal_mask::<I>(codes, n, code);
+            let count = mask.iter().map(|w| w.count_ones() as usize).sum();
+            let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
+            // SAFETY: `mask` selects packets of this code only, and each code is handled once.
+            unsafe {
+                stage.take_selected(frame, count, |from, to, at| simd::compress_u32::<I>(from, &mask, to, at))
+            };
+            stage.traced = frame.traced;
+            self.send_all(node, code, &mut stage);
+            self.stage = Some(stage);
+            for (left, mask) in left.iter_mut().zip(mask) {
+                *left &= !mask;
+            }
+        }
+        while let Some(i) = first_bit(&left) {
+            self.distribute(node, codes[i], frame, i);
+            left[i / 64] &= left[i / 64] - 1;
+        }
+        // SAFETY: every packet was taken once: by its code's selection, or one by one.
+        unsafe { frame.emptied() };
+    }
+
+    /// Moves one packet of the frame to where its code leads.
+    #[inline(always)]
+    fn distribute(&mut self, node: &NodeRuntime, code: u16, frame: &Frame, i: usize) {
+        let way = node.way(code);
+        if let Way::Node { node: to, error: 0 } = way
+            && let Some(open) = self.open.get_mut(to.at())
+            && open.frame.room() > 0
+        {
+            // SAFETY: the caller takes each packet once and then empties the frame.
+            unsafe { open.frame.take_one(frame, i) };
+            open.frame.traced |= frame.traced;
+            if !open.queued {
+                open.queued = true;
+                self.pending.push_back(to);
+            }
+            return;
+        }
+        let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
+        // SAFETY: as above.
+        unsafe { stage.take_one(frame, i) };
+        stage.traced = frame.traced;
+        self.send_all(node, code, &mut stage);
+        self.stage = Some(stage);
+    }
+
+    /// Sends one packet on a way out.
+    pub fn send_one(&mut self, node: &NodeRuntime, code: u16, buffer: Owned) {
+        let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
+        if stage.push(buffer).is_ok() {
+            self.send_all(node, code, &mut stage);
+        }
+        self.stage = Some(stage);
+    }
+
+    /// Sends all packets of the frame on one way out; leaves it empty.
+    #[inline(always)]
+    pub fn send_all(&mut self, node: &NodeRuntime, code: u16, frame: &mut Box<Frame>) {
+        if frame.is_empty() {
+            return;
+        }
+        if let Some(to) = as_dynamic(code) {
+            return self.send_frame(to, frame);
+        }
+        match node.way(code) {
+            Way::Node { node: to, error } => {
+                if error != 0 {
+                    self.errors.add(error as usize, frame.len() as u64);
+                }
+                self.send_frame(to, frame);
+            }
+            Way::Free => self.cache.free_frame(frame),
+            Way::Keep => self.kept.append(frame),
+            Way::Reason { node: to, error } => self.send_for_reason(to, error, frame),
+            Way::Unset => {
+                debug_assert!(false, "node {} said no way out for a packet", node.name);
+                self.send_for_reason(node.drop, 0, frame);
+            }
+        }
+    }
+
+    #[cold]
+    fn send_for_reason(&mut self, to: NodeIndex, error: u32, frame: &mut Box<Frame>) {
+        self.errors.add(error as usize, frame.len() as u64);
+        for b in frame.iter_mut() {
+            b.error = error;
+        }
+        self.send_frame(to, frame);
+    }
+
+    /// Appends the packets to what waits for `to`; leaves the frame empty.
+    #[inline(always)]
+    pub fn send_frame(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
+        let Some(open) = self.open.get_mut(to.at()) else { return self.orphan(to, frame) };
+        if open.frame.is_empty() {
+            std::mem::swap(&mut open.frame, frame);
+        } else if frame.len() <= open.frame.room() {
+            open.frame.append(frame);
+        } else {
+            return self.send_over(to, frame);
+        }
+        if !open.queued {
+            open.queued = true;
+            self.pending.push_back(to);
+        }
+    }
+
+    /// The open frame fills up, and a new one is begun.
+    #[cold]
+    fn send_over(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
+        let spare = self.spare();
+        let open = &mut self.open[to.at()];
+        let room = open.frame.room();
+        open.frame.append_first(frame, room);
+        let full = std::mem::replace(&mut open.frame, spare);
+        open.full.push_back(full);
+        open.frame.append(frame);
+    }
+
+    /// Keeps packets until the thread has installed their node: control has sent it already.
+    #[cold]
+    fn orphan(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
+        self.orphans.extend(frame.drain().map(|b| (to, b)));
+    }
+
+    /// Brings packets for any node in, from outside of the graph.
+    pub fn inject(&mut self, to: NodeIndex, buffer: Owned) {
+        let mut frame = self.spare();
+        let traced = buffer.flags.has(Flags::TRACED);
+        if frame.push(buffer).is_ok() {
+            frame.traced = traced;
+            self.send_frame(to, &mut frame);
+        }
+        self.give_spare(frame);
+    }
+}
+
+#[inline(always)]
+fn first_bit(mask: &[u64; 4]) -> Option<usize> {
+    mask.iter().position(|w| *w != 0).map(|w| w * 64 + mask[w].trailing_zeros() as usize)
+}

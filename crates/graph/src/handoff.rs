@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets that go on to a node on another thread: one ring for each pair of threads.
+
+use crate::core::Core;
+use crate::{NodeIndex, ThreadIndex};
+use buffer::Owned;
+use stats::{Lane, Registry};
+use std::sync::Arc;
+use sync::Waker;
+use sync::spsc::{Consumer, Producer, ring};
+
+/// Packets that a ring holds.
+const RING: usize = 1024;
+
+pub(crate) const CONGESTION: &str = "/sys/handoff/congestion";
+pub(crate) const HANDED: &str = "/sys/handoff/packets";
+
+type Parcel = (NodeIndex, Owned);
+
+/// One thread's ends of the rings.
+pub(crate) struct Handoffs {
+    /// By thread; none to itself.
+    to: Vec<Option<(Producer<Parcel>, Arc<Waker>)>>,
+    from: Vec<Consumer<Parcel>>,
+    congestion: Lane,
+    handed: Lane,
+    /// Threads that have got something this turn, a bit each.
+    wake: u64,
+}
+
+/// The rings between all pairs of these threads.
+pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry) -> Vec<Handoffs> {
+    let n = wakers.len();
+    let mut all: Vec<Handoffs> = (0..n)
+        .map(|thread| Handoffs {
+            to: (0..n).map(|_| None).collect(),
+            from: Vec::new(),
+            congestion: stats.simple(CONGESTION).lane(thread),
+            handed: stats.simple(HANDED).lane(thread),
+            wake: 0,
+        })
+        .collect();
+    for from in 0..n {
+        for to in (0..n).filter(|to| *to != from) {
+            let (producer, consumer) = ring(RING);
+            all[from].to[to] = Some((producer, wakers[to].clone()));
+            all[to].from.push(consumer);
+        }
+    }
+    all
+}
+
+impl Handoffs {
+    /// Whether another thread has handed something over.
+    pub fn waiting(&mut self) -> bool {
+        self.from.iter_mut().any(|ring| !ring.is_empty())
+    }
+}
+
+impl Core {
+    #[inline]
+    pub(crate) fn handoff(&mut self, thread: ThreadIndex, node: NodeIndex, buffer: Owned) {
+        if thread == self.thread {
+            return self.inject(node, buffer);
+        }
+        let handoffs = &mut self.handoffs;
+        let Some(Some((producer, _))) = handoffs.to.get_mut(thread.at()) else {
+            handoffs.congestion.add(thread.at(), 1);
+            return self.cache.free(buffer);
+        };
+        match producer.push((node, buffer)) {
+            Ok(()) => {
+                handoffs.handed.add(thread.at(), 1);
+                handoffs.wake |= 1 << (thread.0 & 63);
+            }
+            Err((_, buffer)) => {
+                handoffs.congestion.add(thread.at(), 1);
+                self.cache.free(buffer);
+            }
+        }
+    }
+
+    /// Takes what other threads handed over; wakes those that have got something from here.
+    #[inline(always)]
+    pub(crate) fn receive_handoffs(&mut self) -> usize {
+        if self.handoffs.from.is_empty() {
+            return 0;
+        }
+        let mut n = 0;
+        for i in 0..self.handoffs.from.len() {
+            for _ in 0..buffer::FRAME_SIZE {
+                let Some((node, buffer)) = self.handoffs.from[i].pop() else { break };
+                self.inject(node, buffer);
+                n += 1;
+            }
+        }
+        n
+    }
+
+    /// Wakes the threads that have got something this turn, if they sleep: at most one call each a turn.
+    #[inline(always)]
+    pub(crate) fn wake_others(&mut self) {
+        let mut wake = std::mem::take(&mut self.handoffs.wake);
+        while wake != 0 {
+            let thread = wake.trailing_zeros() as usize;
+            wake &= wake - 1;
+            for (i, to) in self.handoffs.to.iter().enumerate() {
+                if i & 63 == thread
+                    && let Some((_, waker)) = to
+                {
+                    waker.wake();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The packet graph.
+//!
+//! Packets travel in vectors of up to 256 through a directed graph of small nodes. An [`Input`] brings them in; each [`Node`]
+//! says for every packet which way it leaves, by one enum ([`Next`]) that also names the reasons of drops; the framework
+//! does the rest: the loop, prefetching, tracing, counting, enqueueing, instruction sets.
+//!
+//! - [`World`] is an instance: the names, the shared state, the doors to its threads. Control verbs work on it.
+//! - [`Runtime`] is one thread's graph: its own instance of every node, its frames, its free buffers.
+//! - [`Plugin`] is what a feature brings: nodes, arcs, features, commands.
+//! - [`Process`] is a cooperative task of the control thread.
+//!
+//! Control publishes, workers read: a node that was added, a feature that was enabled reaches the workers by a message or a
+//! snapshot, never by stopping them.
+
+extern crate self as graph;
+
+mod arcs;
+mod clock;
+mod core;
+mod cx;
+mod dispatch;
+mod dot;
+pub mod drive;
+mod enqueue;
+mod handoff;
+mod ids;
+mod input;
+mod node;
+mod plugin;
+mod process;
+mod registry;
+mod runtime;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod trace;
+mod world;
+
+pub use arcs::{ArcDef, Feature, Step};
+pub use clock::Clock;
+pub use cx::Cx;
+pub use graph_derive::Next;
+pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
+pub use input::{Input, InputMode};
+pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Prefetch, Target, Vector, dynamic_code};
+pub use plugin::Plugin;
+pub use process::{Process, Processes, Signal, Sleep, Wake};
+pub use registry::{NodeInfo, Reason};
+pub use runtime::Runtime;
+pub use threads::{ThreadInfo, ThreadPlan, Threads};
+pub use trace::{DETAIL, Filter, Head, Record, Trace, TraceLog};
+pub use world::{Shared, World, WorldConfig};

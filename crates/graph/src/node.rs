@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the author of a node writes.
+
+use crate::dispatch::{self, ErasedNode};
+use crate::input::{ErasedInput, InputBox};
+use crate::{Cx, Input, NodeIndex, ThreadIndex, Trace, World};
+use buffer::{Buffer, FRAME_SIZE, Frame, Owned};
+use simd::Isa;
+use std::any::TypeId;
+use std::marker::PhantomData;
+
+/// One way out of a node, as the derive writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// Short name, `snake_case`: the counter's name.
+    pub reason: &'static str,
+    /// What an operator reads.
+    pub text: &'static str,
+    /// Where the packet goes.
+    pub target: Target,
+    /// Whether packets on this way are counted.
+    pub counted: bool,
+}
+
+/// Where a way out leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To the node of this name.
+    Node(&'static str),
+    /// To the next feature of the running arc.
+    NextFeature,
+    /// To the node's drop node.
+    Drop,
+    /// To the node's punt node.
+    Punt,
+    /// Freed: the packet has left.
+    Free,
+    /// Kept by the node: [`Node::keep`] gets it.
+    Keep,
+}
+
+/// Every way a packet leaves a node. Derived: see `graph_derive`.
+pub trait Next: Copy + 'static {
+    /// The ways, in the order of their codes.
+    const EDGES: &'static [Edge];
+    /// Some way is the next feature.
+    const FEATURE: bool;
+    /// The way's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run time.
+    fn code(self) -> u16;
+}
+
+/// The code of "the next feature of the running arc".
+pub const FEATURE_CODE: u16 = 0x7fff;
+const DYNAMIC: u16 = 0x8000;
+
+/// The code of a node that was chosen at run time.
+#[doc(hidden)]
+#[inline(always)]
+pub const fn dynamic_code(node: NodeIndex) -> u16 {
+    DYNAMIC | node.0
+}
+
+#[inline(always)]
+pub(crate) const fn as_dynamic(code: u16) -> Option<NodeIndex> {
+    if code & DYNAMIC != 0 { Some(NodeIndex(code & !DYNAMIC)) } else { None }
+}
+
+/// What the loop fetches ahead of a node's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Prefetch {
+    /// Nothing: the node before has touched it all.
+    None,
+    /// The buffer's metadata.
+    Meta,
+    /// Metadata and the first line of the packet.
+    Packet,
+}
+
+/// A node of the graph, made once for each thread.
+///
+/// The author writes what happens to one packet ([`Self::packet`]); the loop, prefetching, tracing, counting and
+/// enqueueing are the framework's. A lookup whose loads should overlap over the vector also writes [`Self::stages`]; small
+/// vectors, and the traced path, still take [`Self::packet`], so both have to give the same.
+///
+/// Functions that `packet` and `stages` call have to be `#[inline(always)]`: the body is compiled once for each instruction
+/// set, and what isn't inlined falls back to the lowest.
+pub trait Node: Send + Sized + 'static {
+    /// The node's name, kebab-case, as VPP's where it is the same.
+    const NAME: &'static str;
+    /// Where `#[drop]` leads.
+    const DROP: &'static str = "error-drop";
+    /// Where `#[punt]` leads.
+    const PUNT: &'static str = "error-punt";
+    /// What the loop fetches ahead.
+    const PREFETCH: Prefetch = Prefetch::None;
+    /// Every way out.
+    type Next: Next;
+    /// What a trace of this node shows beside its name; `()` for nothing.
+    type Trace: Trace;
+
+    /// What happens to one packet.
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> Self::Next;
+
+    /// What happens to a vector of at least eight packets. Every packet's way has to be set.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, vector: &mut Vector<'_, Self::Next>, cx: &mut Cx<'_, false>) {
+        dispatch::each::<Self>(self, vector, cx);
+    }
+
+    /// Takes over a packet that left by a `#[keep]` way.
+    fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
+        cx.free(buffer);
+    }
+
+    /// Called behind the last packet of a frame: a driver kicks its device.
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _cx: &mut Cx<'_, TRACED>) {}
+
+    /// Called once a second or so, on the node's own thread, between frames: time out what was kept.
+    fn tick(&mut self, _cx: &mut Cx<'_, false>) {}
+}
+
+/// How a node with nothing to choose is made: from the instance's shared state.
+pub trait Build: Sized {
+    /// The node for this thread.
+    fn build(world: &World, thread: ThreadIndex) -> Self;
+}
+
+/// A vector of packets on its way through [`Node::stages`].
+pub struct Vector<'a, N: Next> {
+    pub(crate) frame: &'a mut Frame,
+    pub(crate) codes: &'a mut [u16; FRAME_SIZE],
+    pub(crate) next: PhantomData<N>,
+}
+
+impl<N: Next> Vector<'_, N> {
+    /// How many packets, 8 to 256.
+    #[inline(always)]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.frame.len()
+    }
+    /// Packet number `i`.
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> &Buffer {
+        self.frame.get(i)
+    }
+    /// Packet number `i`, to change.
+    #[inline(always)]
+    pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
+        self.frame.get_mut(i)
+    }
+    /// Says where packet `i` goes.
+    #[inline(always)]
+    pub fn set(&mut self, i: usize, next: N) {
+        self.codes[i] = next.code();
+    }
+    /// Fetches the metadata and first line of packet `i` ahead.
+    #[inline(always)]
+    pub fn prefetch(&self, i: usize) {
+        dispatch::prefetch::<true>(self.frame, i);
+    }
+}
+
+type MakeNode = Box<dyn Fn(&World, ThreadIndex) -> ErasedNode + Send + Sync>;
+type MakeInput = Box<dyn Fn(&World, ThreadIndex) -> InputBox + Send + Sync>;
+
+pub(crate) enum Make {
+    Node(MakeNode),
+    Input(MakeInput),
+}
+
+/// A node's ways out, and the enum that they are of.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways {
+    pub edges: &'static [Edge],
+    pub of: TypeId,
+}
+
+impl Ways {
+    pub fn of<N: Next>() -> Self {
+        Self { edges: N::EDGES, of: TypeId::of::<N>() }
+    }
+}
+
+/// A node as the graph keeps it.
+pub struct NodeDef {
+    pub(crate) name: &'static str,
+    pub(crate) drop: &'static str,
+    pub(crate) punt: &'static str,
+    pub(crate) ways: fn() -> Ways,
+    pub(crate) make: fn() -> Make,
+}
+
+impl NodeDef {
+    /// A node, for a plugin's list.
+    pub const fn of<N: Node + Build>() -> Self {
+        Self {
+            name: N::NAME,
+            drop: N::DROP,
+            punt: N::PUNT,
+            ways: Ways::of::<N::Next>,
+            make: || Make::Node(Box::new(|world, thread| ErasedNode::new(N::build(world, thread)))),
+        }
+    }
+
+    /// An input node, for a plugin's list.
+    pub const fn input<N: Input + Build>() -> Self {
+        Self {
+            name: N::NAME,
+            drop: "error-drop",
+            punt: "error-punt",
+            ways: Ways::of::<N::Next>,
+            make: || Make::Input(Box::new(|world, thread| <dyn ErasedInput>::boxed(N::build(world, thread)))),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A plugin: what a feature or a driver brings.
+
+use crate::{ArcDef, Feature, NodeDef, World};
+use cli::Command;
+use std::sync::Arc;
+
+/// What a feature or a driver brings; listed in the daemon's `plugins.rs`.
+pub struct Plugin {
+    /// Its name, as in `plugins { plugin NAME_plugin.so { disable } }`.
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Its nodes.
+    pub nodes: &'static [NodeDef],
+    /// The arcs that its nodes start.
+    pub arcs: &'static [ArcDef],
+    /// Its features on arcs, its own or others'.
+    pub features: &'static [Feature],
+    /// Its commands.
+    pub cli: &'static [Command<World>],
+    /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet: register with a parent, spawn a
+    /// process. The plugins are called in the order of the list.
+    pub start: fn(&Arc<World>) -> Result<(), String>,
+}
+
+impl Plugin {
+    /// Nothing: for `..Plugin::EMPTY`.
+    pub const EMPTY: Plugin =
+        Plugin { name: "", about: "", nodes: &[], arcs: &[], features: &[], cli: &[], start: |_| Ok(()) };
+}

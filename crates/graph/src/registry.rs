@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The control side of the graph: names, edges, reasons, arcs.
+
+use crate::arcs::{ArcDef, Arcs, Feature};
+use crate::node::{Make, Target, Ways};
+use crate::runtime::{NodeRuntime, ResolvedEdge, Way};
+use crate::{ErrorIndex, NodeIndex};
+use std::any::TypeId;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What stands in `show errors` and in the stats segment for a way out that is counted.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The counter's name.
+    pub reason: &'static str,
+    /// What an operator reads.
+    pub text: &'static str,
+    /// Whether packets on this way are lost.
+    pub drop: bool,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+pub struct NodeInfo {
+    /// Its index.
+    pub index: NodeIndex,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether it brings packets in.
+    pub input: bool,
+    /// Nodes that it can send to, by name, in order.
+    pub next: Vec<Arc<str>>,
+    /// Named by some way out, but no plugin brings it: packets to it are freed.
+    pub missing: bool,
+}
+
+pub(crate) struct NodeEntry {
+    pub name: Arc<str>,
+    pub ways: Ways,
+    pub drop: &'static str,
+    pub punt: &'static str,
+    pub make: Option<Make>,
+    first_error: u32,
+    /// The threads have a place for its packets.
+    pub placed: bool,
+    /// Chosen at run time: who registered with this node.
+    pub dynamic: BTreeSet<NodeIndex>,
+}
+
+pub(crate) struct Registry {
+    pub nodes: Vec<NodeEntry>,
+    names: HashMap<Arc<str>, NodeIndex>,
+    pub reasons: Vec<Reason>,
+    pub arcs: Arcs,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        let none = Reason { node: "none".into(), reason: "none", text: "no reason", drop: false };
+        Self { nodes: Vec::new(), names: HashMap::new(), reasons: vec![none], arcs: Arcs::default() }
+    }
+}
+
+impl Registry {
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
+        self.names.get(name).copied()
+    }
+
+    fn entry(&mut self, name: &str) -> NodeIndex {
+        if let Some(index) = self.find(name) {
+            return index;
+        }
+        let index = NodeIndex(
+            u16::try_from(self.nodes.len()).ok().filter(|n| *n < 0x7fff).expect("fewer than 32767 nodes"),
+        );
+        let name: Arc<str> = name.into();
+        self.names.insert(name.clone(), index);
+        self.nodes.push(NodeEntry {
+            name,
+            ways: Ways { edges: &[], of: TypeId::of::<()>() },
+            drop: "error-drop",
+            punt: "error-punt",
+            make: None,
+            first_error: 0,
+            placed: false,
+            dynamic: BTreeSet::new(),
+        });
+        index
+    }
+
+    /// Adds a node, or gives one that was only named so far its body; a name that had a body gets a new one.
+    pub fn add(
+        &mut self,
+        name: &str,
+        ways: Ways,
+        drop: &'static str,
+        punt: &'static str,
+        make: Make,
+    ) -> NodeIndex {
+        let index = self.entry(name);
+        let edges = ways.edges;
+        let counted = edges.iter().any(|e| e.counted);
+        let again = self.nodes[index.at()].ways.of == ways.of && self.nodes[index.at()].first_error != 0;
+        let first_error = if again { self.nodes[index.at()].first_error } else { self.reasons.len() as u32 };
+        if counted && !again {
+            for edge in edges.iter().filter(|e| e.counted) {
+                let node = self.nodes[index.at()].name.clone();
+                self.reasons.push(Reason {
+                    node,
+                    reason: edge.reason,
+                    text: edge.text,
+                    drop: edge.target == Target::Drop,
+                });
+            }
+        }
+        let entry = &mut self.nodes[index.at()];
+        (entry.ways, entry.drop, entry.punt, entry.make, entry.first_error) =
+            (ways, drop, punt, Some(make), first_error);
+        for edge in edges {
+            if let Target::Node(next) = edge.target {
+                self.entry(next);
+            }
+        }
+        let uses = |target| edges.iter().any(|e| e.target == target);
+        if uses(Target::Drop) {
+            self.entry(drop);
+        }
+        if uses(Target::Punt) {
+            self.entry(punt);
+        }
+        index
+    }
+
+    /// The node's ways out as numbers.
+    pub fn resolve(&self, index: NodeIndex) -> NodeRuntime {
+        let entry = &self.nodes[index.at()];
+        let find = |name: &str| self.find(name).unwrap_or(NodeIndex(0));
+        let mut error = entry.first_error;
+        let edges = entry
+            .ways
+            .edges
+            .iter()
+            .map(|edge| {
+                let this = if edge.counted { error } else { 0 };
+                error += u32::from(edge.counted);
+                let way = match edge.target {
+                    Target::Node(name) => Way::Node { node: find(name), error: this },
+                    Target::Drop => Way::Reason { node: find(entry.drop), error: this },
+                    Target::Punt => Way::Reason { node: find(entry.punt), error: this },
+                    Target::Free => Way::Free,
+                    Target::Keep => Way::Keep,
+                    Target::NextFeature => Way::Unset,
+                };
+                ResolvedEdge { way, error: ErrorIndex(this) }
+            })
+            .collect();
+        NodeRuntime {
+            index,
+            name: entry.name.clone(),
+            edges,
+            drop: find(entry.drop),
+            declared: entry.ways.of,
+        }
+    }
+
+    /// Adds the arcs of all plugins with their features.
+    pub fn add_arcs(&mut self, arcs: &[ArcDef], features: &[Feature]) -> Result<(), String> {
+        for def in arcs {
+            let mut list = Vec::new();
+            for feature in features.iter().filter(|f| f.arc == def.name) {
+                let node = self.find(feature.node).ok_or_else(|| {
+                    format!(
+                        "feature {} of arc {}: no plugin brings a node of this name",
+                        feature.node, def.name
+                    )
+                })?;
+                list.push((*feature, node));
+            }
+            let end = self.entry(def.end);
+            self.arcs.add(*def, end, list)?;
+        }
+        for feature in features {
+            if self.arcs.find(feature.arc).is_none() {
+                return Err(format!(
+                    "feature {}: no plugin brings an arc named {}",
+                    feature.node, feature.arc
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every node, with what it can send to: by its declaration, by registration, by arcs.
+    pub fn list(&self) -> Vec<NodeInfo> {
+        let mut all: Vec<NodeInfo> = (0..self.nodes.len()).map(|i| self.info(NodeIndex(i as u16))).collect();
+        for arc in &self.arcs.all {
+            let features: Vec<Arc<str>> = arc.features.iter().map(|(f, _)| f.node.into()).collect();
+            let end = self.nodes[arc.end.at()].name.clone();
+            for info in &mut all {
+                let starts = arc.def.starts.contains(&&*info.name);
+                let at = features.iter().position(|f| *f == info.name);
+                if starts {
+                    info.next.extend(features.iter().cloned());
+                }
+                if let Some(at) = at {
+                    info.next.extend(features[at + 1..].iter().cloned());
+                    info.next.push(end.clone());
+                }
+            }
+        }
+        for info in &mut all {
+            info.next.sort();
+            info.next.dedup();
+        }
+        all
+    }
+
+    fn info(&self, index: NodeIndex) -> NodeInfo {
+        let entry = &self.nodes[index.at()];
+        let mut next: Vec<Arc<str>> = entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
+        for edge in entry.ways.edges {
+            match edge.target {
+                Target::Node(name) => next.push(name.into()),
+                Target::Drop => next.push(entry.drop.into()),
+                Target::Punt => next.push(entry.punt.into()),
+                _ => {}
+            }
+        }
+        NodeInfo {
+            index,
+            name: entry.name.clone(),
+            input: matches!(entry.make, Some(Make::Input(_))),
+            next,
+            missing: entry.make.is_none(),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One thread's graph: its nodes, and a turn of its loop.
+
+use crate::arcs::ArcTable;
+use crate::core::{Core, Open};
+use crate::dispatch::{ErasedNode, Run};
+use crate::input::InputBox;
+use crate::node::Node;
+use crate::{Clock, Cx, Input, InputMode, Next, NodeIndex, ThreadIndex};
+use buffer::{Cache, Frame, Owned, Pool};
+use rustix::event::epoll;
+use simd::{Level, rdtsc};
+use std::any::TypeId;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use sync::{Mailbox, Reader, Snapshot, Waker};
+
+/// A way out, resolved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// To a node; `error` counts the way, 0 doesn't.
+    Node {
+        node: NodeIndex,
+        error: u32,
+    },
+    /// Dropped or punted, for a reason that goes with the packet.
+    Reason {
+        node: NodeIndex,
+        error: u32,
+    },
+    Free,
+    Keep,
+    Unset,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResolvedEdge {
+    pub way: Way,
+    pub error: crate::ErrorIndex,
+}
+
+/// What the framework knows of a node on a thread.
+pub(crate) struct NodeRuntime {
+    pub index: NodeIndex,
+    pub name: Arc<str>,
+    pub edges: Box<[ResolvedEdge]>,
+    /// Where drops go.
+    pub drop: NodeIndex,
+    /// The declaration that `edges` is of.
+    pub declared: TypeId,
+}
+
+impl NodeRuntime {
+    #[inline(always)]
+    pub fn way(&self, code: u16) -> Way {
+        match self.edges.get(code as usize) {
+            Some(edge) => edge.way,
+            None => Way::Unset,
+        }
+    }
+
+    pub fn is_of<N: Next>(&self) -> bool {
+        self.declared == TypeId::of::<N>()
+    }
+}
+
+pub(crate) struct NodeSlot {
+    pub rt: NodeRuntime,
+    pub node: ErasedNode,
+    pub run: Run,
+}
+
+pub(crate) struct InputSlot {
+    pub rt: NodeRuntime,
+    pub input: InputBox,
+    pub mode: InputMode,
+}
+
+/// What control sends to a thread.
+pub(crate) enum Message {
+    AddNode(Box<NodeSlot>, Open),
+    AddInput(Box<InputSlot>, Open),
+    /// A node that is named, but that nobody brings.
+    AddMissing(NodeIndex, Open),
+    Call(Box<dyn FnOnce(&mut Runtime) + Send>),
+    Inject(NodeIndex, Owned),
+    Stop,
+}
+
+/// One thread's graph. Made by [`World::new`](crate::World::new), and moved to its thread.
+pub struct Runtime {
+    pub(crate) core: Core,
+    nodes: Vec<Option<Box<NodeSlot>>>,
+    pub(crate) inputs: Vec<InputSlot>,
+    reader: Reader,
+    arcs: Arc<Snapshot<ArcTable>>,
+    mailbox: Arc<Mailbox<Message>>,
+    clock: Arc<Clock>,
+    last_tick: u64,
+    stopped: bool,
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) poller: OwnedFd,
+}
+
+impl Runtime {
+    pub(crate) fn new(
+        core: Core,
+        reader: Reader,
+        arcs: Arc<Snapshot<ArcTable>>,
+        mailbox: Arc<Mailbox<Message>>,
+        clock: Arc<Clock>,
+    ) -> std::io::Result<Self> {
+        let (nodes, inputs) = (Vec::with_capacity(1024), Vec::with_capacity(64));
+        let waker = mailbox.waker().clone();
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&poller, waker.fd(), epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        Ok(Self {
+            core,
+            nodes,
+            inputs,
+            reader,
+            arcs,
+            mailbox,
+            clock,
+            last_tick: 0,
+            stopped: false,
+            waker,
+            poller,
+        })
+    }
+
+    /// The thread that this is of.
+    pub fn thread(&self) -> ThreadIndex {
+        self.core.thread
+    }
+
+    /// Whether it was told to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// This thread's buffers.
+    pub fn cache(&mut self) -> &mut Cache {
+        &mut self.core.cache
+    }
+
+    /// This thread's buffer pool.
+    pub fn pool(&self) -> &'static Pool {
+        self.core.pool
+    }
+
+    /// This thread's traces.
+    pub fn trace(&mut self) -> &mut crate::TraceLog {
+        &mut self.core.trace
+    }
+
+    /// A node of this thread, to give it something (a queue, a table): `None` if there's none of that type there.
+    pub fn node_mut<N: Node>(&mut self, index: NodeIndex) -> Option<&mut N> {
+        self.nodes.get_mut(index.at())?.as_mut()?.node.get_mut()
+    }
+
+    /// An input node of this thread.
+    pub fn input_mut<N: Input>(&mut self, index: NodeIndex) -> Option<&mut N> {
+        self.inputs.iter_mut().find(|i| i.rt.index == index)?.input.as_any().downcast_mut()
+    }
+
+    /// Says how an input of this thread learns of packets.
+    pub fn set_input_mode(&mut self, index: NodeIndex, mode: InputMode) {
+        if let Some(input) = self.inputs.iter_mut().find(|i| i.rt.index == index) {
+            input.mode = mode;
+        }
+    }
+
+    /// How the inputs of this thread learn of packets.
+    pub fn input_modes(&self) -> impl Iterator<Item = (NodeIndex, InputMode)> {
+        self.inputs.iter().map(|i| (i.rt.index, i.mode))
+    }
+
+    /// Selects the node's loop for a level; false if the processor hasn't got it.
+    pub fn set_variant(&mut self, index: NodeIndex, level: Level) -> bool {
+        let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) else { return false };
+        let Some(run) = slot.node.variant(level) else { return false };
+        slot.run = run;
+        true
+    }
+
+    /// Brings a packet in at a node.
+    pub fn inject(&mut self, node: NodeIndex, buffer: Owned) {
+        self.core.inject(node, buffer);
+    }
+
+    /// Packets that wait for `node` (for tests that drive one node).
+    pub fn waiting(&mut self, node: NodeIndex) -> Vec<Owned> {
+        let Some(open) = self.core.open.get_mut(node.at()) else { return Vec::new() };
+        let mut all: Vec<Owned> = Vec::new();
+        for mut frame in open.full.drain(..) {
+            all.extend(frame.drain());
+        }
+        all.extend(open.frame.drain());
+        open.queued = false;
+        self.core.pending.retain(|n| *n != node);
+        all
+    }
+
+    /// Runs what control has sent.
+    #[inline(always)]
+    pub fn receive(&mut self) {
+        if !self.mailbox.is_empty() {
+            self.receive_all();
+        }
+    }
+
+    #[cold]
+    fn receive_all(&mut self) {
+        while let Some(message) = self.mailbox.take() {
+            match message {
+                Message::AddNode(slot, open) => {
+                    let index = slot.rt.index;
+                    self.place(index, open);
+                    self.nodes[index.at()] = Some(slot);
+                }
+                Message::AddInput(slot, open) => {
+                    let index = slot.rt.index;
+                    self.place(index, open);
+                    self.inputs.retain(|i| i.rt.index != index);
+                    self.inputs.push(*slot);
+                }
+                Message::AddMissing(index, open) => self.place(index, open),
+                Message::Call(call) => call(self),
+                Message::Inject(node, buffer) => self.core.inject(node, buffer),
+                Message::Stop => self.stopped = true,
+            }
+        }
+    }
+
+    fn place(&mut self, index: NodeIndex, open: Open) {
+        while self.nodes.len() <= index.at() {
+            self.nodes.push(None);
+        }
+        while self.core.open.len() < index.at() {
+            self.core.open.push(Open::new(self.core.pool));
+        }
+        if self.core.open.len() == index.at() {
+            self.core.open.push(open);
+        }
+    }
+
+    /// One turn: messages, then each input and what follows from it, then the quiescent point. `poll_all` also calls
+    /// the inputs that wait for an interrupt. Returns how many packets came in.
+    pub fn turn(&mut self, poll_all: bool) -> usize {
+        self.receive();
+        self.core.now = self.clock.now();
+        let turn = self.reader.turn();
+        let arcs = self.arcs.get(&turn);
+        let mut clock = rdtsc();
+        let mut packets = self.core.receive_handoffs();
+        // What control injected, and what other threads handed over, goes first.
+        if !self.core.pending.is_empty() {
+            clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+        }
+        for slot in &mut self.inputs {
+            match slot.mode {
+                InputMode::Disabled => continue,
+                InputMode::Interrupt if !poll_all => continue,
+                _ => {}
+            }
+            let n = slot.input.poll(&mut Cx::new(&mut self.core, &slot.rt, arcs, &turn));
+            let end = rdtsc();
+            let at = slot.rt.index.at();
+            self.core.nodes.calls.add(at, 1);
+            if n > 0 {
+                self.core.nodes.vectors.add(at, n as u64);
+                self.core.nodes.clocks.add(at, end.wrapping_sub(clock));
+                packets += n;
+            }
+            clock = end;
+            if !self.core.pending.is_empty() {
+                clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+            }
+        }
+        if self.core.now.wrapping_sub(self.last_tick) >= 1_000_000_000 {
+            self.last_tick = self.core.now;
+            for slot in self.nodes.iter_mut().flatten() {
+                slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
+            }
+            run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+        }
+        drop(turn);
+        self.core.wake_others();
+        if !self.core.orphans.is_empty() {
+            self.adopt();
+        }
+        packets
+    }
+
+    /// Packets for a node that wasn't there when they were sent: by now control's message is.
+    #[cold]
+    fn adopt(&mut self) {
+        self.receive_all();
+        for (node, buffer) in std::mem::take(&mut self.core.orphans) {
+            if node.at() < self.core.open.len() {
+                self.core.inject(node, buffer);
+            } else {
+                self.core.cache.free(buffer);
+            }
+        }
+    }
+
+    /// Runs one node over what waits for it (for tests that drive one node).
+    pub fn run_node(&mut self, node: NodeIndex) {
+        self.receive();
+        self.core.now = self.clock.now();
+        let turn = self.reader.turn();
+        let arcs = self.arcs.get(&turn);
+        while !self.core.open[node.at()].frame.is_empty() || !self.core.open[node.at()].full.is_empty() {
+            self.core.pending.retain(|n| *n != node);
+            run_one(&mut self.core, &mut self.nodes, &turn, arcs, node, rdtsc());
+        }
+    }
+
+    /// Whether something waits that a sleep would delay.
+    pub(crate) fn has_work(&mut self) -> bool {
+        self.is_busy() || !self.mailbox.is_empty() || self.core.handoffs.waiting()
+    }
+
+    /// Whether packets wait for some node, or for adoption.
+    pub fn is_busy(&self) -> bool {
+        !self.core.pending.is_empty() || !self.core.orphans.is_empty()
+    }
+}
+
+#[inline(always)]
+fn run_pending(
+    core: &mut Core,
+    nodes: &mut [Option<Box<NodeSlot>>],
+    turn: &sync::Turn<'_>,
+    arcs: &ArcTable,
+    mut clock: u64,
+) -> u64 {
+    while let Some(node) = core.pending.pop_front() {
+        clock = run_one(core, nodes, turn, arcs, node, clock);
+    }
+    clock
+}
+
+#[inline(always)]
+fn run_one(
+    core: &mut Core,
+    nodes: &mut [Option<Box<NodeSlot>>],
+    turn: &sync::Turn<'_>,
+    arcs: &ArcTable,
+    node: NodeIndex,
+    start: u64,
+) -> u64 {
+    let mut frame = core.take_frame(node);
+    let n = frame.len();
+    if let Some(Some(slot)) = nodes.get_mut(node.at()) {
+        if frame.traced {
+            core.trace.set_time(core.now);
+        }
+        // SAFETY: `slot.run` is one of the node's own variants.
+        unsafe { slot.node.run(slot.run, &slot.rt, core, turn, arcs, &mut frame) };
+        if frame.is_empty() { core.give_spare(frame) } else { discard(core, frame) }
+    } else {
+        discard(core, frame);
+    }
+    let end = rdtsc();
+    core.nodes.calls.add(node.at(), 1);
+    core.nodes.vectors.add(node.at(), n as u64);
+    core.nodes.clocks.add(node.at(), end.wrapping_sub(start));
+    end
+}
+
+/// A node that is gone: its packets are freed.
+#[cold]
+fn discard(core: &mut Core, mut frame: Box<Frame>) {
+    core.cache.free_frame(&mut frame);
+    core.give_spare(frame);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The threads that run the graph, and how they sleep.
+//!
+//! A thread without a polling input spins for about the cost of one wake-up after the last packet, longer while packets come
+//! faster than that, and then sleeps on its descriptors: those of its queues and its own waker. Descriptors are
+//! level-triggered, so what arrives between the last poll and the sleep ends the sleep at once.
+
+use crate::{InputMode, Runtime, World};
+use rustix::event::{Timespec, epoll};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Waking up costs about this, in nanoseconds.
+const WAKE: u64 = 25_000;
+/// A thread looks after its kept packets at least this often.
+const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Which thread runs on which core.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadPlan {
+    /// The main thread's core, if it is pinned.
+    pub main_core: Option<usize>,
+    /// The workers' cores; as many entries as workers.
+    pub worker_cores: Vec<Option<usize>>,
+    /// Microseconds that a polling thread pauses in an empty turn; 0 for none.
+    pub poll_sleep_usec: u64,
+}
+
+/// What `show threads` tells.
+#[derive(Debug, Clone)]
+pub struct ThreadInfo {
+    /// `ferrovia_main`, `ferrovia_wk_0` …
+    pub name: String,
+    /// The kernel's thread id; 0 until it runs.
+    pub tid: i32,
+    /// The core it is pinned to.
+    pub core: Option<usize>,
+    /// Turns of its loop.
+    pub turns: u64,
+    /// Times it went to sleep.
+    pub sleeps: u64,
+}
+
+#[derive(Default)]
+struct Gauges {
+    tid: AtomicUsize,
+    turns: AtomicU64,
+    sleeps: AtomicU64,
+}
+
+struct Thread {
+    name: String,
+    core: Option<usize>,
+    gauges: Arc<Gauges>,
+    handle: Mutex<Option<JoinHandle<Runtime>>>,
+}
+
+/// The running threads of an instance.
+pub struct Threads {
+    threads: Vec<Thread>,
+}
+
+impl Threads {
+    /// Starts a thread for each graph, pinned as planned.
+    ///
+    /// # Errors
+    /// A core that the machine hasn't got or doesn't let us use, with those it does; the system's error.
+    pub fn start(runtimes: Vec<Runtime>, plan: &ThreadPlan) -> Result<Arc<Self>, String> {
+        let mut threads = Vec::new();
+        for (i, runtime) in runtimes.into_iter().enumerate() {
+            let (name, core) = match i.checked_sub(1) {
+                None => ("ferrovia_main".to_string(), plan.main_core),
+                Some(worker) => {
+                    (format!("ferrovia_wk_{worker}"), plan.worker_cores.get(worker).copied().flatten())
+                }
+            };
+            let gauges = Arc::new(Gauges::default());
+            let (shared, pause) = (gauges.clone(), plan.poll_sleep_usec);
+            let (told, tell) = std::sync::mpsc::channel();
+            let handle = std::thread::Builder::new()
+                .name(name.clone())
+                .spawn(move || {
+                    let pinned = core.map_or(Ok(()), pin);
+                    let failed = pinned.is_err();
+                    // The starter waits for this.
+                    let _ = told.send(pinned);
+                    if failed { runtime } else { work(runtime, &shared, pause) }
+                })
+                .map_err(|e| format!("thread {name}: {e}"))?;
+            tell.recv().map_err(|_| format!("thread {name} ended at once"))??;
+            threads.push(Thread { name, core, gauges, handle: Mutex::new(Some(handle)) });
+        }
+        Ok(Arc::new(Self { threads }))
+    }
+
+    /// One line for each thread.
+    pub fn list(&self) -> Vec<ThreadInfo> {
+        let info = |t: &Thread| ThreadInfo {
+            name: t.name.clone(),
+            tid: t.gauges.tid.load(Ordering::Relaxed) as i32,
+            core: t.core,
+            turns: t.gauges.turns.load(Ordering::Relaxed),
+            sleeps: t.gauges.sleeps.load(Ordering::Relaxed),
+        };
+        self.threads.iter().map(info).collect()
+    }
+
+    /// Tells every thread to end, waits for them, and gives their graphs back.
+    pub fn stop(&self, world: &World) -> Vec<Runtime> {
+        world.stop();
+        let join = |t: &Thread| t.handle.lock().expect("no panic inside").take()?.join().ok();
+        self.threads.iter().filter_map(join).collect()
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn usable_cores() -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
+}
+
+fn pin(core: usize) -> Result<(), String> {
+    let usable = usable_cores();
+    if !usable.contains(&core) {
+        return Err(format!("core {core} isn't there for this process; it may use {usable:?}"));
+    }
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).map_err(|e| format!("pinning to core {core}: {e}"))
+}
+
+fn work(mut rt: Runtime, gauges: &Gauges, pause: u64) -> Runtime {
+    gauges.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
+    let mut idle = Idle::default();
+    let mut poll_all = true;
+    while !rt.is_stopped() {
+        let packets = rt.turn(poll_all);
+        gauges.turns.store(gauges.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        poll_all = true;
+        if packets > 0 || rt.is_busy() {
+            idle.packets(rt.core.now);
+            continue;
+        }
+        let (mut polling, mut adaptive) = (false, false);
+        for (_, mode) in rt.input_modes() {
+            polling |= mode == InputMode::Polling;
+            adaptive |= mode == InputMode::Adaptive;
+        }
+        if polling {
+            if pause > 0 {
+                std::thread::sleep(std::time::Duration::from_micros(pause));
+            }
+            continue;
+        }
+        if adaptive && idle.spin(rt.core.now) {
+            std::hint::spin_loop();
+            continue;
+        }
+        gauges.sleeps.store(gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        rt.sleep();
+    }
+    rt
+}
+
+/// How long to spin: decided by how far apart packets come.
+#[derive(Default)]
+struct Idle {
+    last: u64,
+    /// Smoothed time between turns that brought packets, in nanoseconds.
+    gap: u64,
+}
+
+impl Idle {
+    #[inline(always)]
+    fn packets(&mut self, now: u64) {
+        let gap = now.saturating_sub(self.last).min(1_000_000);
+        self.gap = self.gap - self.gap / 8 + gap / 8;
+        self.last = now;
+    }
+
+    fn spin(&self, now: u64) -> bool {
+        let budget = if self.gap < 2 * WAKE { 2 * WAKE } else { WAKE / 4 };
+        now.saturating_sub(self.last) < budget
+    }
+}
+
+impl Runtime {
+    /// Sleeps until a descriptor is readable, control or another thread wakes it, or a second has gone.
+    pub(crate) fn sleep(&mut self) {
+        self.waker.prepare_sleep();
+        if !self.has_work() {
+            let mut events =
+                [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
+            // An interrupted or failed wait is a short one: the next turn polls everything.
+            let _ = epoll::wait(&self.poller, &mut events[..], Some(&TICK));
+        }
+        self.waker.awake();
+    }
+
+    /// Wakes this thread when `fd` is readable.
+    ///
+    /// # Errors
+    /// The system's, such as a descriptor that can't be waited for.
+    pub fn watch(&mut self, fd: impl std::os::fd::AsFd) -> std::io::Result<()> {
+        epoll::add(&self.poller, fd, epoll::EventData::new_u64(1), epoll::EventFlags::IN)?;
+        Ok(())
+    }
+
+    /// Ends [`Self::watch`].
+    pub fn unwatch(&mut self, fd: impl std::os::fd::AsFd) {
+        // One that isn't watched is as good as one that no longer is.
+        let _ = epoll::delete(&self.poller, fd);
+    }
+}
