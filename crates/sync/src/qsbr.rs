@@ -28,6 +28,20 @@ const OFFLINE: u64 = 0;
 
 type Deferred = Box<dyn FnOnce() + Send>;
 
+/// A boxed value that isn't claimed to be unaliased until it is dropped, as a `Box` would be.
+struct Owned<T>(*mut T);
+
+// SAFETY: owns a `T`.
+unsafe impl<T: Send> Send for Owned<T> {}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: `retire_raw` demands a boxed value that is ours, and this runs after the grace period or when there
+        // are no readers any more.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
 struct Readers {
     seen: Vec<Arc<CachePadded<AtomicU64>>>,
     /// The highest epoch found to have passed. A reader may announce an epoch that it loaded long ago, and this
@@ -60,9 +74,20 @@ impl Qsbr {
         Reader { domain: self.clone(), seen, one_thread: PhantomData }
     }
 
-    /// Frees `value` after a grace period. The caller has unlinked it: no reader can find it any more.
+    /// Frees `value` after a grace period. The caller has unlinked it: no reader can find it any more. (Readers that
+    /// still hold references would be aliased by the `Box`: unsafe code retires a pointer with [`Self::retire_fn`].)
     pub fn retire<T: Send + 'static>(&self, value: Box<T>) {
         self.retire_fn(Box::new(move || drop(value)));
+    }
+
+    /// Frees what `value` points to after a grace period; until then readers may hold references to it.
+    ///
+    /// # Safety
+    /// `value` was made by `Box::into_raw`, and nobody else will free it or make a reference to it for a reader whose
+    /// turn begins after this.
+    pub(crate) unsafe fn retire_raw<T: Send + 'static>(&self, value: *mut T) {
+        let owned = Owned(value);
+        self.retire_fn(Box::new(move || drop(owned)));
     }
 
     /// Calls `f` on the thread that collects, after a grace period.

@@ -147,7 +147,7 @@ impl<T: Send + Sync + 'static> Slots<T> {
             return false;
         }
         // SAFETY: made by `Box::into_raw`, and just taken out of the only place that had it.
-        self.domain.retire(unsafe { Box::from_raw(old) });
+        unsafe { self.domain.retire_raw(old) };
         true
     }
 

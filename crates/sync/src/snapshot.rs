@@ -68,7 +68,7 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
     fn swap(&self, value: T) {
         let old = self.current.swap(Box::into_raw(Box::new(value)), Ordering::AcqRel);
         // SAFETY: made by `Box::into_raw`, and just taken out of the only place that had it.
-        self.domain.retire(unsafe { Box::from_raw(old) });
+        unsafe { self.domain.retire_raw(old) };
     }
 
     /// The domain whose readers see this snapshot.

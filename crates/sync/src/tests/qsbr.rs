@@ -199,6 +199,7 @@ fn readers_never_see_what_was_freed() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a large chunk takes minutes")]
 fn slots_reach_the_ends_of_each_chunk() {
     let domain = Qsbr::new();
     let slots = Slots::new(domain.clone());

@@ -128,6 +128,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "miri has no ppoll")]
 fn a_waker_rings_only_for_a_sleeper() {
     let waker = Waker::new().unwrap();
     waker.wake();
@@ -153,6 +154,7 @@ fn a_full_mailbox_counts_what_it_refuses() {
 
 /// A lost wake-up would leave the receiver in `poll` until it gives up.
 #[test]
+#[cfg_attr(miri, ignore = "miri has no ppoll")]
 fn no_wake_up_is_lost() {
     const SENDERS: usize = 3;
     let waker = Arc::new(Waker::new().unwrap());
