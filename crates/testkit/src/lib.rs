@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), texts to compare with ([`golden`]).
+//! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
+//! with real peers ([`lab`]), texts to compare with ([`golden`]).
 //!
 //! Everything here panics with a message instead of returning errors: a test has nothing better to do with them.
 #![forbid(unsafe_code)]
 
 pub mod golden;
+pub mod lab;
 pub mod mutate;
 pub mod pkt;
 mod rng;
