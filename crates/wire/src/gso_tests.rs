@@ -152,21 +152,48 @@ proptest! {
     }
 }
 
-#[test]
-fn refuses() {
-    let mut case = Case {
+fn plain(tcp: bool, flags: TcpFlags) -> Case {
+    Case {
         v6: false,
-        tcp: true,
+        tcp,
         ip_options: 0,
         tcp_options: 0,
-        flags: TcpFlags::SYN,
+        flags,
         urgent: 0,
         seq: 0,
         id: 0,
         payload: vec![1; 100],
         size: 50,
         padding: 0,
-    };
+    }
+}
+
+#[test]
+fn urgent_data_that_ends_with_a_segment() {
+    let case = Case { urgent: 50, ..plain(true, TcpFlags::ACK | TcpFlags::URG) };
+    let packet = case.packet(&case.payload, case.id, case.seq, case.flags, case.urgent);
+    let segments = collect(&case.link(&packet), 50).unwrap();
+    assert_eq!(segments, case.expected());
+    let flags = |segment: &[u8]| TcpHeader::view_at(segment, 34).unwrap().flags;
+    assert_eq!((flags(&segments[0]), flags(&segments[1])), (case.flags, TcpFlags::ACK));
+}
+
+#[test]
+fn a_udp_checksum_is_never_zero() {
+    let mut case = plain(false, TcpFlags::default());
+    case.payload[48..50].fill(0);
+    let first = case.packet(&case.payload[..50], 0, 0, case.flags, 0);
+    // the checksum so far, put into the payload, makes the sum all ones
+    case.payload[48..50].copy_from_slice(&first[26..28]);
+    let packet = case.packet(&case.payload, 0, 0, case.flags, 0);
+    let segments = collect(&case.link(&packet), 50).unwrap();
+    assert_eq!(segments[0][40..42], [0xff, 0xff]);
+    assert_eq!(l4::verify(&segments[0][14..]), Ok(Verdict::Valid));
+}
+
+#[test]
+fn refuses() {
+    let mut case = plain(true, TcpFlags::SYN);
     let build = |case: &Case| case.link(&case.packet(&case.payload, 0, 0, case.flags, 0));
     assert_eq!(collect(&build(&case), 50), Err(GsoError::Syn));
     assert_eq!(collect(&build(&case), 100).map(|s| s.len()), Ok(1));

@@ -282,6 +282,17 @@ mod tests {
     }
 
     #[test]
+    fn a_udp_checksum_is_never_zero() {
+        let mut udp = packet(false, IpProtocol::UDP, &[0, 1, 0, 2, 0, 10, 0, 0, 0, 0]);
+        finish(&mut udp).unwrap();
+        // the checksum so far, put into the payload, makes the sum all ones
+        udp.copy_within(26..28, 28);
+        finish(&mut udp).unwrap();
+        assert_eq!(udp[26..28], [0xff, 0xff]);
+        assert_eq!(verify(&udp), Ok(Verdict::Valid));
+    }
+
+    #[test]
     fn says_why_not() {
         let mut udp = packet(false, IpProtocol::UDP, &[0, 1, 0, 2, 0, 8, 0, 0]);
         assert_eq!(verify(&udp), Ok(Verdict::Absent));
