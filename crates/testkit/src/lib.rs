@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
-//! with real peers ([`lab`]), texts to compare with ([`golden`]).
+//! with real peers ([`lab`]), texts to compare with ([`mod@golden`]).
 //!
 //! Everything here panics with a message instead of returning errors: a test has nothing better to do with them.
 #![forbid(unsafe_code)]
