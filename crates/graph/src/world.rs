@@ -66,6 +66,7 @@ pub struct World {
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
+    live: Mutex<HashMap<&'static str, fn(&World) -> Vec<String>>>,
 }
 
 /// Messages that a thread's mailbox holds. Control waits when it is full.
@@ -104,6 +105,7 @@ impl World {
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
+            live: Mutex::default(),
         });
         let wakers: Vec<_> = world.doors.iter().map(|d| d.waker.clone()).collect();
         let mut runtimes = handoff::rings(&wakers, &world.stats)
@@ -392,6 +394,27 @@ impl World {
     /// The graph as a Graphviz picture: inputs on top, an arrow for each edge.
     pub fn dot(&self) -> String {
         crate::dot::dot(&self.nodes())
+    }
+}
+
+impl World {
+    /// Says what a command's `<x:kind>` may be: for completion.
+    pub fn register_live(&self, kind: &'static str, names: fn(&World) -> Vec<String>) {
+        self.live.lock().expect("no panic inside").insert(kind, names);
+    }
+}
+
+impl cli::Live for World {
+    fn candidates(&self, kind: &str, prefix: &str) -> Vec<String> {
+        let names = self.live.lock().expect("no panic inside").get(kind).copied();
+        let mut all = match (kind, names) {
+            ("node", _) => self.nodes().iter().map(|n| n.name.to_string()).collect(),
+            (_, Some(names)) => names(self),
+            _ => Vec::new(),
+        };
+        all.retain(|name| name.starts_with(prefix));
+        all.sort();
+        all
     }
 }
 

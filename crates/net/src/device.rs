@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a driver does for an interface.
+
+use cli::Error;
+use graph::{InputMode, SwIfIndex, ThreadIndex, World};
+use wire::MacAddr;
+
+/// A receive queue of a device, as placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxQueue {
+    /// Its number, from 0.
+    pub queue: u16,
+    /// The thread that polls it.
+    pub thread: ThreadIndex,
+    /// How that thread learns of packets.
+    pub mode: InputMode,
+}
+
+/// A driver's side of one interface. All calls are made on the control thread.
+pub trait Device: Send + Sync + 'static {
+    /// The driver's name: the first word of `show hardware-interfaces`' details.
+    fn driver(&self) -> &'static str;
+
+    /// The input node that brings its packets in, as in `trace add`.
+    fn input_node(&self) -> &'static str {
+        ""
+    }
+
+    /// Takes the interface up or down.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_admin(&self, _world: &World, _sw_if: SwIfIndex, _up: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Changes the MAC address.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_mac(&self, _world: &World, _mac: MacAddr) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Changes the largest frame, without Ethernet header.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_mtu(&self, _world: &World, _mtu: u16) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Receives frames for whatever MAC address, or no longer.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_promiscuous(&self, _world: &World, _on: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The receive queues and where they are polled; none for a device that has nothing to poll.
+    fn rx_queues(&self) -> Vec<RxQueue> {
+        Vec::new()
+    }
+
+    /// Moves a receive queue to another thread, or changes how it is polled.
+    ///
+    /// # Errors
+    /// A queue that doesn't exist; a mode that the device hasn't got.
+    fn place(&self, _world: &World, _queue: RxQueue) -> Result<(), Error> {
+        Err(Error::unsupported("this interface has no receive queue to place"))
+    }
+
+    /// Lines for `show hardware-interfaces`.
+    fn details(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The interface is going away: give everything back. Called once.
+    fn delete(&self, _world: &World) {}
+}

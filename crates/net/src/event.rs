@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What happens to interfaces.
+
+use graph::SwIfIndex;
+
+/// Told to subscribers after the change, on the control thread, in the order of subscription (the reverse for deletion).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfEvent {
+    /// A new interface.
+    Added(SwIfIndex),
+    /// An interface is about to go; it is still there.
+    Deleting(SwIfIndex),
+    /// Admin state, up or down.
+    Admin(SwIfIndex, bool),
+    /// Link state, up or down.
+    Link(SwIfIndex, bool),
+    /// The MAC address has changed.
+    Mac(SwIfIndex),
+    /// An MTU has changed.
+    Mtu(SwIfIndex),
+    /// The name has changed.
+    Name(SwIfIndex),
+    /// Moved to another table: the interface, and whether it is the IPv6 one.
+    Table(SwIfIndex, bool),
+}

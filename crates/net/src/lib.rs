@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! The shared model of the network, which features and drivers work on. It knows no node.
+//!
+//! - [`Interfaces`]: hardware and software interfaces, their state, their events.
+//! - [`IfCounters`]: what is counted for each interface.
+//!
+//! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
+
+mod counters;
+mod device;
+mod event;
+mod interface;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use counters::{IfCounters, IfLanes};
+pub use device::{Device, RxQueue};
+pub use event::IfEvent;
+pub use interface::{IfKind, Interface, Interfaces, MtuKind, NewInterface, SubInterface};
+pub use view::{IfFlags, IfView};

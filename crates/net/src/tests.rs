@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::*;
+use buffer::Buffer;
+use cli::Error;
+use graph::drive::Bench;
+use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
+use std::sync::{Arc, Mutex};
+use wire::MacAddr;
+
+struct Tx;
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[free]
+    Sent,
+}
+impl Node for Tx {
+    const NAME: &'static str = "test-tx";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Sent
+    }
+}
+
+struct Stubborn;
+impl Device for Stubborn {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+    fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), Error> {
+        if mtu > 9000 { Err(Error::limit("this device carries 9000 bytes")) } else { Ok(()) }
+    }
+}
+
+fn add(bench: &Bench, name: &str) -> Result<SwIfIndex, Error> {
+    let ifs: Arc<Interfaces> = bench.world.get();
+    let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+    let new = NewInterface {
+        name: name.into(),
+        kind: IfKind::Ethernet,
+        device: Arc::new(Stubborn),
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
+    ifs.create(&bench.world, new, |_, _, _| Tx)
+}
+
+static NONE: &[&Plugin] = &[];
+
+#[test]
+fn interfaces_come_change_and_go() {
+    let bench = Bench::new(NONE);
+    let ifs: Arc<Interfaces> = bench.world.get();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    ifs.subscribe(move |_, event| log.lock().expect("no panic inside").push(event));
+    let a = add(&bench, "a").expect("added");
+    assert_eq!(a, SwIfIndex(1));
+    assert_eq!(add(&bench, "a").expect_err("taken").code(), -56);
+    ifs.set_admin(&bench.world, a, true).expect("up");
+    ifs.set_admin(&bench.world, a, true).expect("already up");
+    ifs.set_mtu(&bench.world, a, MtuKind::Ip4, 1400).expect("set");
+    assert!(ifs.set_mtu(&bench.world, a, MtuKind::Ip6, 600).is_err());
+    assert!(ifs.set_mtu(&bench.world, a, MtuKind::Link, 9001).is_err());
+    assert!(ifs.set_mac(&bench.world, a, MacAddr::BROADCAST).is_err());
+    ifs.set_name(&bench.world, a, "uplink").expect("renamed");
+    assert_eq!(ifs.find("uplink").ok(), Some(a));
+    let error = ifs.find("uplonk").expect_err("not there");
+    assert!(error.to_string().contains("uplink"), "{error}");
+    let i = ifs.get(a).expect("there");
+    assert_eq!((i.mtu_of(MtuKind::Ip4), i.mtu_of(MtuKind::Ip6), i.admin_up), (1400, 1500, true));
+    ifs.delete(&bench.world, a).expect("deleted");
+    assert!(ifs.get(a).is_err());
+    assert_eq!(add(&bench, "b").ok(), Some(a), "the index is free again");
+    let want = [
+        IfEvent::Added(a),
+        IfEvent::Admin(a, true),
+        IfEvent::Mtu(a),
+        IfEvent::Name(a),
+        IfEvent::Admin(a, false),
+        IfEvent::Deleting(a),
+        IfEvent::Added(a),
+    ];
+    assert_eq!(*seen.lock().expect("no panic inside"), want);
+    assert!(ifs.set_admin(&bench.world, SwIfIndex(0), true).is_err(), "local0 stays down");
+    assert!(ifs.delete(&bench.world, SwIfIndex(0)).is_err());
+}
