@@ -91,6 +91,11 @@ impl Rtnl {
         self.order(change(index).number(libc::IFLA_MTU, mtu))
     }
 
+    /// Sets how many packets the interface's transmit queue holds.
+    pub fn set_queue_len(&mut self, index: u32, packets: u32) -> io::Result<()> {
+        self.order(change(index).number(libc::IFLA_TXQLEN, packets))
+    }
+
     /// Sets the Ethernet address.
     pub fn set_mac(&mut self, index: u32, mac: MacAddr) -> io::Result<()> {
         self.order(change(index).attribute(libc::IFLA_ADDRESS, &mac.octets()))
