@@ -95,34 +95,66 @@ pub(crate) fn split(line: &str, out: &mut Vec<Token>) {
     }
 }
 
-/// The byte behind the brace that closes the one at `open`. Braces in double quotes don't count.
+/// The byte behind the brace that closes the one at `open`.
 pub(crate) fn block_end(b: &[u8], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut quoted = false;
-    for (i, c) in b.iter().enumerate().skip(open) {
-        match c {
-            b'"' => quoted = !quoted,
-            b'{' if !quoted => depth += 1,
-            b'}' if !quoted => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(i + 1);
+    Braces::default().scan(&b[open..]).map(|n| open + n)
+}
+
+/// How deep in braces a text has come; braces in double quotes don't count.
+#[derive(Debug, Default)]
+pub(crate) struct Braces {
+    depth: usize,
+    quoted: bool,
+}
+
+impl Braces {
+    /// Goes on through `bytes`; gives the byte behind the brace that closes the outermost.
+    pub fn scan(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (i, c) in bytes.iter().enumerate() {
+            match c {
+                b'"' => self.quoted = !self.quoted,
+                b'{' if !self.quoted => self.depth += 1,
+                b'}' if !self.quoted => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(i + 1);
+                    }
                 }
+                _ => {}
             }
-            _ => {}
+        }
+        None
+    }
+
+    /// Where `text` ends inside a block: how deep.
+    pub fn open(text: &str) -> Option<Self> {
+        if !text.as_bytes().contains(&b'{') {
+            return None;
+        }
+        let mut tokens = Vec::new();
+        split(text, &mut tokens);
+        let open = tokens.last().filter(|t| t.shape == Shape::OpenBlock)?;
+        let mut braces = Self::default();
+        braces.scan(&text.as_bytes()[open.start as usize..]);
+        Some(braces)
+    }
+
+    /// Whether the block goes on behind this further line.
+    pub fn goes_on(&mut self, line: &str) -> bool {
+        let Some(end) = self.scan(line.as_bytes()) else { return true };
+        match Self::open(&line[end..]) {
+            Some(next) => {
+                *self = next;
+                true
+            }
+            None => false,
         }
     }
-    None
 }
 
 /// Whether the line ends inside a `{ … }` block, so that the next line belongs to it.
 pub fn is_open(line: &str) -> bool {
-    if !line.as_bytes().contains(&b'{') {
-        return false;
-    }
-    let mut tokens = Vec::new();
-    split(line, &mut tokens);
-    tokens.last().is_some_and(|t| t.shape == Shape::OpenBlock)
+    Braces::open(line).is_some()
 }
 
 #[cfg(test)]
@@ -157,5 +189,8 @@ mod tests {
         assert!(is_open("new { a"));
         assert!(!is_open("new { a }"));
         assert!(!is_open("echo a{"));
+        let mut b = Braces::open("new { a { \"{").unwrap();
+        assert!(b.goes_on("}\" } b") && b.goes_on("} c { d"));
+        assert!(!b.goes_on("} e"));
     }
 }

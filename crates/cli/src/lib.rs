@@ -86,8 +86,10 @@
 //! word, then numbers and addresses to words. A line ending in `-j` or `json` asks for JSON, unless a `rest` takes it.
 
 mod complete;
+mod console;
 mod error;
 mod explain;
+pub mod frames;
 mod grammar;
 mod kind;
 mod lex;
@@ -98,13 +100,16 @@ mod output;
 mod program;
 mod runner;
 pub mod script;
+pub mod session;
 mod table;
+mod terminal;
 mod tree;
 
 #[cfg(test)]
 mod tests;
 
 pub use complete::{Candidate, Completion};
+pub use console::Console;
 pub use error::{Error, ErrorKind, Result};
 pub use kind::{Kind, Value};
 pub use lex::is_open;

@@ -129,7 +129,7 @@ pub trait Task {
     /// The operator pressed ^C: the next polls should give what is there and end.
     fn cancel(&mut self) {}
 
-    /// When the next poll is useful, if the task knows; `None`: poll it at every turn of the control loop.
+    /// When the next poll is useful, if the task knows; `None`: within 10 ms.
     fn wake_at(&self) -> Option<Duration> {
         None
     }

@@ -18,6 +18,9 @@ pub enum Said {
     Chunk(String),
 }
 
+/// How often a task is polled that does not say when.
+const TASK_PERIOD: Duration = Duration::from_millis(10);
+
 struct Running {
     task: Box<dyn Task>,
     json: bool,
@@ -81,9 +84,12 @@ impl Runner {
         self.cancelled = true;
     }
 
-    /// When the next poll is useful; `None`: at the next turn.
-    pub fn wake_at(&self) -> Option<Duration> {
-        self.task.as_ref().and_then(|t| t.task.wake_at())
+    /// When the next poll is useful: `None` while nothing is under way.
+    pub fn wake_at(&self, now: Duration) -> Option<Duration> {
+        match &self.task {
+            Some(t) => Some(t.task.wake_at().unwrap_or(now + TASK_PERIOD)),
+            None => self.is_busy().then_some(now),
+        }
     }
 
     /// Goes on for one turn; what was said is added to `out`. Gives the result once all is done.

@@ -242,6 +242,21 @@ impl<W> Tree<W> {
         })
     }
 
+    /// Whether the line begins with the path of a command; if `whole`, without abbreviating it.
+    pub(crate) fn reaches(&self, line: &str, whole: bool) -> bool {
+        let mut words = Vec::new();
+        lex::split(line, &mut words);
+        let walk = self.walk(line, &words);
+        let is_whole = |n: usize| {
+            let child = self.branches[walk.steps[n]].child(&line[words[n].inner()]);
+            child == Some(walk.steps[n + 1])
+        };
+        (1..walk.steps.len())
+            .rev()
+            .find(|n| self.branches[walk.steps[*n]].entry.is_some())
+            .is_some_and(|n| !whole || (0..n).all(is_whole))
+    }
+
     /// Follows the words down the tree: a child's whole word, else the only child that begins with it.
     pub(crate) fn walk(&self, line: &str, words: &[Token]) -> Walk<'_> {
         let mut walk = Walk { steps: vec![0], ambiguous: &[] };

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One client of the CLI, served: a session, and what runs for it.
+
+use crate::session::{Config, Event, Session, SessionKind};
+use crate::terminal::{self, Terminal, Wish};
+use crate::{Live, Runner, Said, Tree};
+use std::time::Duration;
+
+/// Who has said nothing for so long and speaks no telnet gets a prompt.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Commands taken up in one turn.
+const EVENTS: usize = 64;
+/// With more than this to send, a session waits until its client has read.
+const MAX_BACKLOG: usize = 1 << 20;
+
+/// Everything of a CLI connection but the socket. The owner moves bytes and calls [`Console::poll`]:
+///
+/// ```
+/// use cli::{Command, Console, Live, Tree, session::{Config, SessionKind, terminal_type}};
+/// use std::time::Duration;
+/// struct World;
+/// impl Live for World {
+///     fn candidates(&self, _: &str, _: &str) -> Vec<String> { vec![] }
+/// }
+/// static CLI: &[Command<World>] =
+///     &[Command { path: "show clock", usage: "", help: "The time", run: |_, _| Ok("Time now 1".into()) }];
+/// let (tree, world) = (Tree::new(CLI).unwrap(), World);
+/// let mut console = Console::new(SessionKind::Socket, &Config::default());
+/// console.sent(console.output().len()); // the greeting, written to the socket
+/// console.input(&terminal_type("vppctl")); // read from the socket
+/// console.input(b"show clock\n\0");
+/// console.poll(&tree, &world, Duration::ZERO);
+/// assert_eq!(console.output(), b"Time now 1\n\0");
+/// ```
+pub struct Console {
+    session: Session,
+    runner: Runner,
+    local: Tree<Terminal>,
+    /// Whether the answer to the current request is JSON.
+    json: bool,
+    since: Option<Duration>,
+    /// The last turn ended before everything was looked at.
+    more: bool,
+}
+
+impl Console {
+    /// A connection that has just come.
+    pub fn new(kind: SessionKind, config: &Config) -> Self {
+        Self {
+            session: Session::new(kind, config),
+            runner: Runner::default(),
+            local: terminal::tree(),
+            json: false,
+            since: None,
+            more: false,
+        }
+    }
+
+    /// Bytes from the client; [`Console::poll`] acts on them.
+    pub fn input(&mut self, bytes: &[u8]) {
+        self.session.feed(bytes);
+        self.more = true;
+    }
+
+    /// The client sends no more.
+    pub fn eof(&mut self) {
+        self.session.eof();
+        self.more = true;
+    }
+
+    /// Whether to read more from the client now.
+    pub fn wants_input(&self) -> bool {
+        self.session.wants_input() && self.session.output().len() < MAX_BACKLOG
+    }
+
+    /// Bytes for the client.
+    pub fn output(&self) -> &[u8] {
+        self.session.output()
+    }
+
+    /// The first `n` bytes of the output were written.
+    pub fn sent(&mut self, n: usize) {
+        self.session.sent(n);
+    }
+
+    /// Whether the session is over; what [`Console::output`] has should still be written. Drop it then: a task that still
+    /// runs ends with it.
+    pub fn is_closed(&self) -> bool {
+        self.session.is_closed()
+    }
+
+    /// The session, for the size of the daemon's own terminal and the like.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// When to poll again if nothing comes from the client; `None`: no need.
+    pub fn wake_at(&self, now: Duration) -> Option<Duration> {
+        if self.session.is_closed() || self.session.output().len() >= MAX_BACKLOG {
+            return None;
+        }
+        if self.more {
+            return Some(now);
+        }
+        let patience = self.session.is_new().then(|| self.since.map_or(now, |t| t + PATIENCE));
+        self.runner.wake_at(now).into_iter().chain(patience).min()
+    }
+
+    /// Acts on what has come and goes on with what runs, for one short turn. `now` is the daemon's clock.
+    pub fn poll<W: Live>(&mut self, tree: &Tree<W>, world: &W, now: Duration) {
+        let since = *self.since.get_or_insert(now);
+        if self.session.is_new() && now.saturating_sub(since) >= PATIENCE {
+            self.session.impatient();
+        }
+        let mut said = Vec::new();
+        self.more = false;
+        for _ in 0..EVENTS {
+            if self.session.is_closed() {
+                return;
+            }
+            if self.session.output().len() >= MAX_BACKLOG {
+                break;
+            }
+            let event = self.session.next_event();
+            let idle = event.is_none();
+            if let Some(event) = event {
+                self.event(tree, world, event, &mut said);
+            }
+            if self.runner.is_busy() {
+                let result = self.runner.poll(tree, world, now, &mut said);
+                said.drain(..).for_each(|s| self.session.say(s));
+                match result {
+                    Some(result) => self.session.done(result, self.json),
+                    None => return,
+                }
+            } else if idle {
+                return;
+            }
+        }
+        self.more = true;
+    }
+
+    fn event<W: Live>(&mut self, tree: &Tree<W>, world: &W, event: Event, said: &mut Vec<Said>) {
+        match event {
+            Event::Run { line, json } => {
+                self.json =
+                    json || line.split_whitespace().next_back().is_some_and(|w| matches!(w, "-j" | "json"));
+                if self.is_local(tree, &line) {
+                    return self.local(&line);
+                }
+                self.runner.line(tree, world, &line, json, said);
+                said.drain(..).for_each(|s| self.session.say(s));
+            }
+            Event::Script { name, text, json } => {
+                self.json = json;
+                self.runner.script(name, text, json);
+            }
+            Event::Complete { line, cursor } => {
+                let found = self.complete(tree, world, &line, cursor);
+                self.session.completed(&found);
+            }
+            Event::Help { line, cursor } => {
+                let found = self.complete(tree, world, &line, cursor);
+                self.session.help(&found);
+            }
+            Event::Cancel => self.runner.cancel(),
+        }
+    }
+
+    fn complete<W: Live>(&self, tree: &Tree<W>, world: &W, line: &str, cursor: usize) -> crate::Completion {
+        let mut found = tree.complete(world, line, cursor);
+        if !self.session.is_framed() {
+            found.join(self.local.complete(&Terminal::default(), line, cursor));
+        }
+        found
+    }
+
+    /// Whether a line is about the session itself. The world's commands win where both abbreviate to it.
+    fn is_local<W>(&self, tree: &Tree<W>, line: &str) -> bool {
+        let local = |whole| self.local.reaches(line, whole);
+        !self.session.is_framed() && (local(true) || (local(false) && !tree.reaches(line, false)))
+    }
+
+    fn local(&mut self, line: &str) {
+        let terminal = self.session.terminal();
+        let result = self.local.execute(&terminal, line).map(|o| {
+            let text = o.output.show(o.json);
+            if !text.is_empty() {
+                self.session.say(Said::Answer(text));
+            }
+        });
+        for wish in terminal.wishes.take() {
+            match wish {
+                Wish::Pager(on) => self.session.set_pager(on),
+                Wish::History(lines) => self.session.set_history(lines),
+            }
+        }
+        self.session.done(result, self.json);
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the session sends when its questions are answered.
+
+use super::{Mode, Session, Waiting};
+use crate::complete::Completion;
+use crate::frames::Reply;
+use crate::{Error, Said};
+
+impl Session {
+    /// What a command says.
+    pub fn say(&mut self, said: Said) {
+        match (self.mode, said) {
+            (Mode::Frames, Said::Answer(text)) => self.reply(&Reply::Out(text)),
+            (Mode::Frames, Said::Chunk(text)) => self.reply(&Reply::More(text)),
+            (Mode::Person, Said::Answer(text)) => self.pager.show(&text, &mut self.out),
+            (Mode::Person, Said::Chunk(text)) => self.out.extend(text.replace('\n', "\r\n").as_bytes()),
+            (_, Said::Answer(text) | Said::Chunk(text)) => self.out.extend(text.as_bytes()),
+        }
+    }
+
+    /// The command is done. `json`: the client wants its errors as JSON.
+    pub fn done(&mut self, result: Result<(), Error>, json: bool) {
+        // A status of 0 would say that all went well.
+        let status = result.as_ref().map_or_else(|e| if e.code() == 0 { -1 } else { e.code() }, |()| 0);
+        if let Err(e) = result {
+            let text = if json { crate::output::pretty(&e.to_json()) } else { format!("{e}\n") };
+            match self.mode {
+                Mode::Frames => self.reply(&Reply::Error(text)),
+                _ => self.say(Said::Answer(text)),
+            }
+        }
+        self.waiting = Waiting::No;
+        self.cancel = false;
+        match self.mode {
+            Mode::Frames => self.reply(&Reply::End(status)),
+            Mode::Vppctl => self.out.push(0),
+            _ if !self.pager.is_waiting() => self.prompt(),
+            _ => {}
+        }
+    }
+
+    /// The answer to [`Event::Complete`].
+    pub fn completed(&mut self, found: &Completion) {
+        self.waiting = Waiting::No;
+        if self.mode == Mode::Frames {
+            let words = found.words().iter().map(|w| w.to_string()).collect();
+            self.reply(&Reply::Words(found.start, words));
+            self.reply(&Reply::End(0));
+            return;
+        }
+        let words = found.words();
+        let Some(common) = found.common() else { return self.out.push(7) };
+        let start = found.start.saturating_sub(self.block.len());
+        let typed = self.editor.cursor().saturating_sub(start);
+        if words.len() == 1 {
+            self.editor.replace(start, &format!("{common} "), &mut self.out);
+        } else if common.len() > typed {
+            self.editor.replace(start, common, &mut self.out);
+        } else {
+            let list = columns(&words, self.editor.columns);
+            self.out.extend(b"\r\n");
+            self.out.extend(list.as_bytes());
+            self.editor.draw(&mut self.out);
+        }
+    }
+
+    /// The answer to [`Event::Help`].
+    pub fn help(&mut self, found: &Completion) {
+        self.waiting = Waiting::No;
+        if self.mode == Mode::Frames {
+            self.reply(&Reply::Out(found.help()));
+            self.reply(&Reply::End(0));
+            return;
+        }
+        self.out.extend(found.help().replace('\n', "\r\n").as_bytes());
+        self.editor.draw(&mut self.out);
+    }
+
+    pub(super) fn prompt(&mut self) {
+        let open = !self.block.is_empty();
+        let prompt =
+            if open { format!("{:>1$}", "> ", self.config.prompt.len()) } else { self.config.prompt.clone() };
+        match self.mode {
+            Mode::Person => {
+                self.editor.prompt = prompt;
+                self.editor.draw(&mut self.out);
+            }
+            Mode::Plain { prompt: true } => self.out.extend(prompt.as_bytes()),
+            _ => {}
+        }
+    }
+}
+
+/// Words in as many columns as fit.
+fn columns(words: &[&str], width: usize) -> String {
+    let widest = words.iter().map(|w| w.chars().count()).max().unwrap_or(0) + 2;
+    let across = (width / widest).max(1);
+    let mut out = String::new();
+    for row in words.chunks(across) {
+        let line: String = row.iter().map(|w| format!("{w:widest$}")).collect();
+        out += line.trim_end();
+        out += "\r\n";
+    }
+    out
+}

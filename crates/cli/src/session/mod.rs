@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server's side of the CLI socket, without the socket: bytes in, questions and bytes out.
+//!
+//! A session finds out by itself whom it talks to:
+//!
+//! - `vppctl` with a command or a script says terminal type `vppctl`: no banner, prompt, echo or pager; every line is
+//!   answered by its output and one NUL;
+//! - `ferroctl` says `ferroctl` and speaks [`crate::frames`];
+//! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing, history, Tab, `?`, pager;
+//! - who sends a line without speaking telnet (`socat`, `nc`) gets the output and nothing else;
+//! - who says nothing for a while ([`Session::impatient`]) and does not speak telnet gets banner and prompt.
+
+mod answer;
+mod editor;
+mod keys;
+mod pager;
+mod telnet;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use crate::Said;
+use crate::frames::{self, Malformed, Reply, Request};
+use crate::lex::Braces;
+use crate::terminal::Terminal;
+use editor::{Edit, Editor};
+use keys::Keys;
+use pager::Pager;
+use std::collections::VecDeque;
+use telnet::{Heard, Telnet};
+pub use types::{Config, Event, SessionKind};
+
+/// The first bytes of every CLI connection.
+pub const GREETING: &[u8] = &telnet::GREETING;
+
+/// The telnet answer that gives the terminal's type.
+pub fn terminal_type(name: &str) -> Vec<u8> {
+    telnet::terminal_type(name)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Not yet known.
+    New,
+    Vppctl,
+    Frames,
+    /// A terminal.
+    Person,
+    /// Lines; with a prompt for who turned out to be patient.
+    Plain {
+        prompt: bool,
+    },
+}
+
+/// What the session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// The client.
+    No,
+    /// The answer to a line or a script.
+    Command,
+    /// The answer to a question about a line.
+    Question,
+}
+
+/// Input kept while a command runs; beyond this [`Session::wants_input`] says no.
+const MAX_AHEAD: usize = 64 << 10;
+/// A line or block without frames is not longer than this.
+const MAX_LINE: usize = 16 << 20;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Session {
+    mode: Mode,
+    waiting: Waiting,
+    telnet: Option<Telnet>,
+    /// Data bytes not yet looked at.
+    inbox: VecDeque<u8>,
+    /// Requests not yet looked at.
+    requests: VecDeque<Result<Request, Malformed>>,
+    frames: Vec<u8>,
+    malformed: bool,
+    /// The line being received, the lines of its open block, and where in its braces that is.
+    line: Vec<u8>,
+    block: String,
+    braces: Option<Braces>,
+    keys: Keys,
+    /// Editing and history.
+    editor: Editor,
+    pager: Pager,
+    /// Of the window; 0 if unknown.
+    rows: usize,
+    config: Config,
+    cancel: bool,
+    eof: bool,
+    closed: bool,
+    out: Vec<u8>,
+}
+
+impl Session {
+    /// A connection that has just come.
+    pub fn new(kind: SessionKind, config: &Config) -> Self {
+        let mut s = Self {
+            mode: Mode::New,
+            waiting: Waiting::No,
+            telnet: None,
+            inbox: VecDeque::new(),
+            requests: VecDeque::new(),
+            frames: Vec::new(),
+            malformed: false,
+            line: Vec::new(),
+            block: String::new(),
+            braces: None,
+            keys: Keys::default(),
+            editor: Editor::new(&config.prompt, config.history),
+            pager: Pager::new(),
+            rows: 0,
+            config: config.clone(),
+            cancel: false,
+            eof: false,
+            closed: false,
+            out: Vec::new(),
+        };
+        match kind {
+            SessionKind::Socket => {
+                s.telnet = Some(Telnet::default());
+                s.out.extend(GREETING);
+            }
+            SessionKind::Plain => s.mode = Mode::Plain { prompt: false },
+            SessionKind::Terminal(columns, rows) => {
+                s.window(columns, rows);
+                s.greet_person();
+            }
+        }
+        s
+    }
+
+    /// Bytes from the client, in pieces of any size.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            let heard = match &mut self.telnet {
+                Some(t) => t.hear(*byte),
+                None => Heard::Data(*byte),
+            };
+            match heard {
+                Heard::Nothing => {}
+                Heard::Terminal(name) => self.introduced(name.as_deref()),
+                Heard::Window(columns, rows) => self.window(columns, rows),
+                Heard::Data(byte) => self.data(byte),
+            }
+        }
+        if self.mode == Mode::Frames && !self.malformed {
+            self.unframe();
+        }
+    }
+
+    /// The client sends no more. What a plain client has sent is still answered; all others are gone.
+    pub fn eof(&mut self) {
+        self.eof = true;
+        self.closed |= !matches!(self.mode, Mode::Plain { .. });
+    }
+
+    /// The client has said nothing for a while (a second): if it does not speak telnet, show that someone is here.
+    pub fn impatient(&mut self) {
+        if self.mode == Mode::New {
+            self.mode = Mode::Plain { prompt: true };
+            self.out.extend(self.config.banner.clone().as_bytes());
+            self.prompt();
+        }
+    }
+
+    /// Sets the size of the window (0: unknown), for the daemon's own terminal.
+    pub fn window(&mut self, columns: u16, rows: u16) {
+        self.editor.columns = if columns == 0 { 80 } else { columns.into() };
+        self.rows = rows.into();
+        self.set_pager(self.config.pager);
+    }
+
+    /// Whether more input should be read now.
+    pub fn wants_input(&self) -> bool {
+        !self.eof && !self.closed && self.inbox.len() < MAX_AHEAD && self.requests.len() < 64
+    }
+
+    /// Bytes for the client.
+    pub fn output(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// The first `n` of them are sent.
+    pub fn sent(&mut self, n: usize) {
+        self.out.drain(..n);
+    }
+
+    /// Whether the session is over; what [`Session::output`] has is still to be sent.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Ends the session; what is waiting is still sent.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether it is not yet known who is at the other end.
+    pub fn is_new(&self) -> bool {
+        self.mode == Mode::New
+    }
+
+    /// Whether the client speaks [`crate::frames`].
+    pub fn is_framed(&self) -> bool {
+        self.mode == Mode::Frames
+    }
+
+    /// Whether an answer is due.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting != Waiting::No
+    }
+
+    /// Lines of history kept from now on.
+    pub fn set_history(&mut self, lines: usize) {
+        self.editor.limit = lines;
+        self.editor.remember("");
+    }
+
+    /// Whether long output is paged from now on.
+    pub fn set_pager(&mut self, on: bool) {
+        self.config.pager = on;
+        self.pager.columns = self.editor.columns;
+        self.pager.rows = if on { self.rows } else { 0 };
+    }
+
+    /// What `show terminal` shows.
+    pub(crate) fn terminal(&self) -> Terminal {
+        Terminal {
+            columns: self.editor.columns,
+            rows: self.rows,
+            pager: self.config.pager,
+            lines: self.editor.limit,
+            history: self.editor.history().to_vec(),
+            ..Terminal::default()
+        }
+    }
+
+    fn introduced(&mut self, terminal: Option<&str>) {
+        match (self.mode, terminal) {
+            // Someone whose first line came before the answer to the question for the type is no person.
+            (Mode::New | Mode::Plain { .. }, Some("vppctl")) => self.mode = Mode::Vppctl,
+            (Mode::New, Some(frames::TERMINAL)) => self.mode = Mode::Frames,
+            (Mode::New, _) => self.greet_person(),
+            _ => {}
+        }
+    }
+
+    fn greet_person(&mut self) {
+        self.mode = Mode::Person;
+        let banner = self.config.banner.replace('\n', "\r\n");
+        self.out.extend(banner.as_bytes());
+        self.prompt();
+    }
+
+    fn data(&mut self, byte: u8) {
+        match self.mode {
+            Mode::Frames if self.malformed => return,
+            Mode::Frames => return self.frames.push(byte),
+            Mode::New => self.mode = Mode::Plain { prompt: false },
+            // ^C does not wait behind what was typed ahead; what was is thrown away.
+            Mode::Person if byte == 3 && self.waiting == Waiting::Command && !self.pager.is_waiting() => {
+                self.cancel = true;
+                self.inbox.clear();
+                return;
+            }
+            _ => {}
+        }
+        self.inbox.push_back(byte);
+    }
+
+    fn unframe(&mut self) {
+        loop {
+            match Request::decode(&mut self.frames) {
+                Ok(None) => return,
+                Ok(Some(Request::Cancel)) => self.cancel |= self.waiting == Waiting::Command,
+                Ok(Some(request)) => self.requests.push_back(Ok(request)),
+                Err(e) => {
+                    // Nothing behind it can be understood.
+                    self.requests.push_back(Err(e));
+                    self.malformed = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply) {
+        self.out.extend(reply.encode());
+    }
+
+    /// The next thing the session wants to have done. Call it until it gives `None`, after each [`Session::feed`],
+    /// [`Session::done`], [`Session::eof`].
+    pub fn next_event(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.cancel) && self.waiting == Waiting::Command {
+            return Some(Event::Cancel);
+        }
+        while !self.closed {
+            // While a page waits, keys are for the pager, whether or not the command is done.
+            if self.waiting != Waiting::No && !self.pager.is_waiting() {
+                return None;
+            }
+            let event = match self.mode {
+                Mode::New => return None,
+                Mode::Frames => self.requests.pop_front().and_then(|r| self.request(r)),
+                Mode::Person => match self.inbox.pop_front() {
+                    Some(byte) => match self.key(byte) {
+                        None => continue,
+                        event => event,
+                    },
+                    None => None,
+                },
+                Mode::Vppctl | Mode::Plain { .. } => self.next_line(),
+            };
+            if event.is_none() && self.eof {
+                self.closed = true;
+            }
+            return event;
+        }
+        None
+    }
+
+    fn request(&mut self, request: Result<Request, Malformed>) -> Option<Event> {
+        self.waiting = Waiting::Command;
+        Some(match request {
+            Ok(Request::Run(line, json)) => Event::Run { line, json },
+            Ok(Request::Script(name, text, json)) => Event::Script { name, text, json },
+            Ok(Request::Complete(line, cursor)) => {
+                self.waiting = Waiting::Question;
+                Event::Complete { line, cursor }
+            }
+            Ok(Request::Help(line, cursor)) => {
+                self.waiting = Waiting::Question;
+                Event::Help { line, cursor }
+            }
+            // It has been acted on where frames are decoded.
+            Ok(Request::Cancel) => {
+                self.waiting = Waiting::No;
+                return None;
+            }
+            Err(e) => {
+                self.reply(&Reply::Error(e.to_string()));
+                self.reply(&Reply::End(-1));
+                self.closed = true;
+                return None;
+            }
+        })
+    }
+
+    fn key(&mut self, byte: u8) -> Option<Event> {
+        let key = self.keys.hear(byte)?;
+        if self.pager.is_waiting() {
+            self.pager.key(key, &mut self.out);
+            if !self.pager.is_waiting() && self.waiting == Waiting::No {
+                self.prompt();
+            }
+            return None;
+        }
+        let (line, cursor) =
+            (self.block.clone() + self.editor.line(), self.block.len() + self.editor.cursor());
+        match self.editor.key(key, &mut self.out) {
+            Edit::None => None,
+            Edit::Submit(text) => self.line_received(text),
+            Edit::Complete => {
+                self.waiting = Waiting::Question;
+                Some(Event::Complete { line, cursor })
+            }
+            Edit::Help => {
+                self.waiting = Waiting::Question;
+                self.out.extend(b"?\r\n");
+                Some(Event::Help { line, cursor })
+            }
+            Edit::Interrupt => {
+                self.block.clear();
+                self.prompt();
+                None
+            }
+            Edit::Eof => {
+                self.out.extend(b"\r\n");
+                self.closed = true;
+                None
+            }
+        }
+    }
+
+    /// The next line of a client that sends lines.
+    fn next_line(&mut self) -> Option<Event> {
+        while let Some(byte) = self.inbox.pop_front() {
+            let event = match byte {
+                b'\n' => {
+                    let line = std::mem::take(&mut self.line);
+                    let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_string();
+                    self.line_received(line)
+                }
+                // vppctl ends its command by a NUL: a block that is still open stays open for ever.
+                0 => self.flush(),
+                _ if self.line.len() < MAX_LINE => {
+                    self.line.push(byte);
+                    None
+                }
+                _ => {
+                    self.say(Said::Answer("line too long\n".into()));
+                    self.closed = true;
+                    None
+                }
+            };
+            if event.is_some() || self.closed {
+                return event;
+            }
+        }
+        if self.eof { self.flush() } else { None }
+    }
+
+    /// Runs what has come so far.
+    fn flush(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        let line = std::mem::take(&mut self.block) + &String::from_utf8_lossy(&line);
+        if line.trim().is_empty() {
+            return None;
+        }
+        self.waiting = Waiting::Command;
+        Some(Event::Run { line, json: false })
+    }
+
+    fn line_received(&mut self, line: String) -> Option<Event> {
+        if self.block.is_empty() && matches!(line.trim(), "quit" | "exit" | "q") {
+            self.closed = true;
+            return None;
+        }
+        if self.mode == Mode::Person {
+            self.editor.remember(&line);
+            self.editor.clear();
+        }
+        let first = self.block.is_empty();
+        if first {
+            self.braces = Braces::open(&line);
+        }
+        let goes_on = self.braces.as_mut().is_some_and(|b| first || b.goes_on(&line));
+        self.block += &line;
+        if goes_on && self.block.len() < MAX_LINE {
+            self.block.push('\n');
+            self.prompt();
+            return None;
+        }
+        let line = std::mem::take(&mut self.block);
+        self.pager.begin();
+        self.waiting = Waiting::Command;
+        Some(Event::Run { line, json: false })
+    }
+}

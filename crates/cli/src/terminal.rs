@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands about the session itself.
+
+use crate::{Command, Live, Output, Tree};
+use std::cell::RefCell;
+
+/// A session as its own commands see it.
+#[derive(Debug, Default)]
+pub(crate) struct Terminal {
+    pub columns: usize,
+    pub rows: usize,
+    pub pager: bool,
+    /// Lines of history kept.
+    pub lines: usize,
+    pub history: Vec<String>,
+    pub wishes: RefCell<Vec<Wish>>,
+}
+
+/// What a command wants changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Pager(bool),
+    History(usize),
+}
+
+impl Live for Terminal {
+    fn candidates(&self, _kind: &str, _prefix: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Terminal {
+    fn wish(&self, wish: Wish) -> crate::Result<Output> {
+        self.wishes.borrow_mut().push(wish);
+        Ok(Output::empty())
+    }
+}
+
+const fn leave(path: &'static str) -> Command<Terminal> {
+    // The session takes these words itself; they are here for `?` and Tab.
+    Command { path, usage: "", help: "Leave the CLI", run: |_, _| Ok(Output::empty()) }
+}
+
+static TERMINAL: &[Command<Terminal>] = &[
+    leave("quit"),
+    leave("exit"),
+    leave("q"),
+    Command {
+        path: "history",
+        usage: "",
+        help: "Lines entered in this session",
+        run: |t, _| {
+            let text: String =
+                t.history.iter().enumerate().map(|(i, l)| format!("{:4}  {l}\n", i + 1)).collect();
+            Ok(Output::both(text, t.history.clone()))
+        },
+    },
+    Command {
+        path: "show terminal",
+        usage: "",
+        help: "Settings of this session",
+        run: |t, _| {
+            let on = if t.pager { "on" } else { "off" };
+            let text = format!(
+                "Terminal: {} columns, {} rows\nPager: {on}\nHistory: {} of {} lines\n",
+                t.columns,
+                t.rows,
+                t.history.len(),
+                t.lines
+            );
+            let json = serde_json::json!({
+                "columns": t.columns, "rows": t.rows, "pager": t.pager, "history": t.history.len(), "history_limit": t.lines,
+            });
+            Ok(Output::both(text, json))
+        },
+    },
+    Command {
+        path: "set terminal pager",
+        usage: "{on|off}",
+        help: "Page long output of this session",
+        run: |t, m| t.wish(Wish::Pager(m.flag("on"))),
+    },
+    Command {
+        path: "set terminal history",
+        usage: "{off | limit <lines:0-10000>}",
+        help: "Lines of history this session keeps",
+        run: |t, m| t.wish(Wish::History(m.get("lines").unwrap_or(0))),
+    },
+];
+
+/// The commands of every session.
+pub(crate) fn tree() -> Tree<Terminal> {
+    Tree::new(TERMINAL).expect("the grammars above")
+}
