@@ -3,10 +3,12 @@
 
 use crate::handoff::Handoffs;
 use crate::trace::TraceLog;
-use crate::{NodeIndex, ThreadIndex};
+use crate::{NodeIndex, Reason, ThreadIndex};
 use buffer::{Cache, Frame, Owned, Pool};
 use stats::{Lane, Registry};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use sync::Snapshot;
 
 /// The packets that wait for a node.
 pub(crate) struct Open {
@@ -50,6 +52,8 @@ pub(crate) struct Core {
     /// Packets that the running node keeps.
     pub kept: Box<Frame>,
     pub errors: Lane,
+    /// By error index.
+    pub reasons: Arc<Snapshot<Vec<&'static Reason>>>,
     pub nodes: NodeLanes,
     pub trace: TraceLog,
     pub handoffs: Handoffs,
@@ -60,7 +64,13 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(thread: ThreadIndex, pool: &'static Pool, stats: &Registry, handoffs: Handoffs) -> Self {
+    pub fn new(
+        thread: ThreadIndex,
+        pool: &'static Pool,
+        stats: &Registry,
+        handoffs: Handoffs,
+        reasons: Arc<Snapshot<Vec<&'static Reason>>>,
+    ) -> Self {
         let lane = |name| stats.simple(name).lane(thread.at());
         Self {
             thread,
@@ -72,6 +82,7 @@ impl Core {
             orphans: Vec::new(),
             kept: Frame::new(pool),
             errors: lane(ERRORS),
+            reasons,
             nodes: NodeLanes { calls: lane(CALLS), vectors: lane(VECTORS), clocks: lane(CLOCKS) },
             trace: TraceLog::default(),
             handoffs,

@@ -5,7 +5,7 @@ use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::dynamic_code;
 use crate::runtime::NodeRuntime;
-use crate::{ArcIndex, Next, NodeIndex, SwIfIndex, ThreadIndex, Trace};
+use crate::{ArcIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
 use buffer::{Buffer, Cache, Flags, Frame, Owned};
 use sync::Turn;
 
@@ -88,14 +88,40 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     pub fn emit_frame<N: Next>(&mut self, next: N, frame: &mut Box<Frame>) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
         if self.core.trace.marking(self.node.index) {
-            let mut traced = frame.traced;
-            for b in frame.iter_mut() {
-                self.core.trace.mark(self.node.index, b);
-                traced |= b.flags.has(Flags::TRACED);
-            }
-            frame.traced = traced;
+            self.mark_frame(frame);
         }
         self.core.send_all(self.node, next.code(), frame);
+    }
+
+    /// Sends packets that came in on one interface to the first feature of an arc there, or on `otherwise` if none is enabled:
+    /// what a driver's input does with `device-input`. Leaves the frame empty.
+    #[inline]
+    pub fn emit_frame_on<N: Next>(&mut self, arc: ArcIndex, sw_if: SwIfIndex, otherwise: N, frame: &mut Box<Frame>) {
+        let Some(at) = self.arcs.start(arc, sw_if) else { return self.emit_frame(otherwise, frame) };
+        if self.core.trace.marking(self.node.index) {
+            self.mark_frame(frame);
+        }
+        for b in frame.iter_mut() {
+            b.feature = at + 1;
+        }
+        if let Some(step) = self.arcs.step(at) {
+            self.core.send_frame(step.node, frame);
+        }
+    }
+
+    #[cold]
+    fn mark_frame(&mut self, frame: &mut Frame) {
+        let mut traced = frame.traced;
+        for b in frame.iter_mut() {
+            self.core.trace.mark(self.node.index, b);
+            traced |= b.flags.has(Flags::TRACED);
+        }
+        frame.traced = traced;
+    }
+
+    /// The reason that a buffer's `error` names.
+    pub fn reason(&self, error: u32) -> Option<&'static Reason> {
+        self.core.reasons.get(self.turn).get(error as usize).copied()
     }
 
     /// Counts on a way out without sending anything: events that aren't packets.

@@ -53,14 +53,15 @@ pub(crate) struct NodeEntry {
 pub(crate) struct Registry {
     pub nodes: Vec<NodeEntry>,
     names: HashMap<Arc<str>, NodeIndex>,
-    pub reasons: Vec<Reason>,
+    /// Kept for good: their number is bounded by the declarations, and buffers name them.
+    pub reasons: Vec<&'static Reason>,
     pub arcs: Arcs,
 }
 
 impl Default for Registry {
     fn default() -> Self {
         let none = Reason { node: "none".into(), reason: "none", text: "no reason", drop: false };
-        Self { nodes: Vec::new(), names: HashMap::new(), reasons: vec![none], arcs: Arcs::default() }
+        Self { nodes: Vec::new(), names: HashMap::new(), reasons: vec![Box::leak(Box::new(none))], arcs: Arcs::default() }
     }
 }
 
@@ -108,12 +109,9 @@ impl Registry {
         if counted && !again {
             for edge in edges.iter().filter(|e| e.counted) {
                 let node = self.nodes[index.at()].name.clone();
-                self.reasons.push(Reason {
-                    node,
-                    reason: edge.reason,
-                    text: edge.text,
-                    drop: edge.target == Target::Drop,
-                });
+                let drop = edge.target == Target::Drop;
+                let reason = Reason { node, reason: edge.reason, text: edge.text, drop };
+                self.reasons.push(Box::leak(Box::new(reason)));
             }
         }
         let entry = &mut self.nodes[index.at()];

@@ -62,6 +62,7 @@ pub struct World {
     pub processes: Processes,
     registry: Mutex<Registry>,
     arcs: Arc<Snapshot<ArcTable>>,
+    reasons: Arc<Snapshot<Vec<&'static Reason>>>,
     states: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
@@ -95,6 +96,7 @@ impl World {
             .collect::<Result<Vec<_>, String>>()?;
         let world = Arc::new(World {
             arcs: Arc::new(Snapshot::new(qsbr.clone(), ArcTable::default())),
+            reasons: Arc::new(Snapshot::new(qsbr.clone(), Vec::new())),
             qsbr,
             pool,
             stats: stats::Registry::new(threads),
@@ -113,7 +115,7 @@ impl World {
             .zip(&world.doors)
             .enumerate()
             .map(|(thread, (handoffs, door))| {
-                let core = Core::new(ThreadIndex(thread as u16), pool, &world.stats, handoffs);
+                let core = Core::new(ThreadIndex(thread as u16), pool, &world.stats, handoffs, world.reasons.clone());
                 Runtime::new(
                     core,
                     world.qsbr.register(),
@@ -182,6 +184,10 @@ impl World {
 
     /// Makes the node for every thread and sends it there. It is there before any packet that control lets go to it.
     fn install(&self, index: NodeIndex) {
+        let reasons = self.registry().reasons.clone();
+        if self.reasons.read(Vec::len) != reasons.len() {
+            self.reasons.set(reasons);
+        }
         let (mut make, level) = {
             let mut registry = self.registry();
             (registry.nodes[index.at()].make.take(), self.level())
@@ -328,7 +334,7 @@ impl World {
     }
 
     /// Every reason that is counted, by error index.
-    pub fn reasons(&self) -> Vec<Reason> {
+    pub fn reasons(&self) -> Vec<&'static Reason> {
         self.registry().reasons.clone()
     }
 
