@@ -72,12 +72,14 @@ pub struct Config {
     pub mode: Mode,
     /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB, between 256 and 2,048.
     pub rx_frames: u32,
-    /// Hand frames straight to the interface: no queueing discipline, and tcpdump on the host doesn't see them.
+    /// Hand frames straight to the interface: no queueing discipline, tcpdump on the host doesn't see them, and nobody
+    /// segments super-packets if the interface can't: they are refused. So it is off unless asked for; on veth it
+    /// gains nothing.
     pub qdisc_bypass: bool,
 }
 
 impl Config {
-    /// The defaults: one queue each way, Ethernet, ring version 2, no queueing discipline.
+    /// The defaults: one queue each way, Ethernet, ring version 2, through the queueing discipline.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -86,7 +88,7 @@ impl Config {
             tx_queues: 1,
             mode: Mode::default(),
             rx_frames: 0,
-            qdisc_bypass: true,
+            qdisc_bypass: false,
         }
     }
 }

@@ -140,6 +140,48 @@ fn super_packets_pass_in_one_piece() {
 }
 
 #[test]
+fn tagged_super_packets() {
+    for (segment, bypass) in [(false, true), (false, false), (true, false)] {
+        let Some(pair) = Pair::new(1500) else { return };
+        if segment {
+            // the kernel has to do it before the interface
+            sh(&pair.near, "ethtool -K v0 tso off gso off tx off txvlan off");
+        }
+        let config = Config { qdisc_bypass: bypass, ..config("v0") };
+        let (mut near, mut far) = (pair.near(&config), pair.far());
+        let (offload, plain) = super_packet(14_600);
+        let mut tagged = plain.clone();
+        tagged.splice(12..12, [0x81, 0x00, 0x60, 0x64]);
+        send(&mut near.tx[0], [(offload.shifted(4), &tagged[..])]);
+        let count = if segment { 10 } else { 1 };
+        let got = collect(&mut far.rx[0], count, |f| (f.vlan, f.offload, bytes(f)));
+        assert_eq!(got.len(), count, "{config:?}");
+        for (i, (vlan, offload, frame)) in got.iter().enumerate() {
+            assert_eq!(*vlan, Some(Vlan { tpid: 0x8100, tci: 0x6064 }));
+            assert_eq!(offload.gso.is_some(), !segment, "{offload:?}");
+            let payload = 14_600 / count;
+            assert_eq!(frame[54..], plain[54 + i * payload..54 + (i + 1) * payload], "{config:?}");
+        }
+    }
+}
+
+#[test]
+fn past_the_qdisc_nobody_segments() {
+    let Some(pair) = Pair::new(1500) else { return };
+    sh(&pair.near, "ethtool -K v0 tso off gso off");
+    let (mut near, mut far) = (pair.near(&config("v0")), pair.far());
+    let (offload, frame) = super_packet(14_600);
+    for (bypass, sent) in [(true, 0), (false, 1)] {
+        near.control.set_qdisc_bypass(bypass).unwrap();
+        let mut batch = near.tx[0].batch();
+        batch.push(offload, [&frame[..]]);
+        let report = batch.flush();
+        assert_eq!((report.sent, report.refused), (sent, 1 - sent));
+    }
+    assert_eq!(collect(&mut far.rx[0], 11, bytes).len(), 10);
+}
+
+#[test]
 fn jumbo_frames() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(9000) else { return };
