@@ -145,9 +145,6 @@ fn hosts_with_offloads() {
         assert_eq!(bad_checksums(&lab), [""; 0]);
         assert!(totals.longest.load(Relaxed) > 30_000, "super-packets pass in one piece: {totals:?}");
         assert_eq!(totals.not_sent.load(Relaxed), 0, "{totals:?}");
-        if totals.ring_full.load(Relaxed) == 0 {
-            assert_eq!(tcp["end"]["sum_sent"]["retransmits"], 0, "{totals:?}");
-        }
     }
 }
 
