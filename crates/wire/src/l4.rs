@@ -5,8 +5,7 @@ use core::fmt;
 
 use crate::{
     Header, IcmpHeader, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpHeader, U16, UdpHeader, UpperError,
-    UpperLayer,
-    checksum::{self, Sum},
+    UpperLayer, checksum::Sum,
 };
 
 /// Why there is no checksum to compute.
@@ -64,7 +63,8 @@ struct Found {
     field: usize,
     /// What the field holds.
     held: u16,
-    /// The sum over pseudo-header and upper layer, the field included.
+    /// The sum over pseudo-header and upper layer, the field left out: only so does a message of zeros (an ICMP echo
+    /// reply can be one) get the checksum 0xffff and not 0.
     sum: Sum,
     udp: bool,
 }
@@ -108,8 +108,8 @@ fn find<'a>(head: &'a [u8], rest: impl IntoIterator<Item = &'a [u8]>) -> Result<
         }
         len = said;
     }
-    let mut left = len;
-    let parts = core::iter::once(body).chain(rest).map_while(|part: &[u8]| {
+    let mut left = len - 2;
+    let parts = [&body[..at], &body[at + 2..]].into_iter().chain(rest).map_while(|part: &[u8]| {
         // what follows the datagram is padding of the link
         let take = part.len().min(left);
         left -= take;
@@ -127,8 +127,7 @@ pub fn compute_parts<'a>(
     rest: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<(usize, u16), L4Error> {
     let found = find(head, rest)?;
-    let value = checksum::update16(found.sum.finish(), found.held, 0);
-    Ok((found.field, if found.udp && value == 0 { 0xffff } else { value }))
+    Ok((found.field, if found.udp { found.sum.finish_udp() } else { found.sum.finish() }))
 }
 
 /// Computes and writes the checksum of TCP, UDP, ICMP or ICMPv6 in the IPv4 or IPv6 packet at `packet[0]`, whatever
@@ -150,7 +149,7 @@ pub fn verify_parts<'a>(
     rest: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Verdict, L4Error> {
     let found = find(head, rest)?;
-    Ok(match (found.udp && found.held == 0, found.sum.is_valid()) {
+    Ok(match (found.udp && found.held == 0, found.sum.with_u16(found.held).is_valid()) {
         (true, _) => Verdict::Absent,
         (_, true) => Verdict::Valid,
         (_, false) => Verdict::Invalid,
@@ -278,6 +277,18 @@ mod tests {
             if finish(&mut bytes).is_ok() {
                 prop_assert_eq!(verify(&bytes), Ok(Verdict::Valid));
             }
+        }
+    }
+
+    #[test]
+    fn a_message_of_zeros_has_a_checksum() {
+        for held in [0u16, 1, 0xffff] {
+            let mut body = [0; 8];
+            body[2..4].copy_from_slice(&held.to_be_bytes());
+            let mut echo_reply = packet(false, IpProtocol::ICMP, &body);
+            finish(&mut echo_reply).unwrap();
+            assert_eq!(echo_reply[22..24], [0xff, 0xff]);
+            assert_eq!(verify(&echo_reply), Ok(Verdict::Valid));
         }
     }
 
