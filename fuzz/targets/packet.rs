@@ -9,6 +9,7 @@ use wire::{
     Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ipv4Header, Ipv6Header, MAX_EXT_HEADERS, MplsLabel,
     Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
 };
+use wire::{gso, l4};
 
 fn within(bytes: &[u8], offset: usize, part: &[u8]) {
     assert_eq!(&bytes[offset..offset + part.len()], part);
@@ -38,6 +39,30 @@ fn patched(bytes: &[u8]) {
     assert!(patched == after || (patched ^ after) == 0xffff && (after == 0 || after == 0xffff));
 }
 
+/// A checksum that was written is found right, and segments carry every byte of the payload once, each with a right
+/// checksum.
+fn transport(packet: &[u8]) {
+    let mut own = packet.to_vec();
+    if l4::finish(&mut own).is_ok() {
+        assert_eq!(l4::verify(&own), Ok(l4::Verdict::Valid));
+    }
+    let mut partial = packet.to_vec();
+    if let Ok((start, offset)) = l4::set_partial(&mut partial) {
+        assert!(start + offset + 2 <= packet.len());
+    }
+    if let Some((size, frame)) = packet.split_first() {
+        let mut carried = Vec::new();
+        let count = gso::segment(frame, 0, u16::from(*size), |headers, payload| {
+            assert!(!headers.is_empty());
+            carried.extend_from_slice(payload);
+        });
+        if let (Ok(count), Ok(upper)) = (count, UpperLayer::find(frame)) {
+            assert!(count >= 1);
+            assert!(frame[..upper.end].ends_with(&carried));
+        }
+    }
+}
+
 fuzz_target!(|packet: &[u8]| {
     if let Ok(upper) = UpperLayer::find(packet) {
         assert!(upper.offset <= upper.end);
@@ -62,6 +87,7 @@ fuzz_target!(|packet: &[u8]| {
     let _ = TcpHeader::options(packet).count();
     options(packet);
     patched(packet);
+    transport(packet);
 
     let _ = format!("{:?}", Ethernet::view(packet));
     let _ = format!("{:?}", VlanTag::view(packet));

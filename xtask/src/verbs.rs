@@ -57,13 +57,20 @@ pub fn counted_test(args: &[&str]) -> Res<Option<String>> {
         command.args(["--profile", "ci"]);
     }
     command.args(if args.contains(&"-p") { &[][..] } else { &["--workspace"] }).args(args);
+    // Tests that can't run on this machine write their reasons here.
+    let skips = target_dir().join("skipped-tests.txt");
+    sh::write(&skips, "")?;
+    command.env("FERROVIA_SKIPS", &skips);
     let mut summary = None;
-    sh::watch(&mut command, |line| {
+    let result = sh::watch(&mut command, |line| {
         if line.trim_start().starts_with("Summary [") {
             summary = Some(line.trim().to_string());
         }
-    })?;
-    Ok(summary)
+    });
+    for reason in sh::read(&skips)?.lines() {
+        println!("skipped: {reason}");
+    }
+    result.map(|()| summary)
 }
 
 /// Format, or with `check` say what isn't.
