@@ -96,7 +96,13 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     /// Sends packets that came in on one interface to the first feature of an arc there, or on `otherwise` if none is enabled:
     /// what a driver's input does with `device-input`. Leaves the frame empty.
     #[inline]
-    pub fn emit_frame_on<N: Next>(&mut self, arc: ArcIndex, sw_if: SwIfIndex, otherwise: N, frame: &mut Box<Frame>) {
+    pub fn emit_frame_on<N: Next>(
+        &mut self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+        otherwise: N,
+        frame: &mut Box<Frame>,
+    ) {
         let Some(at) = self.arcs.start(arc, sw_if) else { return self.emit_frame(otherwise, frame) };
         if self.core.trace.marking(self.node.index) {
             self.mark_frame(frame);

@@ -155,6 +155,11 @@ impl<N: Next> Vector<'_, N> {
     pub fn set(&mut self, i: usize, next: N) {
         self.codes[i] = next.code();
     }
+    /// Says where all packets go.
+    #[inline(always)]
+    pub fn set_all(&mut self, next: N) {
+        self.codes.fill(next.code());
+    }
     /// Fetches the metadata and first line of packet `i` ahead.
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {

@@ -61,7 +61,12 @@ pub(crate) struct Registry {
 impl Default for Registry {
     fn default() -> Self {
         let none = Reason { node: "none".into(), reason: "none", text: "no reason", drop: false };
-        Self { nodes: Vec::new(), names: HashMap::new(), reasons: vec![Box::leak(Box::new(none))], arcs: Arcs::default() }
+        Self {
+            nodes: Vec::new(),
+            names: HashMap::new(),
+            reasons: vec![Box::leak(Box::new(none))],
+            arcs: Arcs::default(),
+        }
     }
 }
 

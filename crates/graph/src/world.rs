@@ -115,7 +115,13 @@ impl World {
             .zip(&world.doors)
             .enumerate()
             .map(|(thread, (handoffs, door))| {
-                let core = Core::new(ThreadIndex(thread as u16), pool, &world.stats, handoffs, world.reasons.clone());
+                let core = Core::new(
+                    ThreadIndex(thread as u16),
+                    pool,
+                    &world.stats,
+                    handoffs,
+                    world.reasons.clone(),
+                );
                 Runtime::new(
                     core,
                     world.qsbr.register(),

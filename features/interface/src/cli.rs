@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use cli::Command;
+use graph::World;
+
+use crate::{clear, hardware, rx, set, show};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "show interface",
+        usage: "[<interface:interface>]...",
+        help: "State, MTU and counters of interfaces",
+        run: show::interface,
+    },
+    Command {
+        path: "show interface features",
+        usage: "<interface:interface>",
+        help: "Features enabled on an interface, arc by arc, in order",
+        run: show::features,
+    },
+    Command {
+        path: "show interface tag",
+        usage: "<interface:interface>",
+        help: "An interface's tag",
+        run: show::tag,
+    },
+    Command {
+        path: "show interface rx-placement",
+        usage: "[<interface:interface>]",
+        help: "Which thread polls which receive queue, and how",
+        run: rx::show_placement,
+    },
+    Command {
+        path: "show hardware-interfaces",
+        usage: "[brief] [verbose] [detail] [<interface:interface>]...",
+        help: "Hardware interfaces and what their drivers tell",
+        run: hardware::show,
+    },
+    Command {
+        path: "clear interfaces",
+        usage: "",
+        help: "Start all interface counters again at zero",
+        run: clear::counters,
+    },
+    Command {
+        path: "clear interface tag",
+        usage: "<interface:interface>",
+        help: "Remove an interface's tag",
+        run: clear::tag,
+    },
+    Command {
+        path: "set interface state",
+        usage: "<interface:interface> <state:up|down>",
+        help: "Take an interface up or down",
+        run: set::state,
+    },
+    Command {
+        path: "set interface mtu",
+        usage: "[<kind:packet|ip4|ip6|mpls>] <mtu:u16> <interface:interface>",
+        help: "Set the MTU of the link, of all layer-3 packets, or of one protocol (0: as the link's)",
+        run: set::mtu,
+    },
+    Command {
+        path: "set interface mac address",
+        usage: "<interface:interface> <mac:mac>",
+        help: "Set the MAC address",
+        run: set::mac,
+    },
+    Command {
+        path: "set interface name",
+        usage: "<interface:interface> <name>",
+        help: "Give an interface another name",
+        run: set::name,
+    },
+    Command {
+        path: "set interface tag",
+        usage: "<interface:interface> <tag:string>",
+        help: "Set an interface's tag",
+        run: set::tag,
+    },
+    Command {
+        path: "set interface promiscuous",
+        usage: "<state:on|off> <interface:interface>",
+        help: "Take frames for any MAC address",
+        run: set::promiscuous,
+    },
+    Command {
+        path: "set interface feature",
+        usage: "<interface:interface> <feature> arc <arc> [disable]",
+        help: "Enable or disable a feature on an interface",
+        run: set::feature,
+    },
+    Command {
+        path: "set interface rx-mode",
+        usage: "<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive>",
+        help: "How a thread learns of received packets",
+        run: rx::set_mode,
+    },
+    Command {
+        path: "set interface rx-placement",
+        usage: "<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main}",
+        help: "Which thread polls a receive queue",
+        run: rx::set_placement,
+    },
+];

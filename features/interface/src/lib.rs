@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Interfaces: the nodes that packets leave by, the nodes where they end, and the commands.
+//!
+//! - `NAME-output`, one for each interface: counts, refuses what can't be sent, runs the `interface-output` arc, ends at the
+//!   driver's `NAME-tx`.
+//! - `error-drop` counts a drop for the interface that the packet came in by, runs the `error-drop` arc, ends at `drop`, which
+//!   frees. `error-punt` and `punt` do the same for packets that nobody here wanted.
+//!
+//! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
+
+mod clear;
+mod cli;
+mod drop;
+mod hardware;
+mod output;
+mod rx;
+mod set;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use graph::{ArcDef, NodeDef, Plugin};
+use net::Interfaces;
+
+/// Interfaces.
+pub static PLUGIN: Plugin = Plugin {
+    name: "interface",
+    about: "Interfaces: output, drop and punt nodes, commands",
+    nodes: &[
+        NodeDef::of::<drop::ErrorDrop>(),
+        NodeDef::of::<drop::Drop>(),
+        NodeDef::of::<drop::ErrorPunt>(),
+        NodeDef::of::<drop::Punt>(),
+    ],
+    arcs: &[
+        ArcDef { name: "device-input", starts: &[], end: "ethernet-input" },
+        ArcDef { name: "interface-output", starts: &["interface-output"], end: "error-drop" },
+        ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
+    ],
+    features: &[],
+    cli: cli::COMMANDS,
+    start: |world| {
+        world.get::<Interfaces>().set_make_output(output::make);
+        Ok(())
+    },
+};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `set interface …`.
+
+use cli::{Error, Matches, Output};
+use graph::{SwIfIndex, World};
+use net::{Interfaces, MtuKind};
+use std::sync::Arc;
+
+/// The interface that the command names.
+pub fn named(w: &World, m: &Matches) -> Result<(Arc<Interfaces>, SwIfIndex), Error> {
+    let interfaces: Arc<Interfaces> = w.get();
+    let sw_if = interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    Ok((interfaces, sw_if))
+}
+
+pub fn state(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_admin(w, sw_if, m.str("state") == "up")?;
+    Ok(Output::empty())
+}
+
+pub fn mtu(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    let kind = match m.str("kind") {
+        "packet" => MtuKind::L3,
+        "ip4" => MtuKind::Ip4,
+        "ip6" => MtuKind::Ip6,
+        "mpls" => MtuKind::Mpls,
+        _ => MtuKind::Link,
+    };
+    interfaces.set_mtu(w, sw_if, kind, m.req("mtu")?)?;
+    Ok(Output::empty())
+}
+
+pub fn mac(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_mac(w, sw_if, m.req("mac")?)?;
+    Ok(Output::empty())
+}
+
+pub fn name(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_name(w, sw_if, m.str("name"))?;
+    Ok(Output::empty())
+}
+
+pub fn tag(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_tag(sw_if, m.str("tag"))?;
+    Ok(Output::empty())
+}
+
+pub fn promiscuous(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_promiscuous(w, sw_if, m.str("state") == "on")?;
+    Ok(Output::empty())
+}
+
+pub fn feature(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (_, sw_if) = named(w, m)?;
+    let config = (!m.flag("disable")).then_some(0);
+    w.set_feature(m.str("arc"), m.str("feature"), sw_if, config).map_err(Error::not_found)?;
+    Ok(Output::empty())
+}
