@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ethernet-input`: whom the frame is for, and what it carries.
+
+use crate::types::{Taker, TypeTable, Types};
+use buffer::{Buffer, Flags};
+use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
+use net::{IfCounters, IfFlags, IfView, Interfaces};
+use simd::Isa;
+use stats::CombinedLane;
+use std::fmt;
+use std::sync::Arc;
+use wire::describe::{Layer, describe};
+use wire::{EtherType, MacAddr};
+
+/// Bytes of the header.
+const HEADER: usize = 14;
+
+pub struct EthernetInput {
+    interfaces: Arc<Interfaces>,
+    types: Arc<Types>,
+    multicast: CombinedLane,
+    broadcast: CombinedLane,
+}
+
+#[derive(Next, Clone, Copy)]
+pub enum To {
+    #[dynamic]
+    Node(NodeIndex),
+    /// frame is shorter than an Ethernet header.
+    #[drop]
+    TooShort,
+    /// interface is down.
+    #[drop]
+    Down,
+    /// destination MAC address is another host's.
+    #[drop]
+    L3MacMismatch,
+    /// no sub-interface takes this VLAN.
+    #[drop]
+    UnknownVlan,
+    /// no feature takes this Ethernet type.
+    #[drop]
+    UnknownType,
+    /// no feature takes 802.3 frames with LLC.
+    #[drop]
+    Llc,
+}
+
+#[derive(Clone, Copy)]
+pub struct EthernetTrace(Head);
+
+impl Trace for EthernetTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", describe(self.0.bytes(), Layer::Ethernet).layers(1))
+    }
+}
+
+impl Build for EthernetInput {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let counters = world.get::<IfCounters>();
+        Self {
+            interfaces: world.get(),
+            types: world.get(),
+            multicast: counters.rx_multicast.lane(thread.at()),
+            broadcast: counters.rx_broadcast.lane(thread.at()),
+        }
+    }
+}
+
+/// What is looked up once for a run of frames from one interface.
+struct From {
+    rx_if: u32,
+    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, big-endian.
+    own: u64,
+    up: bool,
+}
+
+/// The destination's 48 bits in the first 8 bytes of a frame, read big-endian.
+const DESTINATION: u64 = !0xffff;
+
+impl From {
+    #[inline(always)]
+    fn new(rx_if: u32, views: &[IfView]) -> Self {
+        let view = views.get(rx_if as usize).copied().unwrap_or_default();
+        let MacAddr([a, b, c, d, e, f]) = view.mac;
+        Self { rx_if, own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), up: view.flags.has(IfFlags::ADMIN) }
+    }
+}
+
+impl EthernetInput {
+    #[inline(always)]
+    fn classify(&self, b: &mut Buffer, from: &From, types: &TypeTable) -> To {
+        let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
+        let &[d0, d1, d2, d3, d4, d5, d6, d7, .., t0, t1] = header;
+        let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & DESTINATION;
+        let ethertype = EtherType(u16::from_be_bytes([t0, t1]));
+        if !from.up {
+            return To::Down;
+        }
+        if destination != from.own {
+            // The group bit is the lowest of the first byte (IEEE 802, 8.2.2).
+            if destination & (1 << 56) == 0 {
+                return To::L3MacMismatch;
+            }
+            let bytes = b.packet_len() as u64;
+            if destination == DESTINATION {
+                b.flags.set(Flags::L2_BROADCAST);
+                self.broadcast.add(from.rx_if as usize, 1, bytes);
+            } else {
+                b.flags.set(Flags::L2_MULTICAST);
+                self.multicast.add(from.rx_if as usize, 1, bytes);
+            }
+        }
+        let taker = match (ethertype, types.ip4) {
+            (EtherType::IP4, Some(taker)) => taker,
+            _ => match types.find(ethertype) {
+                Some(taker) => taker,
+                None => return refuse(ethertype),
+            },
+        };
+        b.mark_l2();
+        let pulled = b.pull(HEADER);
+        debug_assert!(pulled);
+        let Taker { node, verified } = taker;
+        To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
+    }
+}
+
+#[cold]
+fn refuse(ethertype: EtherType) -> To {
+    if ethertype.is_vlan() {
+        To::UnknownVlan
+    } else if ethertype.is_length() {
+        To::Llc
+    } else {
+        To::UnknownType
+    }
+}
+
+impl Node for EthernetInput {
+    const NAME: &'static str = "ethernet-input";
+    const PREFETCH: Prefetch = Prefetch::Packet;
+    type Next = To;
+    type Trace = EthernetTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, EthernetTrace(Head::of(b)));
+        }
+        let from = From::new(b.rx_if, self.interfaces.views(cx.turn));
+        self.classify(b, &from, self.types.get(cx.turn))
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let (views, types) = (self.interfaces.views(cx.turn), self.types.get(cx.turn));
+        let mut from = From::new(v.get(0).rx_if, views);
+        for i in 0..v.len() {
+            v.prefetch(i + 8);
+            let b = v.get_mut(i);
+            if b.rx_if != from.rx_if {
+                from = From::new(b.rx_if, views);
+            }
+            let to = self.classify(b, &from, types);
+            v.set(i, to);
+        }
+    }
+}

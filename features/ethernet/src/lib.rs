@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Ethernet.
+//!
+//! `ethernet-input` looks at every received frame: is it for us, what does it carry. Features register the types that they take
+//! by [`register_ethertype`]. The header stays in front of the packet: its place is marked as layer 2, and the
+//! packet starts behind it.
+//!
+//! Loopback interfaces (`create loopback interface`) carry addresses that are up while the router is; what is sent to
+//! one comes back in by it.
+//!
+//! Limits: tagged frames are dropped by name until sub-interfaces come with layer 2; 802.3 frames with LLC are dropped
+//! by name until a feature takes them.
+
+mod cli;
+mod input;
+mod loopback;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use types::{register_ethertype, register_ethertype_verified};
+
+use graph::{NodeDef, Plugin};
+
+/// Ethernet.
+pub static PLUGIN: Plugin = Plugin {
+    name: "ethernet",
+    about: "Ethernet: input, types, loopback interfaces",
+    nodes: &[NodeDef::of::<input::EthernetInput>()],
+    cli: cli::COMMANDS,
+    ..Plugin::EMPTY
+};

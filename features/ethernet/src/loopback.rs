@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Loopback interfaces: always up while they are admin up; what is sent comes back in.
+
+use buffer::Buffer;
+use cli::Error;
+use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
+use net::{Device, IfKind, IfLanes, Interfaces, NewInterface};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use wire::MacAddr;
+
+/// The numbers in use.
+pub struct Loopbacks(Mutex<BTreeSet<u32>>);
+
+impl Shared for Loopbacks {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+struct Loopback {
+    instance: u32,
+}
+
+impl Device for Loopback {
+    fn driver(&self) -> &'static str {
+        "loopback"
+    }
+    fn delete(&self, world: &World) {
+        world.get::<Loopbacks>().0.lock().expect("no panic inside").remove(&self.instance);
+    }
+}
+
+/// Makes `loopN`; without a number, the first that is free.
+///
+/// # Errors
+/// A number that is taken.
+pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+    let instance = {
+        let loopbacks = world.get::<Loopbacks>();
+        let mut used = loopbacks.0.lock().expect("no panic inside");
+        let instance = instance.unwrap_or_else(|| (0..).find(|n| !used.contains(n)).unwrap_or(0));
+        if !used.insert(instance) {
+            return Err(Error::failed(format!("there is a loop{instance} already")).retval(-56));
+        }
+        instance
+    };
+    // VPP's habit, so that what is written down of an instance stays true: de:ad then the number.
+    let [a, b, c, d] = instance.to_be_bytes();
+    let new = NewInterface {
+        name: format!("loop{instance}"),
+        kind: IfKind::Ethernet,
+        device: Arc::new(Loopback { instance }),
+        mac: mac.unwrap_or(MacAddr([0xde, 0xad, a, b, c, d])),
+        mtu: 9000,
+        link_up: true,
+    };
+    let made = world.get::<Interfaces>().create(world, new, |world, thread, sw_if| LoopbackTx {
+        sw_if: sw_if.0,
+        lanes: IfLanes::new(world, thread),
+    });
+    if made.is_err() {
+        world.get::<Loopbacks>().0.lock().expect("no panic inside").remove(&instance);
+    }
+    made
+}
+
+/// Takes a loopback interface away.
+///
+/// # Errors
+/// An interface of another kind.
+pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+    let interfaces = world.get::<Interfaces>();
+    let interface = interfaces.get(sw_if)?;
+    if interface.device.driver() != "loopback" {
+        return Err(Error::failed(format!("{} is no loopback interface", interface.name)).retval(-2));
+    }
+    interfaces.delete(world, sw_if)
+}
+
+struct LoopbackTx {
+    sw_if: u32,
+    lanes: IfLanes,
+}
+
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[next("ethernet-input")]
+    Back,
+}
+
+impl Node for LoopbackTx {
+    const NAME: &'static str = "loopback-tx";
+    type Next = To;
+    type Trace = ();
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        b.rx_if = self.sw_if;
+        self.lanes.rx.add(self.sw_if as usize, 1, b.packet_len() as u64);
+        To::Back
+    }
+}

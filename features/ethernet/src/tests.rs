@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::{PLUGIN, loopback, register_ethertype};
+use buffer::Flags;
+use graph::drive::Bench;
+use graph::{Plugin, SwIfIndex};
+use net::{IfCounters, Interfaces};
+use std::sync::Arc;
+use testkit::mutate::Mutator;
+use wire::{EtherType, MacAddr};
+
+static PLUGINS: &[&Plugin] = &[&PLUGIN];
+const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+fn bench() -> (Bench, SwIfIndex) {
+    let bench = Bench::new(PLUGINS);
+    bench.world.add_node("taker", |_, _| Taker);
+    register_ethertype(&bench.world, EtherType::IP4, "taker").expect("free");
+    register_ethertype(&bench.world, EtherType::ARP, "ethernet-input").expect("free");
+    let sw_if = loopback::create(&bench.world, Some(OWN), None).expect("created");
+    (bench, sw_if)
+}
+
+struct Taker;
+#[derive(graph::Next, Clone, Copy)]
+enum To {
+    #[free]
+    Gone,
+}
+impl graph::Node for Taker {
+    const NAME: &'static str = "taker";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut buffer::Buffer, _: &mut graph::Cx<'_, TRACED>) -> To {
+        To::Gone
+    }
+}
+
+fn frame(destination: [u8; 6], ethertype: u16) -> Vec<u8> {
+    let mut bytes = destination.to_vec();
+    bytes.extend([2, 0, 0, 0, 0, 9]);
+    bytes.extend(ethertype.to_be_bytes());
+    bytes.extend(0..46);
+    bytes
+}
+
+#[test]
+fn frames_go_to_their_type_or_are_dropped_by_name() {
+    let (mut bench, sw_if) = bench();
+    let up =
+        |bench: &Bench, on| bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, on).expect("set");
+    let cases = [
+        (frame(OWN.0, 0x0800), "taker", None),
+        (frame([0xff; 6], 0x0800), "taker", None),
+        (frame([1, 0, 0x5e, 0, 0, 1], 0x0800), "taker", None),
+        (frame([2, 0, 0, 0, 0, 7], 0x0800), "error-drop", Some("destination MAC address is another host's")),
+        (frame(OWN.0, 0x8100), "error-drop", Some("no sub-interface takes this VLAN")),
+        (frame(OWN.0, 0x88cc), "error-drop", Some("no feature takes this Ethernet type")),
+        (frame(OWN.0, 46), "error-drop", Some("no feature takes 802.3 frames with LLC")),
+        (vec![0xff; 13], "error-drop", Some("frame is shorter than an Ethernet header")),
+    ];
+    let down = bench.node("ethernet-input", &[cases[0].0.clone()], |b| b.rx_if = sw_if.0);
+    assert_eq!(down[0].reason, Some("interface is down"));
+    up(&bench, true);
+    for (bytes, node, reason) in &cases {
+        // One packet takes the small path, twenty the staged one.
+        for n in [1, 20] {
+            let out = bench.node("ethernet-input", &vec![bytes.clone(); n], |b| b.rx_if = sw_if.0);
+            assert_eq!(out.len(), n);
+            for o in out {
+                assert_eq!((o.node.as_str(), o.reason), (*node, *reason));
+                let behind = if reason.is_none() { 14 } else { 0 };
+                assert_eq!(o.bytes, bytes[behind..]);
+            }
+        }
+    }
+    let counters: Arc<IfCounters> = bench.world.get();
+    assert_eq!(
+        (counters.rx_broadcast.sum(sw_if.at()), counters.rx_multicast.sum(sw_if.at())),
+        ((21, 21 * 60), (21, 21 * 60))
+    );
+}
+
+#[test]
+fn a_type_has_one_taker() {
+    let (bench, _) = bench();
+    let error = register_ethertype(&bench.world, EtherType::IP4, "ethernet-input").expect_err("taken");
+    assert!(error.contains("taken by taker"), "{error}");
+    assert!(register_ethertype(&bench.world, EtherType::IP6, "nowhere").is_err());
+}
+
+#[test]
+fn small_and_staged_agree_on_mutated_frames() {
+    let (mut bench, sw_if) = bench();
+    bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
+    let bases = vec![frame(OWN.0, 0x0800), frame([0xff; 6], 0x0806), frame(OWN.0, 0x8100)];
+    let mut mutator = Mutator::new(7);
+    for _ in 0..200 {
+        let mut frames = Vec::new();
+        for _ in 0..16 {
+            let mut bytes = Vec::new();
+            mutator.next_frame(&bases, &mut bytes);
+            bytes.truncate(2000);
+            frames.push(bytes);
+        }
+        let key = |o: &graph::drive::Outcome| (o.node.clone(), o.bytes.clone());
+        let mut staged = bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0);
+        let mut small: Vec<_> = frames
+            .iter()
+            .flat_map(|f| bench.node("ethernet-input", &[f.clone()], |b| b.rx_if = sw_if.0))
+            .collect();
+        staged.sort_by_key(key);
+        small.sort_by_key(key);
+        assert_eq!(staged, small);
+    }
+}
+
+#[test]
+fn loopbacks_return_what_they_are_sent() {
+    let (mut bench, sw_if) = bench();
+    bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
+    bench.send("loop0-tx", &frame([2, 9, 9, 9, 9, 9], 0x0800), |b| b.flags.clear(Flags::TRACED));
+    assert_eq!(bench.count("ethernet-input", "l3_mac_mismatch"), 1);
+    assert_eq!(bench.world.get::<IfCounters>().rx.sum(sw_if.at()), (1, 60));
+    assert!(loopback::create(&bench.world, None, Some(0)).is_err());
+    loopback::delete(&bench.world, sw_if).expect("deleted");
+    assert_eq!(loopback::create(&bench.world, None, None).ok(), Some(sw_if));
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which node takes which Ethernet type.
+
+use graph::{NodeIndex, Shared, World};
+use sync::{Snapshot, Turn};
+use wire::EtherType;
+
+/// Where frames of a type go.
+#[derive(Clone, Copy, Debug)]
+pub struct Taker {
+    /// In general.
+    pub node: NodeIndex,
+    /// If the device has verified the header's checksum.
+    pub verified: NodeIndex,
+}
+
+/// What workers read.
+#[derive(Clone, Default)]
+pub struct TypeTable {
+    /// By far the most frames.
+    pub ip4: Option<Taker>,
+    sorted: Vec<(u16, Taker)>,
+}
+
+impl TypeTable {
+    /// Who takes this type.
+    #[inline(always)]
+    pub fn find(&self, ethertype: EtherType) -> Option<Taker> {
+        let at = self.sorted.binary_search_by_key(&ethertype.0, |(t, _)| *t).ok()?;
+        Some(self.sorted[at].1)
+    }
+}
+
+/// The types of an instance.
+pub struct Types(Snapshot<TypeTable>);
+
+impl Shared for Types {
+    fn make(world: &World) -> Self {
+        Self(Snapshot::new(world.qsbr.clone(), TypeTable::default()))
+    }
+}
+
+impl Types {
+    #[inline(always)]
+    pub fn get<'t>(&'t self, turn: &'t Turn<'_>) -> &'t TypeTable {
+        self.0.get(turn)
+    }
+}
+
+/// Sends frames of a type to a node, with the packet behind the Ethernet header.
+///
+/// # Errors
+/// A node that doesn't exist; a type that another node takes.
+pub fn register_ethertype(world: &World, ethertype: EtherType, node: &str) -> Result<(), String> {
+    register_ethertype_verified(world, ethertype, node, node)
+}
+
+/// The same, with another node for packets whose network header's checksum the device has verified.
+///
+/// # Errors
+/// A node that doesn't exist; a type that another node takes.
+pub fn register_ethertype_verified(
+    world: &World,
+    ethertype: EtherType,
+    node: &str,
+    verified: &str,
+) -> Result<(), String> {
+    let taker = Taker {
+        node: world.link("ethernet-input", node)?,
+        verified: world.link("ethernet-input", verified)?,
+    };
+    let types = world.get::<Types>();
+    if let Some(other) = types.0.read(|t| t.find(ethertype)) {
+        return Err(format!(
+            "Ethernet type {:#06x} is taken by {}",
+            ethertype.0,
+            world.node_name(other.node)
+        ));
+    }
+    types.0.update(|old| {
+        let mut new = old.clone();
+        new.sorted.push((ethertype.0, taker));
+        new.sorted.sort_unstable_by_key(|(t, _)| *t);
+        new.ip4 = new.find(EtherType::IP4);
+        new
+    });
+    Ok(())
+}
