@@ -4,9 +4,11 @@
 //!
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
 //! - [`IfCounters`]: what is counted for each interface.
+//! - [`Adjacencies`]: what is done with a packet once its route is found.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
 
+pub mod adj;
 mod counters;
 mod device;
 mod event;
@@ -15,6 +17,7 @@ mod interface;
 mod tests;
 mod view;
 
+pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, ethernet_rewrite};
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;

@@ -32,17 +32,19 @@ impl Device for Stubborn {
     }
 }
 
-fn add(bench: &Bench, name: &str) -> Result<SwIfIndex, Error> {
+pub(crate) fn add(bench: &Bench, name: &str) -> Result<SwIfIndex, Error> {
+    add_kind(bench, name, IfKind::Ethernet)
+}
+
+pub(crate) fn add_ip(bench: &Bench, name: &str) -> Result<SwIfIndex, Error> {
+    add_kind(bench, name, IfKind::Ip)
+}
+
+fn add_kind(bench: &Bench, name: &str, kind: IfKind) -> Result<SwIfIndex, Error> {
     let ifs: Arc<Interfaces> = bench.world.get();
     let mac = MacAddr([2, 0, 0, 0, 0, 1]);
-    let new = NewInterface {
-        name: name.into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Stubborn),
-        mac,
-        mtu: 1500,
-        link_up: true,
-    };
+    let new =
+        NewInterface { name: name.into(), kind, device: Arc::new(Stubborn), mac, mtu: 1500, link_up: true };
     ifs.create(&bench.world, new, |_, _, _| Tx)
 }
 

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The control side of adjacencies: who holds them, what the interfaces' events do to them.
+
+use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE};
+use crate::{IfEvent, IfKind, Interface, Interfaces, MtuKind};
+use cli::Error;
+use graph::{NodeIndex, Shared, SwIfIndex, World};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard};
+use sync::{GraceTicket, Slots};
+use wire::{EtherType, MacAddr};
+
+/// What tells adjacencies apart; those of one key are one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Key {
+    Neighbor(Link, SwIfIndex, IpAddr),
+    Glean(Link, SwIfIndex, IpAddr),
+    Receive(Link, SwIfIndex, IpAddr),
+    Lookup(Link, u32),
+    LoadBalance(Vec<AdjIndex>),
+    Fixed,
+}
+
+struct Entry {
+    adj: Adj,
+    key: Key,
+    refs: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Inner {
+    all: Vec<Option<Entry>>,
+    by_key: HashMap<Key, AdjIndex>,
+    /// Given back; packets on their way may still name them until the grace period is over.
+    cooling: Vec<(GraceTicket, AdjIndex)>,
+    free: Vec<AdjIndex>,
+}
+
+impl Shared for Adjacencies {
+    fn make(world: &World) -> Self {
+        let this = Self {
+            slots: Slots::new(world.qsbr.clone()),
+            buckets: Slots::new(world.qsbr.clone()),
+            inner: Mutex::default(),
+            counters: world.stats.combined("/net/adjacency"),
+        };
+        let fixed = [
+            (AdjIndex::NO_ROUTE, AdjKind::NoRoute),
+            (AdjIndex::DROP, AdjKind::Drop),
+            (AdjIndex::MARTIAN, AdjKind::Martian),
+            (AdjIndex::PUNT, AdjKind::Punt),
+            (AdjIndex::UNREACH, AdjKind::Unreach),
+            (AdjIndex::PROHIBIT, AdjKind::Prohibit),
+            (AdjIndex::RECEIVE, AdjKind::Receive),
+        ];
+        {
+            let mut inner = this.inner();
+            inner.all.resize_with(AdjIndex::FIRST as usize, || None);
+            for (index, kind) in fixed {
+                let adj = Adj { kind, next: next_node(world, kind, Link::Ip4), ..Adj::default() };
+                this.slots.set(index.0, adj);
+                inner.all[index.at()] = Some(Entry { adj, key: Key::Fixed, refs: 1 });
+            }
+        }
+        world.get::<Interfaces>().subscribe(|world, event| world.get::<Adjacencies>().on_event(world, event));
+        this
+    }
+}
+
+/// Where packets go that the lookup sends to an adjacency of this kind.
+fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
+    let name = match (kind, link) {
+        (AdjKind::Rewrite, Link::Ip4) => "ip4-rewrite",
+        (AdjKind::Rewrite, Link::Ip6) => "ip6-rewrite",
+        (AdjKind::Incomplete, Link::Ip4) => "ip4-arp",
+        (AdjKind::Incomplete, Link::Ip6) => "ip6-discover-neighbor",
+        (AdjKind::Glean, Link::Ip4) => "ip4-glean",
+        (AdjKind::Glean, Link::Ip6) => "ip6-glean",
+        (AdjKind::Receive, Link::Ip4) => "ip4-local",
+        (AdjKind::Receive, Link::Ip6) => "ip6-local",
+        (AdjKind::Punt, Link::Ip4) => "ip4-punt",
+        (AdjKind::Punt, Link::Ip6) => "ip6-punt",
+        _ => return NOWHERE,
+    };
+    world.node(name).unwrap_or(NOWHERE)
+}
+
+fn link_of(addr: IpAddr) -> Link {
+    if addr.is_ipv4() { Link::Ip4 } else { Link::Ip6 }
+}
+
+fn mtu_of(interface: &Interface, link: Link) -> u16 {
+    interface.mtu_of(if link == Link::Ip4 { MtuKind::Ip4 } else { MtuKind::Ip6 })
+}
+
+/// The Ethernet header from an interface to `dst`, with the tags of a sub-interface.
+pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherType) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(22);
+    bytes.extend(dst.0);
+    bytes.extend(interface.mac.0);
+    if let Some(sub) = interface.sub {
+        let outer = if sub.dot1ad { EtherType::QINQ } else { EtherType::VLAN };
+        for (tpid, vlan) in [(outer, sub.outer), (EtherType::VLAN, sub.inner)] {
+            if let Some(vlan) = vlan {
+                bytes.extend(tpid.0.to_be_bytes());
+                bytes.extend(vlan.to_be_bytes());
+            }
+        }
+    }
+    bytes.extend(ethertype.0.to_be_bytes());
+    bytes
+}
+
+impl Adjacencies {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    /// The adjacency of this key, with one more holder; `make` makes it if there is none.
+    fn hold(&self, key: Key, make: impl FnOnce() -> Adj) -> AdjIndex {
+        let mut inner = self.inner();
+        if let Some(&index) = inner.by_key.get(&key) {
+            if let Some(entry) = &mut inner.all[index.at()] {
+                entry.refs += 1;
+            }
+            return index;
+        }
+        let cooled = inner.cooling.iter().take_while(|(ticket, _)| ticket.is_over()).count();
+        let cooled: Vec<_> = inner.cooling.drain(..cooled).map(|(_, index)| index).collect();
+        inner.free.extend(cooled);
+        let index = inner.free.pop().unwrap_or_else(|| {
+            inner.all.push(None);
+            AdjIndex(inner.all.len() as u32 - 1)
+        });
+        let adj = make();
+        if let Key::LoadBalance(buckets) = &key {
+            self.buckets.set(index.0, buckets.clone().into());
+        }
+        self.counters.clear_one(index.at());
+        self.slots.set(index.0, adj);
+        inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1 });
+        inner.by_key.insert(key, index);
+        index
+    }
+
+    /// Holds an adjacency that is there once more.
+    pub fn hold_again(&self, index: AdjIndex) {
+        if let Some(Some(entry)) = self.inner().all.get_mut(index.at()) {
+            entry.refs += 1;
+        }
+    }
+
+    /// Gives back what [`Self::neighbor`] and the others gave. The last holder's call deletes it: nothing that workers look
+    /// packets up in may name it any more.
+    pub fn release(&self, index: AdjIndex) {
+        let mut held = vec![index];
+        while let Some(index) = held.pop() {
+            let mut inner = self.inner();
+            let Some(slot) = inner.all.get_mut(index.at()) else { continue };
+            let Some(entry) = slot.as_mut().filter(|e| e.key != Key::Fixed) else { continue };
+            entry.refs -= 1;
+            if entry.refs > 0 {
+                continue;
+            }
+            let Some(entry) = slot.take() else { continue };
+            inner.by_key.remove(&entry.key);
+            let ticket = self.slots.domain().grace();
+            self.slots.clear(index.0);
+            if let Key::LoadBalance(mut buckets) = entry.key {
+                self.buckets.clear(index.0);
+                buckets.sort_unstable();
+                buckets.dedup();
+                held.extend(buckets);
+            }
+            inner.cooling.push((ticket, index));
+        }
+    }
+
+    /// The adjacency of a neighbour; the caller becomes one more holder of it. A new one is incomplete, except on an
+    /// interface without layer-2 addresses, which has nothing to ask for.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn neighbor(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let link = link_of(nexthop);
+        let kind = if interface.kind == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
+        // Without layer-2 addresses all neighbours are one.
+        let nexthop = match (interface.kind, nexthop) {
+            (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
+            (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
+            (_, nexthop) => nexthop,
+        };
+        let key = Key::Neighbor(link, sw_if, nexthop);
+        Ok(self.hold(key, || on_interface(world, &interface, kind, nexthop)))
+    }
+
+    /// The adjacency of a neighbour, if somebody holds it; doesn't make the caller a holder.
+    pub fn find_neighbor(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        self.inner().by_key.get(&Key::Neighbor(link_of(nexthop), sw_if, nexthop)).copied()
+    }
+
+    /// The neighbour's layer-2 address is known: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
+    /// Gives the adjacency; `None` if nobody holds it.
+    ///
+    /// # Panics
+    /// If the rewrite is longer than [`MAX_REWRITE`].
+    pub fn complete(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+        rewrite: &[u8],
+    ) -> Option<AdjIndex> {
+        assert!(rewrite.len() <= MAX_REWRITE);
+        let index = self.find_neighbor(sw_if, nexthop)?;
+        self.change(index, |adj| {
+            adj.kind = AdjKind::Rewrite;
+            adj.next = next_node(world, adj.kind, adj.link);
+            adj.rewrite = [0; MAX_REWRITE];
+            adj.rewrite[..rewrite.len()].copy_from_slice(rewrite);
+            adj.rewrite_len = rewrite.len() as u8;
+        });
+        Some(index)
+    }
+
+    /// The neighbour's layer-2 address is no longer known.
+    pub fn incomplete(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        let index = self.find_neighbor(sw_if, nexthop)?;
+        self.change(index, |adj| {
+            adj.kind = AdjKind::Incomplete;
+            adj.next = next_node(world, adj.kind, adj.link);
+            adj.rewrite_len = 0;
+        });
+        Some(index)
+    }
+
+    /// The adjacency of a connected network: its destinations are neighbours that have to be asked for. `address` is the
+    /// interface's own in that network (or unspecified). The caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn glean(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        if interface.kind == IfKind::Ip {
+            return self.neighbor(world, sw_if, address);
+        }
+        let key = Key::Glean(link_of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Glean, address)))
+    }
+
+    /// The adjacency of packets for an address of ours on an interface. The caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn receive(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let key = Key::Receive(link_of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, address)))
+    }
+
+    /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
+    pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
+        self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
+    }
+
+    /// A choice among adjacencies: as many buckets as their number says, a power of two. The caller holds each of
+    /// them once (not once for each bucket) and passes that on.
+    ///
+    /// # Panics
+    /// If the number of buckets is no power of two.
+    pub fn load_balance(&self, link: Link, buckets: &[AdjIndex]) -> AdjIndex {
+        assert!(buckets.len().is_power_of_two());
+        let key = Key::LoadBalance(buckets.to_vec());
+        let table = buckets.len() as u32 - 1;
+        let mut fresh = false;
+        let index = self.hold(key, || {
+            fresh = true;
+            Adj { kind: AdjKind::LoadBalance, table, link, ..Adj::default() }
+        });
+        if !fresh {
+            // The one that was there holds them already.
+            let mut members = buckets.to_vec();
+            members.sort_unstable();
+            members.dedup();
+            members.into_iter().for_each(|member| self.release(member));
+        }
+        index
+    }
+
+    fn change(&self, index: AdjIndex, f: impl FnOnce(&mut Adj)) {
+        let mut inner = self.inner();
+        if let Some(Some(entry)) = inner.all.get_mut(index.at()) {
+            f(&mut entry.adj);
+            self.slots.set(index.0, entry.adj);
+        }
+    }
+
+    /// What is known of one.
+    pub fn info(&self, index: AdjIndex) -> Option<AdjInfo> {
+        let inner = self.inner();
+        let entry = inner.all.get(index.at())?.as_ref()?;
+        Some(AdjInfo { index, adj: entry.adj, refs: entry.refs })
+    }
+
+    /// All of them, by index.
+    pub fn list(&self) -> Vec<AdjInfo> {
+        let inner = self.inner();
+        let all = inner.all.iter().enumerate();
+        all.filter_map(|(i, e)| {
+            let entry = e.as_ref()?;
+            Some(AdjInfo { index: AdjIndex(i as u32), adj: entry.adj, refs: entry.refs })
+        })
+        .collect()
+    }
+
+    /// The members of a load-balance, one for each bucket.
+    pub fn buckets_of(&self, index: AdjIndex) -> Vec<AdjIndex> {
+        self.buckets.read(index.0, |b| b.map(|b| b.to_vec()).unwrap_or_default())
+    }
+
+    fn on_event(&self, world: &World, event: IfEvent) {
+        let (IfEvent::Mac(sw_if) | IfEvent::Mtu(sw_if) | IfEvent::Deleting(sw_if)) = event else { return };
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let affected: Vec<AdjIndex> =
+            self.list().iter().filter(|i| i.sw_if() == Some(sw_if)).map(|i| i.index).collect();
+        for index in affected {
+            self.change(index, |adj| match event {
+                IfEvent::Deleting(_) => {
+                    // Whoever still holds it lets go; until then it leads nowhere.
+                    *adj = Adj { kind: AdjKind::Drop, link: adj.link, ..Adj::default() };
+                }
+                IfEvent::Mac(_) if adj.rewrite_len >= 14 && interface.kind == IfKind::Ethernet => {
+                    adj.rewrite[6..12].copy_from_slice(&interface.mac.0);
+                }
+                _ => adj.mtu = mtu_of(&interface, adj.link),
+            });
+        }
+    }
+}
+
+fn on_interface(world: &World, interface: &Interface, kind: AdjKind, nexthop: IpAddr) -> Adj {
+    let link = link_of(nexthop);
+    let mut adj = Adj {
+        next: next_node(world, kind, link),
+        output: interface.output,
+        tx_if: interface.sw_if.0,
+        mtu: mtu_of(interface, link),
+        kind,
+        link,
+        ..Adj::default()
+    };
+    adj.set_nexthop(nexthop);
+    adj
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Adjacencies: what is done with a packet once a route was found.
+//!
+//! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the node to go to, the interface to
+//! leave by, the layer-2 header to put in front. Routes name adjacencies by [`AdjIndex`] and share them: there's one for each
+//! neighbour, whatever the number of routes over it.
+
+mod control;
+#[cfg(test)]
+mod tests;
+
+pub use control::ethernet_rewrite;
+use graph::{NodeIndex, SwIfIndex};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+use sync::{Slots, Turn};
+
+/// Names an adjacency.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(transparent)]
+pub struct AdjIndex(pub u32);
+
+impl AdjIndex {
+    /// Nothing in the table covers the destination.
+    pub const NO_ROUTE: Self = Self(0);
+    /// Dropped because a route says so.
+    pub const DROP: Self = Self(1);
+    /// Dropped because no packet may go to such an address (RFC 1812 5.3.7).
+    pub const MARTIAN: Self = Self(2);
+    /// Handed to the punt path.
+    pub const PUNT: Self = Self(3);
+    /// Dropped with an ICMP "host unreachable".
+    pub const UNREACH: Self = Self(4);
+    /// Dropped with an ICMP "administratively prohibited".
+    pub const PROHIBIT: Self = Self(5);
+    /// Delivered here, whatever the interface.
+    pub const RECEIVE: Self = Self(6);
+    /// The indices above are the same in every instance, for both protocols; further ones start here.
+    pub(crate) const FIRST: u32 = 8;
+
+    /// As an index of a table.
+    #[inline(always)]
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for AdjIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What an adjacency does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum AdjKind {
+    /// A neighbour whose layer-2 address is known: [`Adj::rewrite`] is put in front, and the packet is sent.
+    Rewrite,
+    /// A neighbour that has to be asked for: [`Adj::nexthop`] on [`Adj::tx_if`].
+    Incomplete,
+    /// A connected network: the destination itself is the neighbour, and has to be asked for on [`Adj::tx_if`].
+    Glean,
+    /// Delivered here.
+    Receive,
+    /// Handed to the punt path.
+    Punt,
+    /// A choice among several: [`Adjacencies::buckets`].
+    LoadBalance,
+    /// Looked up again, in the table of index [`Adj::table`].
+    Lookup,
+    /// Dropped: no route.
+    #[default]
+    NoRoute,
+    /// Dropped: a route says so.
+    Drop,
+    /// Dropped: no packet may go to such an address.
+    Martian,
+    /// Dropped with an ICMP "host unreachable".
+    Unreach,
+    /// Dropped with an ICMP "administratively prohibited".
+    Prohibit,
+}
+
+impl AdjKind {
+    /// The packet simply goes to [`Adj::next`].
+    #[inline(always)]
+    pub const fn forwards(self) -> bool {
+        (self as u8) <= Self::Punt as u8
+    }
+}
+
+/// Which packets an adjacency is for; it decides nodes and MTU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Link {
+    /// IPv4.
+    #[default]
+    Ip4,
+    /// IPv6.
+    Ip6,
+}
+
+/// Bytes of a rewrite at most.
+pub const MAX_REWRITE: usize = 64;
+
+/// What workers know of an adjacency. The first cache line has all that a forwarded packet with an ordinary header needs.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Adj {
+    /// The node that packets go to from the lookup.
+    pub next: NodeIndex,
+    /// The interface's output node: where packets go from the rewrite.
+    pub output: NodeIndex,
+    /// The interface to leave by; `u32::MAX` if there is none.
+    pub tx_if: u32,
+    /// Bytes of an IP packet at most, its header included.
+    pub mtu: u16,
+    /// Bytes of [`Self::rewrite`] in use.
+    pub rewrite_len: u8,
+    /// See [`AdjKind`].
+    pub kind: AdjKind,
+    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], buckets less one (all ones).
+    pub table: u32,
+    /// The layer-2 header, from its first byte on.
+    pub rewrite: [u8; MAX_REWRITE],
+    nexthop: [u8; 16],
+    /// The packets it is for.
+    pub link: Link,
+}
+
+const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, rewrite) == 16);
+
+impl Default for Adj {
+    fn default() -> Self {
+        Self {
+            next: NOWHERE,
+            output: NOWHERE,
+            tx_if: u32::MAX,
+            mtu: u16::MAX,
+            rewrite_len: 0,
+            kind: AdjKind::NoRoute,
+            table: 0,
+            rewrite: [0; MAX_REWRITE],
+            nexthop: [0; 16],
+            link: Link::Ip4,
+        }
+    }
+}
+
+/// A node that no instance has: packets to it are freed.
+pub(crate) const NOWHERE: NodeIndex = NodeIndex(0x7ffd);
+
+impl Adj {
+    /// The neighbour, the interface's address (glean) or the address that is ours (receive).
+    pub fn nexthop(&self) -> IpAddr {
+        match self.link {
+            Link::Ip4 => self.nexthop4().into(),
+            Link::Ip6 => Ipv6Addr::from(self.nexthop).into(),
+        }
+    }
+
+    /// [`Self::nexthop`] of an IPv4 adjacency.
+    #[inline(always)]
+    pub fn nexthop4(&self) -> Ipv4Addr {
+        let [a, b, c, d, ..] = self.nexthop;
+        Ipv4Addr::new(a, b, c, d)
+    }
+
+    /// The rewrite's bytes.
+    #[inline(always)]
+    pub fn rewrite(&self) -> &[u8] {
+        &self.rewrite[..usize::from(self.rewrite_len).min(MAX_REWRITE)]
+    }
+
+    fn set_nexthop(&mut self, nexthop: IpAddr) {
+        self.nexthop = [0; 16];
+        match nexthop {
+            IpAddr::V4(a) => self.nexthop[..4].copy_from_slice(&a.octets()),
+            IpAddr::V6(a) => self.nexthop = a.octets(),
+        }
+    }
+}
+
+impl fmt::Debug for Adj {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adj")
+            .field("kind", &self.kind)
+            .field("tx_if", &self.tx_if)
+            .field("nexthop", &self.nexthop())
+            .field("next", &self.next)
+            .field("mtu", &self.mtu)
+            .field("rewrite", &self.rewrite())
+            .finish_non_exhaustive()
+    }
+}
+
+/// All adjacencies of an instance.
+pub struct Adjacencies {
+    slots: Slots<Adj>,
+    buckets: Slots<Box<[AdjIndex]>>,
+    inner: Mutex<control::Inner>,
+    /// `/net/adjacency`: packets and bytes that the lookup sent to each.
+    pub counters: Arc<stats::Combined>,
+}
+
+impl Adjacencies {
+    /// What to do with a packet; `None` only for an index that was never handed out or was given back.
+    #[inline(always)]
+    pub fn get<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> Option<&'t Adj> {
+        self.slots.get(index.0, turn)
+    }
+
+    /// The adjacencies that a [`AdjKind::LoadBalance`] chooses from: a power of two, taken by `flow_hash & (len - 1)`.
+    #[inline(always)]
+    pub fn buckets<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> &'t [AdjIndex] {
+        self.buckets.get(index.0, turn).map_or(&[], |b| b)
+    }
+}
+
+/// What control knows of an adjacency, for `show`.
+#[derive(Clone, Copy, Debug)]
+pub struct AdjInfo {
+    /// Its index.
+    pub index: AdjIndex,
+    /// What workers read.
+    pub adj: Adj,
+    /// How many routes, neighbours and others hold it.
+    pub refs: u32,
+}
+
+impl AdjInfo {
+    /// The interface, if it has one.
+    pub fn sw_if(&self) -> Option<SwIfIndex> {
+        (self.adj.tx_if != u32::MAX).then_some(SwIfIndex(self.adj.tx_if))
+    }
+}

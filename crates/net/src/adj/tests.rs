@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::tests::{add, add_ip};
+use crate::{Interfaces, MtuKind, ethernet_rewrite};
+use graph::drive::Bench;
+use graph::{Plugin, World};
+use wire::{EtherType, MacAddr};
+
+static NONE: &[&Plugin] = &[];
+
+fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
+    let world: &World = &bench.world;
+    let mut reader = world.qsbr.register();
+    let turn = reader.turn();
+    world.get::<Adjacencies>().get(index, &turn).copied()
+}
+
+#[test]
+fn a_neighbour_is_asked_for_completed_and_let_go() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let adjs = world.get::<Adjacencies>();
+    let ifs = world.get::<Interfaces>();
+    let a = add(&bench, "a").expect("added");
+    let nexthop: IpAddr = [10, 0, 0, 2].into();
+    assert!(adjs.neighbor(world, SwIfIndex(9), nexthop).is_err());
+    assert_eq!(adjs.complete(world, a, nexthop, &[0; 14]), None, "nobody holds it");
+    let index = adjs.neighbor(world, a, nexthop).expect("there");
+    assert_eq!(adjs.neighbor(world, a, nexthop).ok(), Some(index));
+    let adj = seen(&bench, index).expect("there");
+    assert_eq!((adj.kind, adj.tx_if, adj.mtu, adj.nexthop()), (AdjKind::Incomplete, a.0, 1500, nexthop));
+    let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+    let rewrite = ethernet_rewrite(&ifs.get(a).expect("there"), mac, EtherType::IP4);
+    assert_eq!(rewrite, [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 8, 0]);
+    assert_eq!(adjs.complete(world, a, nexthop, &rewrite), Some(index));
+    ifs.set_mac(world, a, MacAddr([2, 0, 0, 0, 0, 7])).expect("set");
+    ifs.set_mtu(world, a, MtuKind::Ip4, 1400).expect("set");
+    let adj = seen(&bench, index).expect("there");
+    assert_eq!((adj.kind, adj.mtu), (AdjKind::Rewrite, 1400));
+    assert_eq!(adj.rewrite(), [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 8, 0]);
+    adjs.incomplete(world, a, nexthop);
+    assert_eq!(seen(&bench, index).map(|a| a.rewrite_len), Some(0));
+    adjs.release(index);
+    assert!(seen(&bench, index).is_some(), "one holder is left");
+    ifs.delete(world, a).expect("deleted");
+    assert_eq!(seen(&bench, index).map(|a| a.kind), Some(AdjKind::Drop));
+    adjs.release(index);
+    assert!(seen(&bench, index).is_none());
+}
+
+#[test]
+fn an_interface_without_addresses_needs_no_asking() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let adjs = world.get::<Adjacencies>();
+    let tun = add_ip(&bench, "tun").expect("added");
+    let one = adjs.neighbor(world, tun, [10, 0, 0, 2].into()).expect("there");
+    let two = adjs.glean(world, tun, [10, 0, 0, 1].into()).expect("there");
+    assert_eq!(one, two);
+    assert_eq!(seen(&bench, one).map(|a| (a.kind, a.rewrite_len)), Some((AdjKind::Rewrite, 0)));
+}
+
+#[test]
+fn members_live_as_long_as_the_choice_among_them() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let adjs = world.get::<Adjacencies>();
+    let a = add(&bench, "a").expect("added");
+    let hold = || [2, 3].map(|i| adjs.neighbor(world, a, [10, 0, 0, i].into()).expect("there"));
+    let [x, y] = hold();
+    let choice = adjs.load_balance(Link::Ip4, &[x, y, y, y]);
+    hold();
+    assert_eq!(adjs.load_balance(Link::Ip4, &[x, y, y, y]), choice);
+    assert_eq!(adjs.buckets_of(choice), [x, y, y, y]);
+    assert_eq!(adjs.info(x).map(|i| i.refs), Some(1));
+    adjs.release(choice);
+    assert!(seen(&bench, y).is_some());
+    adjs.release(choice);
+    assert!(seen(&bench, choice).is_none() && seen(&bench, x).is_none() && seen(&bench, y).is_none());
+    adjs.release(AdjIndex::DROP);
+    adjs.release(AdjIndex::DROP);
+    assert!(seen(&bench, AdjIndex::DROP).is_some(), "those of every instance stay");
+}
