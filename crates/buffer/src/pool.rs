@@ -52,6 +52,8 @@ pub struct PoolStats {
     pub carved: usize,
     /// How many of these lie in the common depot.
     pub depot: usize,
+    /// How many lie beside the depot, in a magazine that isn't full.
+    pub loose: usize,
     /// Allocations that were refused because all were in use.
     pub failures: u64,
 }
@@ -116,8 +118,7 @@ impl Pool {
     /// The number of buffers that are still in use: they have leaked, and the pool isn't used again.
     pub fn release(&'static self) -> Result<(), usize> {
         let stats = self.stats();
-        let loose = self.loose.lock().expect("no panic inside").n as usize;
-        match stats.carved - stats.depot - loose {
+        match stats.carved - stats.depot - stats.loose {
             0 => {
                 self.idle.store(true, Ordering::Release);
                 Ok(())
@@ -144,6 +145,7 @@ impl Pool {
             limit: self.limit as usize,
             carved: self.carved.load(Ordering::Relaxed) as usize,
             depot,
+            loose: self.loose.lock().expect("no panic inside").n as usize,
             failures: self.failures.load(Ordering::Relaxed),
         }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one thread has beside its nodes: frames on their way, free buffers, counters, traces.
 
+use crate::counters::{CALLS, CLOCKS, ERRORS, VECTORS};
 use crate::handoff::Handoffs;
 use crate::trace::TraceLog;
-use crate::{NodeIndex, Reason, ThreadIndex};
+use crate::{Clock, NodeIndex, Reason, ThreadIndex};
 use buffer::{Cache, Frame, Owned, Pool};
 use stats::{Lane, Registry};
 use std::collections::VecDeque;
@@ -32,11 +33,6 @@ pub(crate) struct NodeLanes {
     pub clocks: Lane,
 }
 
-pub(crate) const CALLS: &str = "/sys/node/calls";
-pub(crate) const VECTORS: &str = "/sys/node/vectors";
-pub(crate) const CLOCKS: &str = "/sys/node/clocks";
-pub(crate) const ERRORS: &str = "/node/errors";
-
 pub(crate) struct Core {
     pub thread: ThreadIndex,
     pub pool: &'static Pool,
@@ -57,6 +53,8 @@ pub(crate) struct Core {
     pub nodes: NodeLanes,
     pub trace: TraceLog,
     pub handoffs: Handoffs,
+    pub clock: Arc<Clock>,
+    /// The clock at the start of the turn.
     pub now: u64,
     /// Buffer of the enqueue: packets of one way out.
     pub stage: Option<Box<Frame>>,
@@ -69,6 +67,7 @@ impl Core {
         pool: &'static Pool,
         stats: &Registry,
         handoffs: Handoffs,
+        clock: Arc<Clock>,
         reasons: Arc<Snapshot<Vec<&'static Reason>>>,
     ) -> Self {
         let lane = |name| stats.simple(name).lane(thread.at());
@@ -86,6 +85,7 @@ impl Core {
             nodes: NodeLanes { calls: lane(CALLS), vectors: lane(VECTORS), clocks: lane(CLOCKS) },
             trace: TraceLog::default(),
             handoffs,
+            clock,
             now: 0,
             stage: Some(Frame::new(pool)),
             rng: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(thread.0) << 32),

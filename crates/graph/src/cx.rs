@@ -78,7 +78,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
             code = self.next_step(&mut buffer);
         }
         if self.core.trace.marking(self.node.index) {
-            self.core.trace.mark(self.node.index, &mut buffer);
+            let (to, now) = (self.node.to(code), self.core.clock.now());
+            self.core.trace.mark(self.node.index, to, &mut buffer, now);
         }
         self.core.send_one(self.node, code, buffer);
     }
@@ -88,7 +89,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     pub fn emit_frame<N: Next>(&mut self, next: N, frame: &mut Box<Frame>) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
         if self.core.trace.marking(self.node.index) {
-            self.mark_frame(frame);
+            self.mark_frame(next.code(), frame);
         }
         self.core.send_all(self.node, next.code(), frame);
     }
@@ -105,7 +106,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     ) {
         let Some(at) = self.arcs.start(arc, sw_if) else { return self.emit_frame(otherwise, frame) };
         if self.core.trace.marking(self.node.index) {
-            self.mark_frame(frame);
+            self.mark_frame(otherwise.code(), frame);
         }
         for b in frame.iter_mut() {
             b.feature = at + 1;
@@ -116,10 +117,11 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     }
 
     #[cold]
-    fn mark_frame(&mut self, frame: &mut Frame) {
+    fn mark_frame(&mut self, code: u16, frame: &mut Frame) {
+        let (to, now) = (self.node.to(code), self.core.clock.now());
         let mut traced = frame.traced;
         for b in frame.iter_mut() {
-            self.core.trace.mark(self.node.index, b);
+            self.core.trace.mark(self.node.index, to, b, now);
             traced |= b.flags.has(Flags::TRACED);
         }
         frame.traced = traced;

@@ -138,9 +138,35 @@ impl Bench {
         panic!("the graph doesn't settle: a packet goes in a circle");
     }
 
+    /// Runs a command of the instance's plugins, and the graph as long as the command takes. `-j` gives JSON.
+    ///
+    /// # Errors
+    /// The command's.
+    ///
+    /// # Panics
+    /// If the commands don't fit together, or this one doesn't end.
+    pub fn cli(&mut self, line: &str) -> Result<String, cli::Error> {
+        let commands = self.world.plugins().iter().flat_map(|p| p.cli);
+        let tree = cli::Tree::new(commands).unwrap_or_else(|e| panic!("{e}"));
+        let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
+        runner.line(&tree, &self.world, line, false, &mut said);
+        for _ in 0..10_000 {
+            let now = std::time::Duration::from_nanos(self.world.clock.now());
+            if let Some(result) = runner.poll(&tree, &self.world, now, &mut said) {
+                let texts = said.into_iter().map(|s| match s {
+                    cli::Said::Answer(text) | cli::Said::Chunk(text) => text,
+                });
+                return result.map(|()| texts.collect());
+            }
+            self.rt.turn(true);
+            let _ = self.world.processes.run(&self.world);
+        }
+        panic!("`{line}' doesn't end");
+    }
+
     /// How often a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in the stats segment.
     pub fn count(&self, node: &str, reason: &str) -> u64 {
-        let errors = self.world.stats.simple(crate::core::ERRORS);
+        let errors = self.world.stats.simple(crate::counters::ERRORS);
         let reasons = self.world.reasons();
         reasons
             .iter()
@@ -152,7 +178,7 @@ impl Bench {
 
     /// The sum over all reasons that lose packets.
     pub fn drops(&self) -> u64 {
-        let errors = self.world.stats.simple(crate::core::ERRORS);
+        let errors = self.world.stats.simple(crate::counters::ERRORS);
         self.world.reasons().iter().enumerate().filter(|(_, r)| r.drop).map(|(i, _)| errors.sum(i)).sum()
     }
 

@@ -2,6 +2,7 @@
 //! Packets that go on to a node on another thread: one ring for each pair of threads.
 
 use crate::core::Core;
+use crate::counters::{CONGESTION, HANDED};
 use crate::{NodeIndex, ThreadIndex};
 use buffer::Owned;
 use stats::{Lane, Registry};
@@ -11,9 +12,6 @@ use sync::spsc::{Consumer, Producer, ring};
 
 /// Packets that a ring holds.
 const RING: usize = 1024;
-
-pub(crate) const CONGESTION: &str = "/sys/handoff/congestion";
-pub(crate) const HANDED: &str = "/sys/handoff/packets";
 
 type Parcel = (NodeIndex, Owned);
 

@@ -16,8 +16,10 @@
 extern crate self as graph;
 
 mod arcs;
+mod ask;
 mod clock;
 mod core;
+pub mod counters;
 mod cx;
 mod dispatch;
 mod dot;
@@ -38,6 +40,7 @@ mod trace;
 mod world;
 
 pub use arcs::{ArcDef, Feature, Step};
+pub use ask::Asked;
 pub use clock::Clock;
 pub use cx::Cx;
 pub use graph_derive::Next;
@@ -45,9 +48,9 @@ pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
 pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Prefetch, Target, Vector, dynamic_code};
 pub use plugin::Plugin;
-pub use process::{Process, Processes, Signal, Sleep, Wake};
+pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use runtime::Runtime;
 pub use threads::{ThreadInfo, ThreadPlan, Threads};
-pub use trace::{DETAIL, Filter, Head, Record, Trace, TraceLog};
+pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};
 pub use world::{Shared, World, WorldConfig};

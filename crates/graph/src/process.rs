@@ -2,7 +2,7 @@
 //! Process nodes: cooperative tasks of the control thread. They take no time from the threads that carry packets.
 
 use crate::World;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::Waker;
 
@@ -52,13 +52,27 @@ impl Signal {
     }
 }
 
+/// What is known of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it waits for: `any wait` (a time or an event), `event wait`, `running`.
+    pub state: &'static str,
+    /// How often it ran.
+    pub runs: u64,
+    /// What it took, in ticks of the time-stamp counter.
+    pub clocks: u64,
+}
+
 struct Slot {
     process: Option<Box<dyn Process>>,
     name: &'static str,
     flag: Arc<AtomicBool>,
     due: Option<u64>,
     started: bool,
-    runs: Arc<AtomicU64>,
+    runs: u64,
+    clocks: u64,
 }
 
 /// All processes of an instance.
@@ -90,7 +104,8 @@ impl Processes {
             flag: signal.flag.clone(),
             due: None,
             started: false,
-            runs: Arc::default(),
+            runs: 0,
+            clocks: 0,
         };
         self.slots.lock().expect("no panic inside").push(slot);
         self.waker.wake();
@@ -113,13 +128,16 @@ impl Processes {
                     _ => continue,
                 };
                 slot.started = true;
-                slot.runs.fetch_add(1, Ordering::Relaxed);
+                slot.runs += 1;
                 let Some(process) = slot.process.take() else { continue };
                 (process, wake, slot.flag.clone())
             };
+            let start = simd::rdtsc();
             let sleep = process.run(world, wake);
+            let clocks = simd::rdtsc().wrapping_sub(start);
             let mut slots = self.slots.lock().expect("no panic inside");
             let Some(slot) = slots.iter_mut().find(|s| Arc::ptr_eq(&s.flag, &flag)) else { continue };
+            slot.clocks += clocks;
             match sleep {
                 Sleep::Until(due) => (slot.due, slot.process) = (Some(due), Some(process)),
                 Sleep::Event => (slot.due, slot.process) = (None, Some(process)),
@@ -136,18 +154,22 @@ impl Processes {
         slots.iter().filter_map(|s| s.due).min()
     }
 
-    /// Name, state and number of runs of each.
-    pub fn list(&self) -> Vec<(&'static str, &'static str, u64)> {
+    /// One line for each.
+    pub fn list(&self) -> Vec<ProcessInfo> {
         let slots = self.slots.lock().expect("no panic inside");
-        slots
-            .iter()
-            .map(|s| {
-                (
-                    s.name,
-                    if s.due.is_some() { "any wait" } else { "event wait" },
-                    s.runs.load(Ordering::Relaxed),
-                )
-            })
-            .collect()
+        let state = |s: &Slot| match (&s.process, s.due) {
+            (None, _) => "running",
+            (_, Some(_)) => "any wait",
+            (_, None) => "event wait",
+        };
+        let info = |s: &Slot| ProcessInfo { name: s.name, state: state(s), runs: s.runs, clocks: s.clocks };
+        slots.iter().map(info).collect()
+    }
+
+    /// Forgets how often they ran, and what they took.
+    pub fn clear(&self) {
+        for slot in self.slots.lock().expect("no panic inside").iter_mut() {
+            (slot.runs, slot.clocks) = (0, 0);
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::arcs::{ArcDef, Arcs, Feature};
 use crate::node::{Make, Target, Ways};
 use crate::runtime::{NodeRuntime, ResolvedEdge, Way};
 use crate::{ErrorIndex, NodeIndex};
+use simd::Level;
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct NodeInfo {
     pub next: Vec<Arc<str>>,
     /// Named by some way out, but no plugin brings it: packets to it are freed.
     pub missing: bool,
+    /// The instruction-set level that its loop was compiled for; `None` for inputs and missing nodes.
+    pub level: Option<Level>,
 }
 
 pub(crate) struct NodeEntry {
@@ -44,6 +47,8 @@ pub(crate) struct NodeEntry {
     pub punt: &'static str,
     pub make: Option<Make>,
     first_error: u32,
+    /// Set by hand; else the instance's.
+    pub level: Option<Level>,
     /// The threads have a place for its packets.
     pub placed: bool,
     /// Chosen at run time: who registered with this node.
@@ -91,6 +96,7 @@ impl Registry {
             punt: "error-punt",
             make: None,
             first_error: 0,
+            level: None,
             placed: false,
             dynamic: BTreeSet::new(),
         });
@@ -197,8 +203,9 @@ impl Registry {
     }
 
     /// Every node, with what it can send to: by its declaration, by registration, by arcs.
-    pub fn list(&self) -> Vec<NodeInfo> {
-        let mut all: Vec<NodeInfo> = (0..self.nodes.len()).map(|i| self.info(NodeIndex(i as u16))).collect();
+    pub fn list(&self, level: Level) -> Vec<NodeInfo> {
+        let info = |i| self.info(NodeIndex(i as u16), level);
+        let mut all: Vec<NodeInfo> = (0..self.nodes.len()).map(info).collect();
         for arc in &self.arcs.all {
             let features: Vec<Arc<str>> = arc.features.iter().map(|(f, _)| f.node.into()).collect();
             let end = self.nodes[arc.end.at()].name.clone();
@@ -221,7 +228,7 @@ impl Registry {
         all
     }
 
-    fn info(&self, index: NodeIndex) -> NodeInfo {
+    fn info(&self, index: NodeIndex, level: Level) -> NodeInfo {
         let entry = &self.nodes[index.at()];
         let mut next: Vec<Arc<str>> = entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
         for edge in entry.ways.edges {
@@ -238,6 +245,7 @@ impl Registry {
             input: matches!(entry.make, Some(Make::Input(_))),
             next,
             missing: entry.make.is_none(),
+            level: matches!(entry.make, Some(Make::Node(_))).then(|| entry.level.unwrap_or(level)),
         }
     }
 }

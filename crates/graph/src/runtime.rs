@@ -5,8 +5,9 @@ use crate::arcs::ArcTable;
 use crate::core::{Core, Open};
 use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
-use crate::node::Node;
-use crate::{Clock, Cx, Input, InputMode, Next, NodeIndex, ThreadIndex};
+use crate::node::{Node, as_dynamic};
+use crate::threads::Gauges;
+use crate::{Cx, Input, InputMode, Next, NodeIndex, ThreadIndex};
 use buffer::{Cache, Frame, Owned, Pool};
 use rustix::event::epoll;
 use simd::{Level, rdtsc};
@@ -59,6 +60,14 @@ impl NodeRuntime {
         }
     }
 
+    /// The node that a way out leads to; itself where that isn't fixed.
+    pub fn to(&self, code: u16) -> NodeIndex {
+        match (as_dynamic(code), self.way(code)) {
+            (Some(node), _) | (None, Way::Node { node, .. } | Way::Reason { node, .. }) => node,
+            _ => self.index,
+        }
+    }
+
     pub fn is_of<N: Next>(&self) -> bool {
         self.declared == TypeId::of::<N>()
     }
@@ -95,7 +104,9 @@ pub struct Runtime {
     reader: Reader,
     arcs: Arc<Snapshot<ArcTable>>,
     mailbox: Arc<Mailbox<Message>>,
-    clock: Arc<Clock>,
+    pub(crate) gauges: Arc<Gauges>,
+    /// Where the last node of a busy turn ended, on the time-stamp counter; 0 after an idle turn.
+    busy_until: u64,
     last_tick: u64,
     stopped: bool,
     pub(crate) waker: Arc<Waker>,
@@ -108,7 +119,7 @@ impl Runtime {
         reader: Reader,
         arcs: Arc<Snapshot<ArcTable>>,
         mailbox: Arc<Mailbox<Message>>,
-        clock: Arc<Clock>,
+        gauges: Arc<Gauges>,
     ) -> std::io::Result<Self> {
         let (nodes, inputs) = (Vec::with_capacity(1024), Vec::with_capacity(64));
         let waker = mailbox.waker().clone();
@@ -121,7 +132,8 @@ impl Runtime {
             reader,
             arcs,
             mailbox,
-            clock,
+            gauges,
+            busy_until: 0,
             last_tick: 0,
             stopped: false,
             waker,
@@ -248,14 +260,17 @@ impl Runtime {
     /// One turn: messages, then each input and what follows from it, then the quiescent point. `poll_all` also calls
     /// the inputs that wait for an interrupt. Returns how many packets came in.
     pub fn turn(&mut self, poll_all: bool) -> usize {
+        // What lies between the nodes of two turns belongs to the next node that runs: no time is hidden.
+        let mut clock = if self.busy_until == 0 { rdtsc() } else { self.busy_until };
+        self.gauges.turn();
         self.receive();
-        self.core.now = self.clock.now();
+        self.core.now = self.core.clock.now();
         let turn = self.reader.turn();
         let arcs = self.arcs.get(&turn);
-        let mut clock = rdtsc();
         let mut packets = self.core.receive_handoffs();
+        let injected = !self.core.pending.is_empty();
         // What control injected, and what other threads handed over, goes first.
-        if !self.core.pending.is_empty() {
+        if injected {
             clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }
         for slot in &mut self.inputs {
@@ -265,15 +280,16 @@ impl Runtime {
                 _ => {}
             }
             let n = slot.input.poll(&mut Cx::new(&mut self.core, &slot.rt, arcs, &turn));
-            let end = rdtsc();
             let at = slot.rt.index.at();
             self.core.nodes.calls.add(at, 1);
+            // A poll that brings nothing is idle time, or else the next node's.
             if n > 0 {
+                let end = rdtsc();
                 self.core.nodes.vectors.add(at, n as u64);
                 self.core.nodes.clocks.add(at, end.wrapping_sub(clock));
                 packets += n;
+                clock = end;
             }
-            clock = end;
             if !self.core.pending.is_empty() {
                 clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
             }
@@ -283,9 +299,10 @@ impl Runtime {
             for slot in self.nodes.iter_mut().flatten() {
                 slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
             }
-            run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+            clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }
         drop(turn);
+        self.busy_until = if packets > 0 || injected { clock } else { 0 };
         self.core.wake_others();
         if !self.core.orphans.is_empty() {
             self.adopt();
@@ -309,7 +326,7 @@ impl Runtime {
     /// Runs one node over what waits for it (for tests that drive one node).
     pub fn run_node(&mut self, node: NodeIndex) {
         self.receive();
-        self.core.now = self.clock.now();
+        self.core.now = self.core.clock.now();
         let turn = self.reader.turn();
         let arcs = self.arcs.get(&turn);
         while !self.core.open[node.at()].frame.is_empty() || !self.core.open[node.at()].full.is_empty() {
@@ -356,7 +373,7 @@ fn run_one(
     let n = frame.len();
     if let Some(Some(slot)) = nodes.get_mut(node.at()) {
         if frame.traced {
-            core.trace.set_time(core.now);
+            core.trace.set_time(core.clock.now());
         }
         // SAFETY: `slot.run` is one of the node's own variants.
         unsafe { slot.node.run(slot.run, &slot.rt, core, turn, arcs, &mut frame) };

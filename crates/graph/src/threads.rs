@@ -8,7 +8,7 @@
 use crate::{InputMode, Runtime, World};
 use rustix::event::{Timespec, epoll};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -41,18 +41,57 @@ pub struct ThreadInfo {
     pub turns: u64,
     /// Times it went to sleep.
     pub sleeps: u64,
+    /// It sleeps now.
+    pub asleep: bool,
 }
 
-#[derive(Default)]
-struct Gauges {
+/// What a thread shows of itself. Each is written by one thread only.
+#[repr(align(128))]
+pub(crate) struct Gauges {
     tid: AtomicUsize,
+    /// Plus one; 0 is "not pinned".
+    core: AtomicUsize,
     turns: AtomicU64,
     sleeps: AtomicU64,
+    asleep: AtomicBool,
+}
+
+impl Gauges {
+    pub fn new() -> Self {
+        Self {
+            tid: AtomicUsize::new(0),
+            core: AtomicUsize::new(0),
+            turns: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+            asleep: AtomicBool::new(false),
+        }
+    }
+
+    pub fn info(&self, thread: usize) -> ThreadInfo {
+        ThreadInfo {
+            name: name(thread),
+            tid: self.tid.load(Ordering::Relaxed) as i32,
+            core: self.core.load(Ordering::Relaxed).checked_sub(1),
+            turns: self.turns.load(Ordering::Relaxed),
+            sleeps: self.sleeps.load(Ordering::Relaxed),
+            asleep: self.asleep.load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline(always)]
+    pub fn turn(&self) {
+        self.turns.store(self.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+fn name(thread: usize) -> String {
+    match thread.checked_sub(1) {
+        None => "ferrovia_main".to_string(),
+        Some(worker) => format!("ferrovia_wk_{worker}"),
+    }
 }
 
 struct Thread {
-    name: String,
-    core: Option<usize>,
     gauges: Arc<Gauges>,
     handle: Mutex<Option<JoinHandle<Runtime>>>,
 }
@@ -70,14 +109,13 @@ impl Threads {
     pub fn start(runtimes: Vec<Runtime>, plan: &ThreadPlan) -> Result<Arc<Self>, String> {
         let mut threads = Vec::new();
         for (i, runtime) in runtimes.into_iter().enumerate() {
-            let (name, core) = match i.checked_sub(1) {
-                None => ("ferrovia_main".to_string(), plan.main_core),
-                Some(worker) => {
-                    (format!("ferrovia_wk_{worker}"), plan.worker_cores.get(worker).copied().flatten())
-                }
+            let name = name(i);
+            let core = match i.checked_sub(1) {
+                None => plan.main_core,
+                Some(worker) => plan.worker_cores.get(worker).copied().flatten(),
             };
-            let gauges = Arc::new(Gauges::default());
-            let (shared, pause) = (gauges.clone(), plan.poll_sleep_usec);
+            let (gauges, pause) = (runtime.gauges.clone(), plan.poll_sleep_usec);
+            gauges.core.store(core.map_or(0, |core| core + 1), Ordering::Relaxed);
             let (told, tell) = std::sync::mpsc::channel();
             let handle = std::thread::Builder::new()
                 .name(name.clone())
@@ -86,25 +124,18 @@ impl Threads {
                     let failed = pinned.is_err();
                     // The starter waits for this.
                     let _ = told.send(pinned);
-                    if failed { runtime } else { work(runtime, &shared, pause) }
+                    if failed { runtime } else { work(runtime, pause) }
                 })
                 .map_err(|e| format!("thread {name}: {e}"))?;
             tell.recv().map_err(|_| format!("thread {name} ended at once"))??;
-            threads.push(Thread { name, core, gauges, handle: Mutex::new(Some(handle)) });
+            threads.push(Thread { gauges, handle: Mutex::new(Some(handle)) });
         }
         Ok(Arc::new(Self { threads }))
     }
 
     /// One line for each thread.
     pub fn list(&self) -> Vec<ThreadInfo> {
-        let info = |t: &Thread| ThreadInfo {
-            name: t.name.clone(),
-            tid: t.gauges.tid.load(Ordering::Relaxed) as i32,
-            core: t.core,
-            turns: t.gauges.turns.load(Ordering::Relaxed),
-            sleeps: t.gauges.sleeps.load(Ordering::Relaxed),
-        };
-        self.threads.iter().map(info).collect()
+        self.threads.iter().enumerate().map(|(i, t)| t.gauges.info(i)).collect()
     }
 
     /// Tells every thread to end, waits for them, and gives their graphs back.
@@ -131,13 +162,12 @@ fn pin(core: usize) -> Result<(), String> {
     sched_setaffinity(None, &set).map_err(|e| format!("pinning to core {core}: {e}"))
 }
 
-fn work(mut rt: Runtime, gauges: &Gauges, pause: u64) -> Runtime {
-    gauges.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
+fn work(mut rt: Runtime, pause: u64) -> Runtime {
+    rt.gauges.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
     let mut idle = Idle::default();
     let mut poll_all = true;
     while !rt.is_stopped() {
         let packets = rt.turn(poll_all);
-        gauges.turns.store(gauges.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         poll_all = true;
         if packets > 0 || rt.is_busy() {
             idle.packets(rt.core.now);
@@ -158,7 +188,6 @@ fn work(mut rt: Runtime, gauges: &Gauges, pause: u64) -> Runtime {
             std::hint::spin_loop();
             continue;
         }
-        gauges.sleeps.store(gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         rt.sleep();
     }
     rt
@@ -193,8 +222,11 @@ impl Runtime {
         if !self.has_work() {
             let mut events =
                 [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
+            self.gauges.sleeps.store(self.gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.gauges.asleep.store(true, Ordering::Relaxed);
             // An interrupted or failed wait is a short one: the next turn polls everything.
             let _ = epoll::wait(&self.poller, &mut events[..], Some(&TICK));
+            self.gauges.asleep.store(false, Ordering::Relaxed);
         }
         self.waker.awake();
     }

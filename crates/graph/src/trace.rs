@@ -4,12 +4,13 @@
 //! A node's record is a small `Copy` value; it becomes text only when somebody looks. Records lie in memory that was set
 //! aside when the trace was asked for.
 
-use crate::NodeIndex;
+use crate::{NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Flags};
+use std::any::TypeId;
 use std::fmt;
 
 /// What a node tells of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
-pub trait Trace: Copy + Send + 'static {
+pub trait Trace: Copy + Send + Sync + 'static {
     /// Writes it for people.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
@@ -22,6 +23,8 @@ impl Trace for () {
 
 /// Bytes of a record at most.
 pub const DETAIL: usize = 160;
+/// A trace's number begins with its thread's, at this bit.
+const THREAD: u32 = 24;
 /// Records set aside for each traced packet.
 const PER_PACKET: usize = 24;
 
@@ -66,27 +69,39 @@ pub struct Record {
     pub node: NodeIndex,
     /// The instance's clock, in nanoseconds.
     pub time: u64,
-    show: Option<fn(&Record, &mut fmt::Formatter<'_>) -> fmt::Result>,
+    show: Option<Show>,
     detail: Bytes,
 }
 
-// SAFETY: a record holds a `Trace` value, which is `Send`, and plain numbers.
-unsafe impl Send for Record {}
+#[derive(Clone, Copy)]
+struct Show {
+    of: TypeId,
+    show: fn(&Record, &mut fmt::Formatter<'_>) -> fmt::Result,
+}
+
+impl Record {
+    /// What the node told, if it is of this type.
+    pub fn get<T: Trace>(&self) -> Option<T> {
+        // SAFETY: `detail` wrote a T there, and noted its type.
+        self.show
+            .filter(|s| s.of == TypeId::of::<T>())
+            .map(|_| unsafe { self.detail.0.as_ptr().cast::<T>().read() })
+    }
+}
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show.map_or(Ok(()), |show| show(self, f))
+        self.show.map_or(Ok(()), |s| (s.show)(self, f))
     }
 }
 
 fn show_as<T: Trace>(record: &Record, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // SAFETY: `detail` wrote a T here, and set this function beside it.
-    let value = unsafe { record.detail.0.as_ptr().cast::<T>().read() };
-    value.show(f)
+    record.get::<T>().map_or(Ok(()), |value| value.show(f))
 }
 
 /// Decides whether an input's packet is traced; runs on the thread that brings it in, and only while a trace is asked for.
-pub type Filter = Box<dyn FnMut(&Buffer) -> bool + Send>;
+/// It is told the node that the input sends the packet to: that tells what the packet's bytes begin with.
+pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex) -> bool + Send>;
 
 struct Order {
     node: NodeIndex,
@@ -98,8 +113,9 @@ struct Order {
 pub struct TraceLog {
     orders: Vec<Order>,
     filter: Option<Filter>,
-    records: Vec<Record>,
-    limit: usize,
+    /// Memory that was set aside, filled one after the other.
+    chunks: Vec<Vec<Record>>,
+    filling: usize,
     next: u32,
     lost: u64,
     now: u64,
@@ -108,24 +124,26 @@ pub struct TraceLog {
 }
 
 impl TraceLog {
-    /// Asks for the next `n` packets of an input. Called on the thread; `room` was set aside by the caller.
+    /// Asks for the next `n` packets of an input, beside those asked for before. Called on the thread; `room` was set
+    /// aside by the caller.
     pub fn order(&mut self, node: NodeIndex, n: u32, room: Vec<Record>, thread: u16) {
-        if self.records.capacity() < self.records.len() + room.capacity() {
-            let mut room = room;
-            room.extend_from_slice(&self.records);
-            self.records = room;
-        }
-        self.limit = self.records.capacity();
-        self.next = self.next.max(u32::from(thread) << 24);
+        self.next = self.next.max(u32::from(thread) << THREAD);
+        self.chunks.push(room);
         match self.orders.iter_mut().find(|o| o.node == node) {
-            Some(order) => order.left = n,
-            None => self.orders.push(Order { node, left: n }),
+            Some(order) => order.left = order.left.saturating_add(n),
+            None if n > 0 => self.orders.push(Order { node, left: n }),
+            None => {}
         }
     }
 
-    /// Memory for the records of `n` more packets beside `have` records.
-    pub fn room(n: u32, have: usize) -> Vec<Record> {
-        Vec::with_capacity(have + n as usize * PER_PACKET)
+    /// Memory for the records of `n` packets.
+    pub fn room(n: u32) -> Vec<Record> {
+        Vec::with_capacity(n as usize * PER_PACKET)
+    }
+
+    /// The thread that the packet of this trace came in on.
+    pub const fn thread_of(trace: u32) -> ThreadIndex {
+        ThreadIndex((trace >> THREAD) as u16)
     }
 
     /// Sets or removes the filter.
@@ -133,9 +151,9 @@ impl TraceLog {
         self.filter = filter;
     }
 
-    /// All records so far.
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    /// All records so far, in the order of their times.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.chunks.iter().flatten()
     }
 
     /// Records that didn't fit.
@@ -145,9 +163,9 @@ impl TraceLog {
 
     /// Forgets all records and orders.
     pub fn clear(&mut self) {
-        self.records = Vec::new();
+        self.chunks.clear();
         self.orders.clear();
-        (self.limit, self.lost) = (0, 0);
+        (self.filling, self.lost) = (0, 0);
     }
 
     /// Whether packets of this input are wanted.
@@ -156,9 +174,9 @@ impl TraceLog {
         !self.orders.is_empty() && self.orders.iter().any(|o| o.node == node)
     }
 
-    /// Marks an input's packet, if it is wanted.
-    pub(crate) fn mark(&mut self, node: NodeIndex, b: &mut Buffer) {
-        if b.flags.has(Flags::TRACED) || self.filter.as_mut().is_some_and(|wanted| !wanted(b)) {
+    /// Marks an input's packet that goes to `to`, if it is wanted.
+    pub(crate) fn mark(&mut self, node: NodeIndex, to: NodeIndex, b: &mut Buffer, now: u64) {
+        if b.flags.has(Flags::TRACED) || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to)) {
             return;
         }
         let Some(at) = self.orders.iter().position(|o| o.node == node) else { return };
@@ -169,8 +187,14 @@ impl TraceLog {
         b.flags.set(Flags::TRACED);
         b.trace = self.next;
         self.next += 1;
+        self.now = now;
         self.begin(b.trace, node);
-        self.detail(InputTrace { rx_if: b.rx_if, len: b.packet_len() as u32, head: Head::of(b) });
+        self.detail(InputTrace {
+            to,
+            rx_if: SwIfIndex(b.rx_if),
+            len: b.packet_len() as u32,
+            head: Head::of(b),
+        });
     }
 
     pub(crate) fn set_time(&mut self, now: u64) {
@@ -178,13 +202,17 @@ impl TraceLog {
     }
 
     pub(crate) fn begin(&mut self, trace: u32, node: NodeIndex) {
-        self.open = self.records.len() < self.limit;
-        if !self.open {
+        while self.chunks.get(self.filling).is_some_and(|c| c.len() == c.capacity()) {
+            self.filling += 1;
+        }
+        let chunk = self.chunks.get_mut(self.filling);
+        self.open = chunk.is_some();
+        let Some(chunk) = chunk else {
             self.lost += 1;
             return;
-        }
+        };
         let detail = Bytes([std::mem::MaybeUninit::uninit(); DETAIL]);
-        self.records.push(Record { trace, node, time: self.now, show: None, detail });
+        chunk.push(Record { trace, node, time: self.now, show: None, detail });
     }
 
     #[inline]
@@ -193,31 +221,28 @@ impl TraceLog {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        let Some(record) = self.records.last_mut() else { return };
+        let Some(record) = self.chunks.get_mut(self.filling).and_then(|c| c.last_mut()) else { return };
         // SAFETY: the field is large and aligned enough for a T, which is Copy.
         unsafe { record.detail.0.as_mut_ptr().cast::<T>().write(value) };
-        record.show = Some(show_as::<T>);
+        record.show = Some(Show { of: TypeId::of::<T>(), show: show_as::<T> });
     }
 }
 
-/// What an input's record shows: interface, length, first bytes.
+/// What an input's record holds. Whoever prints it knows the names of nodes and interfaces.
 #[derive(Clone, Copy)]
-struct InputTrace {
-    rx_if: u32,
-    len: u32,
-    head: Head,
+pub struct InputTrace {
+    /// The node that the packet went to: it tells what the bytes begin with.
+    pub to: NodeIndex,
+    /// The interface it came in by.
+    pub rx_if: SwIfIndex,
+    /// Bytes of the whole packet.
+    pub len: u32,
+    /// Its first bytes.
+    pub head: Head,
 }
 
 impl Trace for InputTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sw_if_index {} length {}", self.rx_if, self.len)?;
-        for (i, byte) in self.head.bytes().iter().take(64).enumerate() {
-            match i % 32 {
-                0 => write!(f, "\n{byte:02x}")?,
-                16 => write!(f, " {byte:02x}")?,
-                _ => write!(f, "{byte:02x}")?,
-            }
-        }
-        Ok(())
+        write!(f, "sw_if_index {}, {} bytes, to node {}", self.rx_if, self.len, self.to)
     }
 }

@@ -10,7 +10,8 @@ use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{NodeInfo, Reason, Registry};
 use crate::runtime::{InputSlot, Message, NodeSlot, Runtime};
-use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex};
+use crate::threads::Gauges;
+use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo};
 use buffer::{Owned, Pool};
 use simd::Level;
 use std::any::{Any, TypeId};
@@ -43,9 +44,13 @@ impl Default for WorldConfig {
     }
 }
 
+/// Names that a word of a command may be.
+type Names = fn(&World) -> Vec<String>;
+
 struct ThreadDoor {
     mailbox: Arc<Mailbox<Message>>,
     waker: Arc<Waker>,
+    gauges: Arc<Gauges>,
 }
 
 /// An instance of the packet processor.
@@ -67,7 +72,7 @@ pub struct World {
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
-    live: Mutex<HashMap<&'static str, fn(&World) -> Vec<String>>>,
+    live: Mutex<HashMap<&'static str, Names>>,
 }
 
 /// Messages that a thread's mailbox holds. Control waits when it is full.
@@ -91,7 +96,8 @@ impl World {
         let doors = (0..threads)
             .map(|_| {
                 let waker = waker()?;
-                Ok(ThreadDoor { mailbox: Arc::new(Mailbox::new(MAILBOX, waker.clone())), waker })
+                let mailbox = Arc::new(Mailbox::new(MAILBOX, waker.clone()));
+                Ok(ThreadDoor { mailbox, waker, gauges: Arc::new(Gauges::new()) })
             })
             .collect::<Result<Vec<_>, String>>()?;
         let world = Arc::new(World {
@@ -120,6 +126,7 @@ impl World {
                     pool,
                     &world.stats,
                     handoffs,
+                    world.clock.clone(),
                     world.reasons.clone(),
                 );
                 Runtime::new(
@@ -127,7 +134,7 @@ impl World {
                     world.qsbr.register(),
                     world.arcs.clone(),
                     door.mailbox.clone(),
-                    world.clock.clone(),
+                    door.gauges.clone(),
                 )
             })
             .collect::<Result<Vec<_>, _>>()
@@ -196,7 +203,8 @@ impl World {
         }
         let (mut make, level) = {
             let mut registry = self.registry();
-            (registry.nodes[index.at()].make.take(), self.level())
+            let entry = &mut registry.nodes[index.at()];
+            (entry.make.take(), entry.level.unwrap_or(self.level()))
         };
         for thread in 0..self.doors.len() {
             let id = ThreadIndex(thread as u16);
@@ -257,9 +265,49 @@ impl World {
         self.doors[thread.at()].waker.clone()
     }
 
-    /// The instruction-set level that new nodes use.
+    /// One line for each thread that runs the graph.
+    pub fn thread_list(&self) -> Vec<ThreadInfo> {
+        self.doors.iter().enumerate().map(|(i, door)| door.gauges.info(i)).collect()
+    }
+
+    /// The instruction-set level of the nodes that have none of their own.
     pub fn level(&self) -> Level {
         Level::ALL[self.level.load(Ordering::Relaxed) as usize]
+    }
+
+    /// Sets the instruction-set level of one node, or of all that have none of their own. Threads follow at their next
+    /// turn.
+    ///
+    /// # Errors
+    /// A level that this processor hasn't got; an input, which has no variants; a node that nobody brings.
+    pub fn set_variant(&self, node: Option<NodeIndex>, level: Level) -> Result<(), String> {
+        if !level.is_supported() {
+            return Err(format!("this processor has no {level}; its highest level is {}", Level::detect()));
+        }
+        let mut registry = self.registry();
+        let nodes: Vec<NodeIndex> = match node {
+            None => {
+                self.level.store(level as u8, Ordering::Relaxed);
+                let all = registry.nodes.iter().enumerate();
+                all.filter(|(_, n)| n.level.is_none()).map(|(i, _)| NodeIndex(i as u16)).collect()
+            }
+            Some(node) => {
+                let entry = registry.nodes.get_mut(node.at()).ok_or("there is no such node")?;
+                if !matches!(entry.make, Some(Make::Node(_))) {
+                    return Err(format!("{} has no variants", entry.name));
+                }
+                entry.level = Some(level);
+                vec![node]
+            }
+        };
+        drop(registry);
+        self.on_threads(move |rt| {
+            for node in &nodes {
+                // False for inputs and for nodes that nobody brings: they have no variants.
+                let _ = rt.set_variant(*node, level);
+            }
+        });
+        Ok(())
     }
 
     /// Runs something on a thread, at its next turn.
@@ -336,7 +384,7 @@ impl World {
 
     /// Every node, in the order of the indices.
     pub fn nodes(&self) -> Vec<NodeInfo> {
-        self.registry().list()
+        self.registry().list(self.level())
     }
 
     /// Every reason that is counted, by error index.

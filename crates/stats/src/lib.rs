@@ -38,8 +38,8 @@ impl Lane {
 pub struct Simple {
     name: String,
     lanes: Vec<Lane>,
-    /// What [`Self::clear`] subtracts: writers are not disturbed.
-    base: Mutex<Vec<u64>>,
+    /// What [`Self::clear`] subtracts, by cell and thread: writers are not disturbed.
+    base: Mutex<Vec<Box<[u64]>>>,
 }
 
 impl Simple {
@@ -62,32 +62,41 @@ impl Simple {
 
     /// The value of a cell over all threads since it was cleared.
     pub fn sum(&self, index: usize) -> u64 {
-        let base = self.base.lock().expect("no panic inside").get(index).copied().unwrap_or(0);
-        self.total(index).wrapping_sub(base)
+        let base = self.base.lock().expect("no panic inside");
+        let base =
+            base.get(index).map_or(0, |cells| cells.iter().fold(0, |sum: u64, n| sum.wrapping_add(*n)));
+        self.lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(lane.get(index))).wrapping_sub(base)
     }
 
-    /// The value of a thread's cell, since the start.
+    /// The value of a thread's cell since it was cleared.
     pub fn of_thread(&self, thread: usize, index: usize) -> u64 {
-        self.lanes[thread].get(index)
+        let base = self.base.lock().expect("no panic inside");
+        let base = base.get(index).map_or(0, |cells| cells[thread]);
+        self.lanes[thread].get(index).wrapping_sub(base)
     }
 
-    fn total(&self, index: usize) -> u64 {
-        self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.get(index)))
+    fn now(&self, index: usize) -> Box<[u64]> {
+        self.lanes.iter().map(|lane| lane.get(index)).collect()
     }
 
     /// Starts cells `0 .. n` again at zero.
     pub fn clear(&self, n: usize) {
-        let totals = (0..n).map(|i| self.total(i)).collect();
-        *self.base.lock().expect("no panic inside") = totals;
+        let mut base = self.base.lock().expect("no panic inside");
+        if base.len() < n {
+            base.resize_with(n, Box::default);
+        }
+        for (index, cells) in base.iter_mut().enumerate().take(n) {
+            *cells = self.now(index);
+        }
     }
 
     /// Starts one cell again at zero: its index has got a new owner.
     pub fn clear_one(&self, index: usize) {
         let mut base = self.base.lock().expect("no panic inside");
-        if base.len() <= index {
-            base.resize(index + 1, 0);
+        while base.len() <= index {
+            base.push(vec![0; self.lanes.len()].into());
         }
-        base[index] = self.total(index);
+        base[index] = self.now(index);
     }
 }
 
@@ -204,6 +213,7 @@ mod tests {
         drops.clear(10);
         drops.lane(1).add(7, 1);
         assert_eq!(registry.simple("/if/drops").sum(7), 1);
+        assert_eq!((drops.of_thread(1, 7), drops.of_thread(2, 7)), (1, 0));
         drops.clear_one(7);
         assert_eq!(drops.sum(7), 0);
         drops.lane(0).add(MAX_CELLS, 1);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Asking the threads: control sends each a question, and goes on until the answers are there.
+
+use crate::{Runtime, ThreadIndex, World};
+use cli::{Error, Output, Task, TaskState};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A thread that has not answered by then is not waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers under way: one for each thread.
+pub struct Asked<T> {
+    slots: Vec<Arc<OnceLock<T>>>,
+    until: Instant,
+}
+
+impl World {
+    /// Asks every thread something, at its next turn; a thread that sleeps is woken. Control doesn't wait: a command goes on
+    /// with [`Asked::then`].
+    pub fn ask<T: Send + Sync + 'static>(
+        &self,
+        question: impl Fn(&mut Runtime) -> T + Send + Sync + 'static,
+    ) -> Asked<T> {
+        let question = Arc::new(question);
+        let ask = |thread| {
+            let slot = Arc::new(OnceLock::new());
+            let (answer, question) = (slot.clone(), question.clone());
+            let control = self.processes.waker().clone();
+            self.on_thread(ThreadIndex(thread as u16), move |rt| {
+                // Nobody else has this slot to set.
+                let _ = answer.set(question(rt));
+                drop(answer);
+                control.wake();
+            });
+            slot
+        };
+        Asked { slots: (0..self.threads()).map(ask).collect(), until: Instant::now() + PATIENCE }
+    }
+}
+
+impl<T: Send + Sync + 'static> Asked<T> {
+    /// The answers, by thread, once all are there or it has taken too long: `None` for a thread that hasn't answered.
+    pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
+        // A thread that has answered has let go of its slot.
+        let there = self.slots.iter().all(|slot| Arc::strong_count(slot) == 1);
+        if !there && Instant::now() < self.until {
+            return None;
+        }
+        let slots = std::mem::take(&mut self.slots);
+        Some(slots.into_iter().map(|slot| Arc::into_inner(slot).and_then(OnceLock::into_inner)).collect())
+    }
+
+    /// Waits for the answers: for callers that are no commands.
+    pub fn wait(mut self) -> Vec<Option<T>> {
+        loop {
+            match self.poll() {
+                Some(answers) => return answers,
+                None => std::thread::sleep(Duration::from_micros(100)),
+            }
+        }
+    }
+
+    /// The output of a command that needs the answers: `f` is called on the control thread when they are there.
+    pub fn then(self, f: impl FnOnce(Vec<Option<T>>) -> Result<Output, Error> + 'static) -> Output {
+        Output::task(Then { asked: self, f: Some(f), wake: None })
+    }
+}
+
+struct Then<T, F> {
+    asked: Asked<T>,
+    f: Option<F>,
+    wake: Option<Duration>,
+}
+
+impl<T, F> Task for Then<T, F>
+where
+    T: Send + Sync + 'static,
+    F: FnOnce(Vec<Option<T>>) -> Result<Output, Error>,
+{
+    fn poll(&mut self, now: Duration) -> TaskState {
+        // Each answer wakes control; this is for those that never come.
+        self.wake = Some(now + PATIENCE);
+        let Some(answers) = self.asked.poll() else { return TaskState::Pending };
+        let Some(f) = self.f.take() else { return TaskState::Pending };
+        f(answers).map_or_else(TaskState::Failed, TaskState::Done)
+    }
+
+    fn cancel(&mut self) {
+        self.asked.until = Instant::now();
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drive::Bench;
+    use crate::{InputMode, Plugin, ThreadPlan, Threads, World, WorldConfig};
+    use cli::{Command, Output};
+
+    static CLI: &[Command<World>] = &[Command {
+        path: "show buffers cached",
+        usage: "",
+        help: "Free buffers of each thread",
+        run: |world, _| {
+            Ok(world.ask(|rt| rt.cache().free_count()).then(|counts| Ok(Output::text(format!("{counts:?}")))))
+        },
+    }];
+    static PLUGINS: &[&Plugin] = &[&Plugin { name: "test", cli: CLI, ..Plugin::EMPTY }];
+
+    #[test]
+    fn a_command_waits_for_the_threads_of_a_bench() {
+        let mut bench = Bench::new(PLUGINS);
+        assert_eq!(bench.cli("show buffers cached").expect("an answer"), "[Some(0)]\n");
+        assert!(bench.cli("show buffers").expect_err("no such command").to_string().contains("cached"));
+    }
+
+    #[test]
+    fn threads_that_sleep_answer_and_threads_that_are_gone_are_not_waited_for() {
+        let config = WorldConfig { threads: 3, buffers: 63, ..WorldConfig::default() };
+        let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
+        let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
+        let answers = world.ask(|rt| rt.thread().0).wait();
+        assert_eq!(answers, [Some(0), Some(1), Some(2)]);
+        let list = world.thread_list();
+        assert_eq!(
+            list.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
+            ["ferrovia_main", "ferrovia_wk_0", "ferrovia_wk_1"]
+        );
+        assert!(list.iter().all(|t| t.tid != 0 && t.core.is_none() && t.turns > 0), "{list:?}");
+        drop(threads.stop(&world));
+        let mut asked = world.ask(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
+        assert_eq!(asked.poll(), None);
+        asked.until = std::time::Instant::now();
+        assert_eq!(asked.poll(), Some(vec![None, None, None]));
+    }
+}

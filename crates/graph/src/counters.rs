@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names of the graph's counters in the stats directory.
+
+/// How often a node ran, by node.
+pub const CALLS: &str = "/sys/node/calls";
+/// Packets that a node got, by node; of an input, those that it brought.
+pub const VECTORS: &str = "/sys/node/vectors";
+/// What a node took, in ticks of the time-stamp counter, by node. Everything between two nodes is the later one's, so the sum over
+/// the nodes is all that a thread spent in turns that moved packets.
+pub const CLOCKS: &str = "/sys/node/clocks";
+/// Packets by reason, by error index.
+pub const ERRORS: &str = "/node/errors";
+/// Packets handed over, by receiving thread; each lane is a sending thread's.
+pub const HANDED: &str = "/sys/handoff/packets";
+/// Packets lost to a full ring, as [`HANDED`].
+pub const CONGESTION: &str = "/sys/handoff/congestion";
