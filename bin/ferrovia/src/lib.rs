@@ -3,9 +3,13 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bare;
+pub mod commands;
 pub mod config;
 pub mod date;
 pub mod event;
 pub mod logging;
 pub mod process;
+pub mod run;
+pub mod server;
 pub mod socket;

@@ -155,7 +155,7 @@ fn free(path: &Path, kind: SocketType) -> Result<(), String> {
 }
 
 /// `process 12 (name)`.
-fn process(pid: i32) -> String {
+pub fn process(pid: i32) -> String {
     match std::fs::read_to_string(format!("/proc/{pid}/comm")) {
         Ok(name) => format!("process {pid} ({})", name.trim_end()),
         Err(_) => format!("process {pid}"),

@@ -66,3 +66,21 @@ fn a_file_that_was_moved_away_is_opened_anew() {
     assert_eq!((read(&old).lines().count(), read(&path).lines().count()), (2, 2));
     assert!(read(&path).contains("three\nlast words\n"));
 }
+
+#[test]
+fn syslog_gets_what_is_serious_enough() {
+    let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut state = State::new(&Logging::default(), Sink::Syslog(Some(ours)));
+    state.write(Instant::now(), log::Level::Info, "a", "not for syslog");
+    state.write(Instant::now(), log::Level::Error, "cli", "broken");
+    let mut buffer = [0; 256];
+    let n = theirs.recv(&mut buffer).unwrap();
+    let line = std::str::from_utf8(&buffer[..n]).unwrap();
+    assert!(
+        line.starts_with("<27>")
+            && line.ends_with(&format!(" ferrovia[{}]: cli: broken", std::process::id())),
+        "{line}"
+    );
+    assert!(theirs.recv(&mut buffer).is_err());
+}

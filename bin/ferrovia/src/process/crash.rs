@@ -21,6 +21,7 @@ pub fn set_crash_context(context: CrashContext) -> bool {
 /// Installs the panic hook: a report to standard error and to the log file, then abort.
 pub fn install() {
     std::panic::set_hook(Box::new(|info| {
+        crate::server::restore();
         // Piece by piece, so that a fault in a later piece doesn't take the earlier ones along.
         emit(&header(info));
         if let Some(context) = CONTEXT.get() {
@@ -45,4 +46,40 @@ fn header(info: &PanicHookInfo) -> Vec<u8> {
 fn emit(text: &[u8]) {
     let _ = std::io::stderr().write_all(text);
     crate::logging::emergency(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    const CHILD: &str = "FERROVIA_TEST_CRASH";
+
+    #[test]
+    fn a_panic_ends_the_process_with_a_report() {
+        if std::env::var_os(CHILD).is_some() {
+            let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+            rustix::process::setrlimit(rustix::process::Resource::Core, none).unwrap();
+            assert!(set_crash_context(|out| drop(writeln!(out, "node ip4-lookup, frame of 3"))));
+            assert!(!set_crash_context(|_| {}));
+            install();
+            let thread = std::thread::Builder::new().name("worker 7".into());
+            let _ = thread.spawn(|| panic!("the reason")).map(|t| t.join());
+            unreachable!("the process has ended");
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args([
+            "--exact",
+            "process::crash::tests::a_panic_ends_the_process_with_a_report",
+            "--nocapture",
+        ]);
+        let output = child.env(CHILD, "1").output().unwrap();
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT));
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("thread worker 7 panicked at"), "{text}");
+        assert!(
+            text.contains("crash.rs") && text.contains(": the reason\nnode ip4-lookup, frame of 3\n"),
+            "{text}"
+        );
+    }
 }

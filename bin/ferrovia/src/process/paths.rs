@@ -22,8 +22,8 @@ pub struct Paths {
     pub api: Vec<PathBuf>,
     /// Where the stats segment is handed out.
     pub stats: Vec<PathBuf>,
-    /// VPP's own directory has to be there too.
-    vpp: bool,
+    /// The runtime directory is the default: nobody has vouched for what is there.
+    default: bool,
 }
 
 impl Paths {
@@ -58,13 +58,18 @@ impl Paths {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
         cli.dedup();
-        Paths { runtime_dir, cli, api, stats, vpp }
+        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats }
     }
 
-    /// Makes the directories that are missing. `gid` gets those that were made.
+    /// Makes the directories that are missing, those of the sockets too. `gid` gets those that were made.
     pub fn create(&self, gid: Option<u32>) -> io::Result<()> {
-        create(&self.runtime_dir, gid)?;
-        if self.vpp { create(Path::new(VPP), gid) } else { Ok(()) }
+        create(&self.runtime_dir, gid, self.default)?;
+        let cli = self.cli.iter().filter_map(|listen| match listen {
+            Listen::Unix(path) => Some(path),
+            Listen::Tcp(..) => None,
+        });
+        let mut dirs = cli.chain(&self.api).chain(&self.stats).filter_map(|socket| socket.parent());
+        dirs.try_for_each(|dir| create(dir, gid, false))
     }
 }
 
@@ -76,28 +81,31 @@ fn default_dir(uid: u32, own: Option<PathBuf>) -> PathBuf {
     }
 }
 
-fn create(dir: &Path, gid: Option<u32>) -> io::Result<()> {
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("runtime directory {}: {e}", dir.display()));
+/// Makes a directory, or takes one that is there; with `wary` only if it is surely ours.
+fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("directory {}: {e}", dir.display()));
     if let Some(parent) = dir.parent() {
         std::fs::create_dir_all(parent).map_err(named)?;
     }
-    // In a directory that everybody can write to, what is already there may be a trap.
-    let shared = dir.parent().and_then(|p| p.metadata().ok()).is_some_and(|m| m.mode() & 0o1002 == 0o1002);
-    let mode = if shared { 0o700 } else { 0o755 };
-    match std::fs::DirBuilder::new().mode(mode).create(dir) {
+    let mode = if wary { 0o700 } else { 0o755 };
+    let made = std::fs::DirBuilder::new().mode(mode).create(dir);
+    match made {
         Ok(()) => std::os::unix::fs::chown(dir, None, gid).map_err(named),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            let found = if shared { dir.symlink_metadata() } else { dir.metadata() }.map_err(named)?;
-            let owner = found.uid() == rustix::process::geteuid().as_raw() || found.uid() == 0;
-            match (found.is_dir(), shared && !owner) {
-                (true, false) => Ok(()),
-                (false, _) => Err(named(io::Error::new(io::ErrorKind::NotADirectory, "is not a directory"))),
-                (_, true) => {
-                    Err(named(io::Error::new(io::ErrorKind::PermissionDenied, "belongs to somebody else")))
-                }
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(named(e)),
+        Err(_) => {
+            // Below /tmp, what is already there may be somebody's trap.
+            let found = if wary { dir.symlink_metadata() } else { dir.metadata() }.map_err(named)?;
+            if !found.is_dir() {
+                return Err(named(io::Error::new(io::ErrorKind::NotADirectory, "is not a directory")));
             }
+            if wary && found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(named(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "belongs to somebody else",
+                )));
+            }
+            Ok(())
         }
-        Err(e) => Err(named(e)),
     }
 }
 
@@ -125,15 +133,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_a_shared_directory_is_no_runtime_directory() {
+    fn a_link_is_no_default_directory() {
         let dir = tempfile::tempdir().unwrap();
-        let shared = dir.path().join("tmp");
-        std::fs::DirBuilder::new().mode(0o1777).create(&shared).unwrap();
-        std::fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
-        std::os::unix::fs::symlink("/etc", shared.join("link")).unwrap();
-        assert!(create(&shared.join("link"), None).unwrap_err().to_string().contains("not a directory"));
-        create(&shared.join("own"), None).unwrap();
-        create(&shared.join("own"), None).unwrap();
-        assert_eq!(shared.join("own").metadata().unwrap().mode() & 0o777, 0o700);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/etc", &link).unwrap();
+        assert!(create(&link, None, true).unwrap_err().to_string().contains("not a directory"));
+        create(&link, None, false).unwrap();
+        let own = dir.path().join("a/b");
+        create(&own, None, true).unwrap();
+        create(&own, None, true).unwrap();
+        assert_eq!(own.metadata().unwrap().mode() & 0o777, 0o700);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::{flag, low_level::pipe};
 
 use sync::Waker;
@@ -25,6 +25,7 @@ const SAME: Duration = Duration::from_millis(500);
 pub struct Signals {
     end: Arc<AtomicBool>,
     hang_up: Arc<AtomicBool>,
+    resize: Arc<AtomicBool>,
     waker: Arc<OnceLock<Arc<Waker>>>,
 }
 
@@ -37,6 +38,11 @@ impl Signals {
     /// SIGHUP came since the last call.
     pub fn take_hang_up(&self) -> bool {
         self.hang_up.swap(false, Ordering::AcqRel)
+    }
+
+    /// The terminal's window changed since the last call.
+    pub fn take_resize(&self) -> bool {
+        self.resize.swap(false, Ordering::AcqRel)
     }
 
     /// What is woken when a signal has come; given once, when the loop is there.
@@ -55,7 +61,8 @@ impl Signals {
         flag::register(SIGTERM, Arc::clone(&asked))?;
         flag::register(SIGINT, Arc::clone(&asked))?;
         flag::register(SIGHUP, Arc::clone(&signals.hang_up))?;
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
+        flag::register(SIGWINCH, Arc::clone(&signals.resize))?;
+        for signal in [SIGTERM, SIGINT, SIGHUP, SIGWINCH] {
             pipe::register(signal, write.try_clone()?)?;
         }
         let watching = signals.clone();
@@ -92,6 +99,7 @@ impl Signals {
 
 fn force(why: &str) -> ! {
     let text = format!("ferrovia: ended by force: {why}\n");
+    crate::server::restore();
     eprint!("{text}");
     crate::logging::emergency(text.as_bytes());
     // Sockets stay behind; the next start takes them over.

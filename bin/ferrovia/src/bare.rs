@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A world without packets: a clock and nothing else.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cli::Command;
+
+use crate::run::World;
+
+/// Nothing but a clock, and further commands.
+pub struct Bare {
+    start: Instant,
+    /// Nanoseconds that the clock was moved on.
+    ahead: AtomicU64,
+    waker: Arc<sync::Waker>,
+    commands: &'static [Command<Bare>],
+}
+
+impl Bare {
+    /// A world that starts now. The error is the system's.
+    pub fn new(commands: &'static [Command<Bare>]) -> io::Result<Bare> {
+        let waker = Arc::new(sync::Waker::new()?);
+        Ok(Bare { start: Instant::now(), ahead: AtomicU64::new(0), waker, commands })
+    }
+}
+
+impl cli::Live for Bare {
+    fn candidates(&self, _kind: &str, _prefix: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl World for Bare {
+    fn commands(&self) -> Vec<&'static Command<Bare>> {
+        self.commands.iter().collect()
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed() + Duration::from_nanos(self.ahead.load(Ordering::Relaxed))
+    }
+
+    fn advance(&self, by: Duration) {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        // The closure always gives a value.
+        let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
+    }
+
+    fn waker(&self) -> Arc<sync::Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    fn poll(&self) -> Option<Duration> {
+        None
+    }
+}

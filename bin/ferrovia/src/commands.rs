@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon's own commands: version, clock, log, configuration, scripts.
+
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState};
+
+use crate::config::Config;
+use crate::config::values::{Level, Value as _};
+use crate::date::Date;
+use crate::logging;
+use crate::process::arguments;
+use crate::process::paths::Paths;
+use crate::run::World;
+use crate::server;
+
+/// What the commands tell about this process.
+#[derive(Clone, Debug)]
+pub struct About {
+    config: String,
+    notes: Vec<String>,
+    runtime_dir: String,
+    started: SystemTime,
+}
+
+impl About {
+    /// Of a process that starts now.
+    pub fn new(config: &Config, paths: &Paths) -> About {
+        About {
+            config: config.to_string(),
+            notes: config.notes.clone(),
+            runtime_dir: paths.runtime_dir.display().to_string(),
+            started: SystemTime::now(),
+        }
+    }
+}
+
+static ABOUT: OnceLock<About> = OnceLock::new();
+
+/// Sets what the commands tell; the first call counts.
+pub fn about(about: About) {
+    let _ = ABOUT.set(about);
+}
+
+/// The daemon's own commands.
+pub fn own<W: World>() -> &'static [Command<W>] {
+    Own::<W>::COMMANDS
+}
+
+struct Own<W>(PhantomData<W>);
+
+impl<W: World> Own<W> {
+    const COMMANDS: &'static [Command<W>] = &[
+        Command {
+            path: "show version",
+            usage: "[verbose] [cmdline]",
+            help: "Which program this is",
+            run: show_version,
+        },
+        Command {
+            path: "show config",
+            usage: "",
+            help: "The startup configuration in force",
+            run: show_config,
+        },
+        Command {
+            path: "show clock",
+            usage: "[verbose]",
+            help: "Time since the start, and the date",
+            run: show_clock,
+        },
+        Command {
+            path: "set clock adjust",
+            usage: "<seconds:f64>",
+            help: "Move the clock that all timers follow forward",
+            run: set_clock_adjust,
+        },
+        Command {
+            path: "show logging",
+            usage: "[max <lines:1-1000000>]",
+            help: "The last lines of the log",
+            run: show_logging,
+        },
+        Command {
+            path: "show logging configuration",
+            usage: "",
+            help: "Where the log goes, and the level of each class",
+            run: |_, _| Ok(Output::text(logging::settings())),
+        },
+        Command {
+            path: "clear logging",
+            usage: "",
+            help: "Forget the lines that `show logging` prints",
+            run: |_, _| {
+                logging::clear();
+                Ok(Output::empty())
+            },
+        },
+        Command {
+            path: "set logging class",
+            usage: "<class> [level <level:error|warn|notice|info|debug|disabled>] \
+                    [syslog-level <syslog:error|warn|notice|info|debug|disabled>] [rate-limit <rate:u32>]",
+            help: "What one class logs",
+            run: set_logging_class,
+        },
+        Command {
+            path: "set logging size",
+            usage: "<lines:1-1000000>",
+            help: "How many lines `show logging` keeps",
+            run: |_, m| {
+                logging::set_size(m.req("lines")?);
+                Ok(Output::empty())
+            },
+        },
+        Command {
+            path: "set logging unthrottle-time",
+            usage: "<seconds:u32>",
+            help: "How long a class that logged too much is silent",
+            run: |_, m| {
+                logging::set_unthrottle_time(Duration::from_secs(m.req::<u32>("seconds")?.into()));
+                Ok(Output::empty())
+            },
+        },
+        Command {
+            path: "show cli-sessions",
+            usage: "",
+            help: "Who has a CLI session, and since when",
+            run: show_cli_sessions,
+        },
+        Command { path: "exec", usage: "<file:string>", help: "Run the commands of a file", run: exec },
+        Command {
+            path: "echo",
+            usage: "[<text:rest>]",
+            help: "Print the rest of the line",
+            run: |_, m| Ok(Output::text(format!("{}\n", m.str("text")))),
+        },
+        Command { path: "wait", usage: "<seconds:f64>", help: "Go on after so many seconds", run: wait },
+    ];
+}
+
+fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let about = ABOUT.get();
+    let mut rows = vec![("Version", arguments::version())];
+    if m.flag("verbose")
+        && let Some(about) = about
+    {
+        rows.push(("Started", Date::from(about.started).long().to_string()));
+        rows.push(("PID", std::process::id().to_string()));
+        rows.push(("Runtime directory", about.runtime_dir.clone()));
+    }
+    if m.flag("cmdline") {
+        let words: Vec<_> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+        rows.push(("Command line", words.join(" ")));
+    }
+    if let [(_, version)] = &rows[..] {
+        return Ok(Output::both(version.clone(), serde_json::json!({ "version": version })));
+    }
+    let json: serde_json::Map<_, _> =
+        rows.iter().map(|(k, v)| (k.to_lowercase().replace(' ', "-"), v.clone().into())).collect();
+    let text: String = rows.iter().map(|(name, value)| format!("{name:24} {value}\n")).collect();
+    Ok(Output::both(text, json))
+}
+
+fn show_config<W: World>(_: &W, _: &Matches) -> Result<Output> {
+    let Some(about) = ABOUT.get() else { return Ok(Output::empty()) };
+    let notes: String = about.notes.iter().map(|n| format!("# {n}\n")).collect();
+    Ok(Output::both(
+        format!("{}{notes}", about.config),
+        serde_json::json!({ "config": about.config, "notes": about.notes }),
+    ))
+}
+
+fn show_clock<W: World>(world: &W, _: &Matches) -> Result<Output> {
+    let now = world.now().as_secs_f64();
+    let date = Date::now().long();
+    Ok(Output::both(
+        format!("Time now {now:.6}, {date}"),
+        serde_json::json!({ "now": now, "date": date.to_string() }),
+    ))
+}
+
+fn set_clock_adjust<W: World>(world: &W, m: &Matches) -> Result<Output> {
+    let seconds: f64 = m.req("seconds")?;
+    let by = Duration::try_from_secs_f64(seconds).map_err(|_| {
+        Error::failed("the clock moves forward only: timers rely on it").at(m.span("seconds"))
+    })?;
+    world.advance(by);
+    Ok(Output::empty())
+}
+
+fn show_logging<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let entries = logging::entries(m.get("lines").unwrap_or(usize::MAX));
+    let text: String = entries.iter().map(|e| format!("{e}\n")).collect();
+    let json: Vec<_> = entries
+        .iter()
+        .map(|e| {
+            let level = logging::level_name(e.level.to_level_filter());
+            let time = Date::from(e.time).stamp().to_string();
+            serde_json::json!({ "time": time, "level": level, "class": e.class, "text": e.text })
+        })
+        .collect();
+    Ok(Output::both(text, json))
+}
+
+fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let level = |name| match m.str(name) {
+        "" => Ok(None),
+        word => Level::parse(word).map(Some).map_err(|e| Error::failed(e).at(m.span(name))),
+    };
+    logging::set_class(m.str("class"), level("level")?, level("syslog")?, m.get("rate"));
+    Ok(Output::empty())
+}
+
+fn show_cli_sessions<W: World>(_: &W, _: &Matches) -> Result<Output> {
+    let mut table = Table::new().right("Session").left("Name").left("Since");
+    for (id, name, since) in server::sessions() {
+        table.row([id.into(), name.into(), Date::from(since).stamp().to_string().into()]);
+    }
+    Ok(table.into())
+}
+
+fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let name = m.str("file");
+    // A pipe could keep the control thread waiting.
+    let file = std::fs::metadata(name).map(|m| m.is_file());
+    let text = match file {
+        Ok(false) => Err(std::io::Error::other("is not a regular file")),
+        Ok(true) => std::fs::read_to_string(name),
+        Err(e) => Err(e),
+    };
+    let text = text.map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
+    Ok(Output::script(name, text))
+}
+
+/// Ends at a time of the clock, or at ^C.
+struct Wait {
+    length: Duration,
+    until: Option<Duration>,
+}
+
+fn wait<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let length = Duration::try_from_secs_f64(m.req("seconds")?)
+        .map_err(|_| Error::failed("this time can't be waited for").at(m.span("seconds")))?;
+    Ok(Output::task(Wait { length, until: None }))
+}
+
+impl Task for Wait {
+    fn poll(&mut self, now: Duration) -> TaskState {
+        let until = *self.until.get_or_insert(now.saturating_add(self.length));
+        if now >= until { TaskState::Done(Output::empty()) } else { TaskState::Pending }
+    }
+
+    fn cancel(&mut self) {
+        self.until = Some(Duration::ZERO);
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.until
+    }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//! CLI sessions on sockets and on the daemon's own terminal.
+//!
+//! Nothing here waits for a client: sockets are non-blocking, a client that doesn't read is not read from and its
+//! commands rest, and one that is gone is forgotten together with what runs for it.
+
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use cli::Console;
+use cli::session::{Config as Look, SessionKind};
+use rustix::io::Errno;
+use rustix::net::{self, SocketFlags};
+
+use crate::config::Config;
+use crate::event::{EventLoop, Interest, Ready, Token};
+use crate::run::{Control, World};
+use crate::socket::{UnixSocket, process};
+
+pub use terminal::{interactive, resize, restore};
+
+/// Sessions at once. More are a fault of some script, and shouldn't use up the descriptors.
+const MAX_CLIENTS: usize = 256;
+/// Bytes read from one client before others have their turn.
+const READ: usize = 64 << 10;
+/// How long to wait when the system gives no descriptor for a new client.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A listening socket.
+pub struct Door(DoorKind);
+
+enum DoorKind {
+    Unix(UnixSocket),
+    Tcp(TcpListener),
+}
+
+impl Door {
+    /// On a Unix socket; its path goes when the door is dropped.
+    pub fn unix(socket: UnixSocket) -> Door {
+        Door(DoorKind::Unix(socket))
+    }
+
+    /// On a TCP port; the listener is non-blocking.
+    pub fn tcp(listener: TcpListener) -> Door {
+        Door(DoorKind::Tcp(listener))
+    }
+
+    /// Takes the next client, and says who it is.
+    fn accept(&self) -> Result<(OwnedFd, String), Errno> {
+        let fd = net::accept_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        let name = match &self.0 {
+            DoorKind::Unix(_) => match net::sockopt::socket_peercred(&fd) {
+                Ok(peer) => process(peer.pid.as_raw_pid()),
+                Err(_) => "unknown process".into(),
+            },
+            DoorKind::Tcp(_) => {
+                // Small answers must not wait for more.
+                net::sockopt::set_tcp_nodelay(&fd, true)?;
+                let peer = net::getpeername(&fd)?;
+                std::net::SocketAddr::try_from(peer.ok_or(Errno::NOTCONN)?)?.to_string()
+            }
+        };
+        Ok((fd, name))
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            DoorKind::Unix(socket) => socket.fd.as_fd(),
+            DoorKind::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// One session and its descriptors.
+struct Client {
+    console: Console,
+    input: Rc<OwnedFd>,
+    output: Rc<OwnedFd>,
+    /// In the loop: input, and output where it is another descriptor. None once the other end has closed.
+    watched: Option<Token>,
+    writer: Option<Token>,
+    /// When to go on with it if nothing comes from the client.
+    wake: Option<Duration>,
+    /// Input is a file: it is there at once, and the loop can't watch it.
+    file: bool,
+    /// The daemon ends with this session.
+    own_terminal: bool,
+}
+
+/// All sessions.
+pub struct Server {
+    look: Look,
+    clients: BTreeMap<u64, Client>,
+    next: u64,
+}
+
+impl Server {
+    /// No session yet; `config` says how they look.
+    pub fn new(config: &Config) -> Server {
+        let unix = &config.unix;
+        let mut look = Look::default();
+        if let Some(prompt) = &unix.cli_prompt {
+            let space = if prompt.ends_with(' ') { "" } else { " " };
+            look.prompt = format!("{prompt}{space}");
+        }
+        if let Some(lines) = unix.cli_history_limit {
+            look.history = lines as usize;
+        }
+        look.pager = !unix.cli_no_pager && unix.cli_pager_buffer_limit != Some(0);
+        if unix.no_banner {
+            look.banner.clear();
+        }
+        Server { look, clients: BTreeMap::new(), next: 0 }
+    }
+}
+
+/// Who has a session, and since when; for `show cli-sessions`.
+static SESSIONS: Mutex<BTreeMap<u64, (String, SystemTime)>> = Mutex::new(BTreeMap::new());
+
+/// Number, name and start of every session.
+pub fn sessions() -> Vec<(u64, String, SystemTime)> {
+    let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    sessions.iter().map(|(id, (name, since))| (*id, name.clone(), *since)).collect()
+}
+
+type Loop<W> = EventLoop<Control<W>>;
+
+/// Lets clients in.
+pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
+    let door = Rc::new(door);
+    let own = Rc::new(std::cell::Cell::new(None));
+    let (listener, token) = (Rc::clone(&door), Rc::clone(&own));
+    own.set(Some(events.add(door, Interest::READ, move |control: &mut Control<W>, events, _| {
+        if let Err(e) = enter(&listener, control, events) {
+            log::warn!(target: "cli", "no new sessions for a second: {}", io::Error::from(e));
+            pause(token.get(), events);
+        }
+    })?));
+    Ok(())
+}
+
+/// Stops looking at a door for a while: it would be ready all the time.
+fn pause<W: World>(token: Option<Token>, events: &mut Loop<W>) {
+    let Some(token) = token else { return };
+    if events.set_interest(token, Interest::NONE).is_ok() {
+        events.timer(PAUSE, move |_: &mut Control<W>, events: &mut Loop<W>| {
+            // It fails only for a descriptor that is gone, and then there is nothing to look at.
+            let _ = events.set_interest(token, Interest::READ);
+            None
+        });
+    }
+}
+
+/// Takes every client that waits.
+fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
+    loop {
+        match door.accept() {
+            Ok((fd, name)) if control.server.clients.len() >= MAX_CLIENTS => {
+                log::warn!(target: "cli", "{name} turned away: there are {MAX_CLIENTS} sessions already");
+                // It may not fit; then the client just sees the end.
+                let _ = rustix::io::write(&fd, b"there are too many sessions already\n");
+            }
+            Ok((fd, name)) => {
+                let fd = Rc::new(fd);
+                let added = add(control, events, SessionKind::Socket, Rc::clone(&fd), fd, name);
+                added.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+            }
+            Err(Errno::AGAIN) => return Ok(()),
+            // The client has gone meanwhile.
+            Err(Errno::CONNABORTED | Errno::INTR | Errno::NOTCONN | Errno::CONNRESET | Errno::INVAL) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Adds a session.
+fn add<W: World>(
+    control: &mut Control<W>,
+    events: &mut Loop<W>,
+    kind: SessionKind,
+    input: Rc<OwnedFd>,
+    output: Rc<OwnedFd>,
+    name: String,
+) -> io::Result<()> {
+    let server = &mut control.server;
+    let id = server.next;
+    server.next += 1;
+    let mut watch = |fd: &Rc<OwnedFd>, interest| {
+        let fd = Rc::<OwnedFd>::clone(fd);
+        match events.add(fd, interest, move |control: &mut Control<W>, events, ready| {
+            on_ready(control, events, id, ready);
+        }) {
+            Ok(token) => Ok(Some(token)),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(None), // a file
+            Err(e) => Err(e),
+        }
+    };
+    let watched = watch(&input, Interest::READ)?;
+    let writer = if Rc::ptr_eq(&input, &output) { None } else { watch(&output, Interest::NONE)? };
+    let console = Console::new(kind, &server.look);
+    let own_terminal = kind != SessionKind::Socket;
+    let file = watched.is_none();
+    server
+        .clients
+        .insert(id, Client { console, input, output, watched, writer, wake: None, file, own_terminal });
+    log::debug!(target: "cli", "session {id}: {name}");
+    let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    sessions.insert(id, (name, SystemTime::now()));
+    drop(sessions);
+    // What has to be said first.
+    serve(control, events, id);
+    Ok(())
+}
+
+/// Something came from a client, or it can be written to again.
+fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
+    let Some(client) = control.server.clients.get_mut(&id) else { return };
+    let open = !ready.read || read(client);
+    if !open || (ready.closed && !client.console.wants_input()) {
+        // From now on it would be ready all the time. What was sent is still worked off.
+        client.watched.take().into_iter().chain(client.writer.take()).for_each(|token| events.remove(token));
+        client.console.eof();
+    }
+    serve(control, events, id);
+}
+
+/// Reads what there is; false when the connection is broken.
+fn read(client: &mut Client) -> bool {
+    let mut buffer = [0; 16 << 10];
+    let mut left = READ;
+    while left > 0 && client.console.wants_input() {
+        match rustix::io::read(&client.input, &mut buffer[..]) {
+            Ok(0) => {
+                client.console.eof();
+                return true;
+            }
+            Ok(n) => {
+                client.console.input(&buffer[..n]);
+                left = left.saturating_sub(n);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Writes what fits; false when nobody reads any more.
+fn write(client: &mut Client) -> bool {
+    while !client.console.output().is_empty() {
+        match rustix::io::write(&client.output, client.console.output()) {
+            Ok(n) => client.console.sent(n),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// One turn of a session: what has come, what runs, what is to be sent.
+fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
+    let Control { world, tree, server } = control;
+    let Some(client) = server.clients.get_mut(&id) else { return };
+    if client.file && !read(client) {
+        client.console.eof();
+    }
+    client.console.poll(tree, &**world, world.now());
+    let heard = write(client);
+    client.wake = client.console.wake_at(world.now());
+    let pending = !client.console.output().is_empty();
+    if !heard || (client.console.is_closed() && !pending) {
+        return remove(control, events, id);
+    }
+    let interest = Interest { read: client.console.wants_input(), write: pending };
+    let one = client.writer.is_none();
+    let reads = client.watched.map(|t| (t, Interest { write: interest.write && one, ..interest }));
+    let writes = client.writer.map(|t| (t, Interest { read: false, ..interest }));
+    let mut set =
+        reads.into_iter().chain(writes).map(|(token, interest)| events.set_interest(token, interest));
+    if let Some(e) = set.find_map(Result::err) {
+        log::error!(target: "cli", "session {id}: {e}");
+        remove(control, events, id);
+    }
+}
+
+fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
+    let Some(client) = control.server.clients.remove(&id) else { return };
+    client.watched.into_iter().chain(client.writer).for_each(|token| events.remove(token));
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    log::debug!(target: "cli", "session {id} ended");
+    if client.own_terminal {
+        terminal::restore();
+        events.stop();
+    }
+}
+
+/// Goes on with every session whose time has come; gives the time until the next one's.
+pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
+    let now = control.world.now();
+    let clients = &control.server.clients;
+    let due: Vec<u64> =
+        clients.iter().filter(|(_, c)| c.wake.is_some_and(|at| at <= now)).map(|(id, _)| *id).collect();
+    for id in due {
+        serve(control, events, id);
+    }
+    let next = control.server.clients.values().filter_map(|c| c.wake).min()?;
+    Some(next.saturating_sub(control.world.now()))
+}
+
+/// Sends what is ready to be sent, and ends all sessions.
+pub fn close<W: World>(control: &mut Control<W>, events: &mut Loop<W>) {
+    let ids: Vec<u64> = control.server.clients.keys().copied().collect();
+    for id in ids {
+        if let Some(client) = control.server.clients.get_mut(&id) {
+            write(client);
+        }
+        remove(control, events, id);
+    }
+}

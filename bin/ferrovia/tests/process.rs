@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Start and end of the daemon as a real process.
+
+mod common;
+
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Daemon, as_user, eventually, ferrovia, output};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// VPP's users expect that.
+const END: Duration = Duration::from_secs(5);
+
+fn ends_cleanly(signal: Signal) {
+    let mut daemon = Daemon::start("");
+    let socket = daemon.socket();
+    let since = Instant::now();
+    daemon.signal(signal);
+    let (status, text) = daemon.end();
+    assert!(since.elapsed() < END);
+    assert!(status.success(), "{status}: {text}");
+    assert!(!socket.exists(), "the socket is gone");
+    assert!(text.contains("ending: signalled"), "{text}");
+}
+
+#[test]
+fn sigterm_ends_it_cleanly() {
+    ends_cleanly(Signal::TERM);
+}
+
+#[test]
+fn sigint_ends_it_cleanly() {
+    ends_cleanly(Signal::INT);
+}
+
+#[test]
+fn a_stuck_start_is_ended_by_force() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let run = dir.path().join("run");
+    // Nobody will ever write to it, so the control thread doesn't come back.
+    let mut daemon = Daemon::spawn(&run, &format!("unix {{ exec {} }}", fifo.display()), |_| {});
+    eventually("listening", || UnixStream::connect(daemon.socket()).ok());
+    let since = Instant::now();
+    daemon.signal(Signal::TERM);
+    let (status, text) = daemon.end();
+    assert!(since.elapsed() < END);
+    assert_eq!(status.code(), Some(1));
+    assert!(text.contains("ended by force: a clean end took too long"), "{text}");
+    // And what it left behind doesn't stop the next one.
+    Daemon::start_in(&run, "");
+}
+
+#[test]
+fn a_killed_daemons_socket_is_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut first = Daemon::start_in(dir.path(), "");
+    first.signal(Signal::KILL);
+    first.end();
+    assert!(first.socket().exists(), "kill -9 leaves it");
+    assert!(UnixStream::connect(first.socket()).is_err());
+    let second = Daemon::start_in(dir.path(), "");
+    UnixStream::connect(second.socket()).unwrap();
+}
+
+#[test]
+fn a_second_daemon_on_the_same_socket_is_refused_and_the_first_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Daemon::start_in(dir.path(), "");
+    let (status, text) = Daemon::spawn(dir.path(), "", |_| {}).end();
+    assert_eq!(status.code(), Some(1));
+    let pid = first.child.id();
+    let reason =
+        format!("can't listen on {}: process {pid} (ferrovia) is listening there", first.socket().display());
+    assert!(text.contains(&reason), "{text}");
+    UnixStream::connect(first.socket()).unwrap();
+}
+
+#[test]
+fn a_socket_of_another_program_is_refused_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let _other = UnixListener::bind(dir.path().join("cli.sock")).unwrap();
+    let (status, text) = Daemon::spawn(dir.path(), "", |_| {}).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.contains(&format!("process {} (", std::process::id())), "{text}");
+}
+
+/// The pid in a file, once it is there.
+fn pid_in(file: &Path) -> Pid {
+    let read = || Pid::from_raw(std::fs::read_to_string(file).ok()?.trim().parse().ok()?);
+    eventually("the pid file", read)
+}
+
+#[test]
+fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let (pidfile, log) = (dir.path().join("f.pid"), dir.path().join("f.log"));
+    let unix = format!(
+        "unix {{ runtime-dir {} pidfile {} log {} }}",
+        dir.path().display(),
+        pidfile.display(),
+        log.display()
+    );
+    let shell = output(&[&unix]);
+    assert!(shell.status.success(), "{}", String::from_utf8_lossy(&shell.stderr));
+    let socket = dir.path().join("cli.sock");
+    UnixStream::connect(&socket).expect("it listens before the shell gets back");
+    let pid = pid_in(&pidfile);
+    assert_eq!(rustix::process::getsid(Some(pid)).unwrap().as_raw_nonzero().get(), {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+        let after = stat.rsplit_once(") ").unwrap().1;
+        after.split(' ').nth(3).unwrap().parse::<i32>().unwrap()
+    });
+    assert_ne!(rustix::process::getsid(Some(pid)).unwrap(), rustix::process::getsid(None).unwrap());
+
+    let again = output(&[&unix]);
+    assert_eq!(again.status.code(), Some(1), "the shell sees that a second one fails");
+    let text = String::from_utf8_lossy(&again.stderr);
+    assert!(text.contains(&format!("is held by process {}", pid.as_raw_nonzero())), "{text}");
+
+    std::fs::rename(&log, dir.path().join("f.log.1")).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    eventually("a new log file", || std::fs::read_to_string(&log).ok().filter(|t| t.contains("opened anew")));
+
+    kill_process(pid, Signal::TERM).unwrap();
+    eventually("the end", || test_kill_process(pid).is_err().then_some(()));
+    assert!(!pidfile.exists() && !socket.exists());
+    assert!(std::fs::read_to_string(&log).unwrap().contains("ended"));
+}
+
+#[test]
+fn an_error_in_the_configuration_is_shown_with_its_place() {
+    let error = output(&["unix", "{", "nodeamon", "}"]);
+    assert_eq!(error.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(error.stderr).unwrap(),
+        "ferrovia: argument 3: unknown word `nodeamon` in section unix\n    unix { nodeamon }\n           ^^^^^^^^\n  did you mean `nodaemon`?\n"
+    );
+    assert!(
+        output(&["dpdk", "{", "}"])
+            .stderr
+            .starts_with(b"ferrovia: argument 1: section `dpdk` belongs to dpdk_plugin.so")
+    );
+}
+
+#[test]
+fn a_script_with_an_error_ends_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("start.cli");
+    std::fs::write(&script, "show version\n\nshwo version\n").unwrap();
+    let more = format!("unix {{ exec {} }}", script.display());
+    let (status, text) = Daemon::spawn(dir.path(), &more, |_| {}).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.contains("start.cli:3:1: unknown input `shwo'"), "{text}");
+    assert!(!dir.path().join("cli.sock").exists());
+}
+
+#[test]
+fn it_starts_without_any_privilege() {
+    if !rustix::process::geteuid().is_root() {
+        return; // then every other test shows it
+    }
+    const NOBODY: u32 = 65_534;
+    // The program and its directory have to be reachable for that user.
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("ferrovia");
+    std::fs::copy(env!("CARGO_BIN_EXE_ferrovia"), &program).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let run = Path::new("/tmp/ferrovia-65534");
+    let _ = std::fs::remove_dir_all(run);
+    let mut command = std::process::Command::new(&program);
+    command
+        .args(["unix", "nodaemon"])
+        .env_remove("XDG_RUNTIME_DIR")
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped());
+    as_user(&mut command, NOBODY);
+    let mut child = command.spawn().unwrap();
+    let result = std::panic::catch_unwind(|| {
+        eventually("the socket", || UnixStream::connect(run.join("cli.sock")).ok());
+    });
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    std::fs::remove_dir_all(run).unwrap();
+    result.unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn sigpipe_is_ignored() {
+    let daemon = Daemon::start("");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap();
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    assert_eq!(ignored >> (Signal::PIPE.as_raw() - 1) & 1, 1);
+}
+
+#[test]
+fn version_and_help() {
+    assert!(output(&["--version"]).stdout.starts_with(b"ferrovia 0."));
+    assert!(String::from_utf8(output(&["--help-config"]).stdout).unwrap().contains("corelist-workers"));
+    let unknown = ferrovia().arg("--nothing").output().unwrap();
+    assert_eq!(unknown.status.code(), Some(1));
+}
