@@ -18,7 +18,7 @@ run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='un
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
 	$(X) test $(ARGS)
 
-ci: ## Do all that CI does: format, lints, layers, licences, docs, tests, bench and fuzz smoke
+ci: ## Do all that CI does: format, lints, layers, licences, docs, tests, models, bench and fuzz smoke
 	$(X) ci $(ARGS)
 
 bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke for a short run without numbers)

@@ -49,6 +49,7 @@ pub fn verb() -> Res {
         summary = verbs::counted_test(&[])?;
         Ok(())
     });
+    step("models", &mut verbs::models);
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
     step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));
 

@@ -25,6 +25,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   demo [--linux]         two hosts, the router between them, real traffic
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
   test [NEXTEST-ARG…]    every test and the documentation's
+  models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
   lint                   format, clippy, layers, sources, licences, docs --check
   fmt                    format all Rust code
@@ -49,6 +50,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("graph", ["--check"]) => graph::verb(true),
         ("run", config) => verbs::run(config),
         ("test", rest) => verbs::test(rest),
+        ("models", []) => verbs::models(),
         ("ci", []) => ci::verb(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),

@@ -34,6 +34,13 @@ pub fn run(config: &[&str]) -> Res {
     sh::run(command.stdin(Stdio::inherit()))
 }
 
+/// The loom models: concurrent code under every interleaving, up to a bound. They are a build of their own.
+pub fn models() -> Res {
+    setup::ensure(&[setup::BUILD])?;
+    let mut command = sh::cargo("test -p ferrovia-sync --release --lib models");
+    sh::run(command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_dir().join("loom")))
+}
+
 /// Every test. `args` go to nextest (or to `cargo test` where it can't be had).
 pub fn test(args: &[&str]) -> Res {
     counted_test(args).map(|_| ())

@@ -9,8 +9,7 @@
 //! * [`PerThread`] and [`Counter64`] — blocks that one thread writes and everybody may read.
 //! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with a [`Waker`].
 //!
-//! The orderings are checked by the loom models in `src/models.rs`:
-//! `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`.
+//! The orderings are checked by the loom models in `src/models.rs`: `xtask/x models`.
 
 mod mailbox;
 #[cfg(all(test, loom))]

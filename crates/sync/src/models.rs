@@ -2,7 +2,7 @@
 //! Loom models: every interleaving and every value that a load may return (up to the bound of preemptions), not just
 //! what this machine happens to do. Each model fails if the ordering that it is about is weakened.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`
+//! `xtask/x models`, or `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`.
 
 use crate::spsc::ring;
 use crate::{Qsbr, Snapshot, Waker};
