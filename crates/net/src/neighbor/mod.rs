@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Neighbours: which station on a link has which address. One model for ARP and IPv6 neighbour discovery.
+//!
+//! Protocols tell what they have seen ([`Neighbors::learn`]) and how a neighbour is asked ([`Neighbors::start`]); operators
+//! set entries by hand. The table keeps to its limits, asks old entries again, removes who doesn't answer, and tells
+//! subscribers.
+
+mod age;
+mod model;
+#[cfg(test)]
+mod oracle;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use model::*;
+
+use crate::{IfEvent, IfKind, Interfaces};
+use cli::Error;
+use graph::{Shared, Signal, SwIfIndex, World};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use table::{Due, Key, Table};
+use wire::MacAddr;
+
+type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
+/// Asks a neighbour whether it is still there: a unicast question.
+pub type Prober = fn(&World, &Neighbor);
+
+/// The neighbours of one family, and the process that ages them.
+struct Side {
+    table: Mutex<Table>,
+    signal: Signal,
+    /// When the process wakes by itself.
+    wakes: Mutex<Option<u64>>,
+}
+
+/// All neighbours of an instance.
+pub struct Neighbors {
+    sides: [Side; 2],
+    subscribers: Mutex<Vec<Subscriber>>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl Shared for Neighbors {
+    fn make(world: &World) -> Self {
+        let side =
+            || Side { table: Mutex::default(), signal: world.processes.signal(), wakes: Mutex::default() };
+        let interfaces: Arc<Interfaces> = world.get();
+        interfaces.subscribe(|world, event| {
+            let neighbors: Arc<Neighbors> = world.get();
+            match event {
+                IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
+                    neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
+                }
+                IfEvent::Deleting(sw_if) => drop(neighbors.remove_if(world, |n| n.sw_if == sw_if)),
+                _ => {}
+            }
+        });
+        Self { sides: [side(), side()], subscribers: Mutex::default(), interfaces }
+    }
+}
+
+impl Neighbors {
+    fn side(&self, ip6: bool) -> &Side {
+        &self.sides[usize::from(ip6)]
+    }
+
+    fn table(&self, ip6: bool) -> MutexGuard<'_, Table> {
+        self.side(ip6).table.lock().expect("no panic inside")
+    }
+
+    /// Starts the process that ages a family's neighbours; `prober` asks one.
+    pub fn start(&self, world: &World, ip6: bool, prober: Prober) {
+        let process = age::Ageing::new(ip6, prober);
+        world.processes.spawn(Box::new(process), &self.side(ip6).signal);
+    }
+
+    /// Calls `f` after every change, on the control thread.
+    pub fn subscribe(&self, f: impl Fn(&World, &NeighborEvent) + Send + Sync + 'static) {
+        self.subscribers.lock().expect("no panic inside").push(Arc::new(f));
+    }
+
+    fn tell(&self, world: &World, event: NeighborEvent) {
+        let all = self.subscribers.lock().expect("no panic inside").clone();
+        for subscriber in all {
+            subscriber(world, &event);
+        }
+    }
+
+    /// Wakes the ageing process if something is due before it wakes by itself.
+    fn reschedule(&self, ip6: bool) {
+        let next = self.table(ip6).next_due();
+        let side = self.side(ip6);
+        let wakes = *side.wakes.lock().expect("no panic inside");
+        if next.is_some_and(|next| wakes.is_none_or(|wakes| next < wakes)) {
+            side.signal.raise();
+        }
+    }
+
+    /// Adds an entry, or replaces the one that is there.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or has no neighbours (−11), an address that is no neighbour's, a full table.
+    pub fn set(&self, world: &World, new: Neighbor) -> Result<(), Error> {
+        let interface = self.interfaces.get(new.sw_if)?;
+        if interface.kind != IfKind::Ethernet {
+            return Err(
+                Error::unsupported(format!("{} carries no Ethernet frames", interface.name)).retval(-11)
+            );
+        }
+        if new.mac.is_multicast() || new.mac.is_zero() {
+            return Err(Error::parse(format!("{} is no address of one station", new.mac)).retval(-7));
+        }
+        if new.ip.is_multicast() || new.ip.is_unspecified() {
+            return Err(Error::parse(format!("{} is no address of one host", new.ip)).retval(-7));
+        }
+        let ip6 = new.ip.is_ipv6();
+        let new = Neighbor { updated: world.clock.now(), state: NeighborState::Reachable, ..new };
+        let old = self.table(ip6).get(new.key());
+        let set = self.table(ip6).set(new);
+        let gone = set.map_err(|_| {
+            let limit = self.config(ip6).limit;
+            Error::limit(format!("the table is full: its limit is {limit} (set ip neighbor-config)"))
+                .retval(-72)
+        })?;
+        if let Some(gone) = gone {
+            self.forget(world, gone, Gone::Recycled);
+        }
+        self.install(world, new, old);
+        self.reschedule(ip6);
+        Ok(())
+    }
+
+    /// Notes that a protocol has asked for an address: its answer will be welcome.
+    pub fn ask(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
+        self.table(ip.is_ipv6()).ask(Key { sw_if, ip }, world.clock.now());
+    }
+
+    /// Takes what a protocol has seen on the wire: `ip` is at `mac`. The protocol has checked that they may be.
+    pub fn learn(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        ip: IpAddr,
+        mac: MacAddr,
+        evidence: Evidence,
+    ) -> Learned {
+        let key = Key { sw_if, ip };
+        let learned = self.table(ip.is_ipv6()).learn(key, mac, evidence, world.clock.now());
+        let new = self.table(ip.is_ipv6()).get(key);
+        match (learned, new) {
+            (Learned::Added { gone }, Some(new)) => {
+                if let Some(gone) = gone {
+                    self.forget(world, gone, Gone::Recycled);
+                }
+                self.install(world, new, None);
+            }
+            (Learned::Moved { from }, Some(new)) => {
+                self.install(world, new, Some(Neighbor { mac: from, ..new }))
+            }
+            _ => return learned,
+        }
+        self.reschedule(ip.is_ipv6());
+        learned
+    }
+
+    /// Removes an entry.
+    ///
+    /// # Errors
+    /// One that isn't there (−6).
+    pub fn remove(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) -> Result<Neighbor, Error> {
+        let gone = self.table(ip.is_ipv6()).remove(Key { sw_if, ip });
+        let gone = gone.ok_or_else(|| {
+            let name = self.interfaces.name(sw_if);
+            Error::not_found(format!("{name} has no neighbour {ip}")).retval(-6)
+        })?;
+        self.forget(world, gone, Gone::Removed);
+        Ok(gone)
+    }
+
+    /// Removes all entries that `gone` chooses, and says how many.
+    pub fn remove_if(&self, world: &World, gone: impl Fn(&Neighbor) -> bool) -> usize {
+        let mut n = 0;
+        for ip6 in [false, true] {
+            let all = self.table(ip6).remove_if(&gone);
+            n += all.len();
+            all.into_iter().for_each(|gone| self.forget(world, gone, Gone::Removed));
+        }
+        n
+    }
+
+    /// Removes what was learned, on one interface or on all, and says how many.
+    pub fn flush(&self, world: &World, sw_if: Option<SwIfIndex>) -> usize {
+        self.remove_if(world, |n| !n.is_static && sw_if.is_none_or(|sw_if| n.sw_if == sw_if))
+    }
+
+    /// An entry.
+    pub fn get(&self, sw_if: SwIfIndex, ip: IpAddr) -> Option<Neighbor> {
+        self.table(ip.is_ipv6()).get(Key { sw_if, ip })
+    }
+
+    /// A family's entries, on one interface or on all, in order of interface and address.
+    pub fn list(&self, ip6: bool, sw_if: Option<SwIfIndex>) -> Vec<Neighbor> {
+        let table = self.table(ip6);
+        let mut all: Vec<Neighbor> =
+            table.iter().filter(|n| sw_if.is_none_or(|sw_if| n.sw_if == sw_if)).copied().collect();
+        all.sort_unstable_by_key(Neighbor::key);
+        all
+    }
+
+    /// How many entries a family has.
+    pub fn len(&self, ip6: bool) -> usize {
+        self.table(ip6).len()
+    }
+
+    /// Whether a family has no entry.
+    pub fn is_empty(&self, ip6: bool) -> bool {
+        self.len(ip6) == 0
+    }
+
+    /// A family's limits and times.
+    pub fn config(&self, ip6: bool) -> NeighborConfig {
+        self.table(ip6).config()
+    }
+
+    /// Changes a family's limits and times. Entries beyond a smaller limit stay until they go by themselves.
+    pub fn configure(&self, ip6: bool, config: NeighborConfig) {
+        self.table(ip6).configure(config);
+        self.side(ip6).signal.raise();
+    }
+
+    /// Does what is due now; gives the time of the next.
+    fn age(&self, world: &World, ip6: bool, prober: Prober) -> Option<u64> {
+        let due = self.table(ip6).take_due(world.clock.now(), |n| self.is_used(n));
+        for due in due {
+            match due {
+                Due::Probe(n) => prober(world, &n),
+                Due::Lost(n) => self.forget(world, n, Gone::Unanswered),
+            }
+        }
+        let next = self.table(ip6).next_due();
+        *self.side(ip6).wakes.lock().expect("no panic inside") = next;
+        next
+    }
+
+    fn is_used(&self, _: &Neighbor) -> bool {
+        true
+    }
+
+    fn install(&self, world: &World, new: Neighbor, old: Option<Neighbor>) {
+        self.tell(world, NeighborEvent::Set { new, old });
+    }
+
+    fn forget(&self, world: &World, gone: Neighbor, why: Gone) {
+        self.tell(world, NeighborEvent::Gone { gone, why });
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is known of a neighbour, and what happens to it.
+
+use graph::SwIfIndex;
+use std::net::IpAddr;
+use wire::MacAddr;
+
+/// Where an entry stands (RFC 4861 7.3.2, for ARP too).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NeighborState {
+    /// Confirmed, or set by hand.
+    Reachable,
+    /// Asked this often whether it is still there, and not answered yet.
+    Probing(u8),
+}
+
+/// An entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Neighbor {
+    /// The interface that it is behind.
+    pub sw_if: SwIfIndex,
+    /// Its address.
+    pub ip: IpAddr,
+    /// Its station's address.
+    pub mac: MacAddr,
+    /// Set by hand for good: neither learned over nor aged.
+    pub is_static: bool,
+    /// Has no host route of its own.
+    pub no_fib_entry: bool,
+    /// Where it stands.
+    pub state: NeighborState,
+    /// When it was last confirmed, on the instance's clock, in nanoseconds.
+    pub updated: u64,
+}
+
+impl Neighbor {
+    /// A dynamic entry with a host route. Its time is set when it is added.
+    pub fn new(sw_if: SwIfIndex, ip: IpAddr, mac: MacAddr) -> Self {
+        let state = NeighborState::Reachable;
+        Self { sw_if, ip, mac, is_static: false, no_fib_entry: false, state, updated: 0 }
+    }
+
+    /// As operators read it: S static, D dynamic, N without host route.
+    pub fn flags(&self) -> String {
+        let mut flags = String::from(if self.is_static { "S" } else { "D" });
+        if self.no_fib_entry {
+            flags.push('N');
+        }
+        flags
+    }
+}
+
+/// Limits and times of a family's entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NeighborConfig {
+    /// Entries at most.
+    pub limit: u32,
+    /// Seconds without confirmation after which a dynamic entry is asked, and removed if it doesn't answer; 0 never.
+    pub age: u32,
+    /// A full table gives up its longest unconfirmed dynamic entry for a new one; otherwise it takes no more.
+    pub recycle: bool,
+    /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked; 0 never.
+    pub confirm: u32,
+}
+
+impl Default for NeighborConfig {
+    fn default() -> Self {
+        Self { limit: 50_000, age: 0, recycle: false, confirm: 30 }
+    }
+}
+
+/// How a protocol came to know where an address is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Evidence {
+    /// The neighbour asks us: it will want an answer, so it is added.
+    Request,
+    /// The neighbour answers: added only if it was asked.
+    Reply,
+    /// The neighbour tells everybody: updates what is known; added only if `create`, or if it was asked for.
+    Announcement {
+        /// Whether an unknown neighbour is added.
+        create: bool,
+    },
+}
+
+/// Why something was not learned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// An answer to no question.
+    Unsolicited,
+    /// An announcement of somebody unknown.
+    Unknown,
+    /// The entry was set by hand.
+    Static,
+    /// The table is full.
+    Full,
+}
+
+/// What became of something seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Learned {
+    /// A new entry; `gone` made room for it.
+    Added {
+        /// The entry that was recycled.
+        gone: Option<Neighbor>,
+    },
+    /// The address is at another station now.
+    Moved {
+        /// Where it was.
+        from: MacAddr,
+    },
+    /// Known already: its age starts again.
+    Confirmed,
+    /// Not taken.
+    Refused(Refusal),
+}
+
+/// Why an entry is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// Removed by an operator, or with its interface or address.
+    Removed,
+    /// Made room for another.
+    Recycled,
+    /// Didn't answer.
+    Unanswered,
+}
+
+/// Told to subscribers after the change, on the control thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NeighborEvent {
+    /// A new entry, or one that has changed.
+    Set {
+        /// As it is now.
+        new: Neighbor,
+        /// As it was.
+        old: Option<Neighbor>,
+    },
+    /// An entry is no longer there.
+    Gone {
+        /// As it was.
+        gone: Neighbor,
+        /// Why.
+        why: Gone,
+    },
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The table against a slow twin that looks at everything each time.
+
+use super::table::{Due, Key, PROBES, Table};
+use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
+use graph::SwIfIndex;
+use proptest::prelude::*;
+use wire::MacAddr;
+
+const SECOND: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    n: Neighbor,
+    /// When it was looked at last, or asked last.
+    checked: u64,
+}
+
+#[derive(Default)]
+struct Slow {
+    config: NeighborConfig,
+    entries: Vec<Entry>,
+    asked: Vec<(Key, u64)>,
+}
+
+impl Slow {
+    fn at(&self, key: Key) -> Option<usize> {
+        self.entries.iter().position(|e| e.n.key() == key)
+    }
+
+    fn room(&mut self) -> Result<Option<Neighbor>, Refusal> {
+        if self.entries.len() < self.config.limit as usize {
+            return Ok(None);
+        }
+        let dynamic = self.entries.iter().enumerate().filter(|(_, e)| !e.n.is_static);
+        let oldest = dynamic.min_by_key(|(_, e)| (e.n.updated, e.n.key())).map(|(i, _)| i);
+        let oldest = oldest.filter(|_| self.config.recycle).ok_or(Refusal::Full)?;
+        Ok(Some(self.entries.remove(oldest).n))
+    }
+
+    fn put(&mut self, n: Neighbor) {
+        self.asked.retain(|(k, _)| *k != n.key());
+        match self.at(n.key()) {
+            Some(i) => self.entries[i] = Entry { n, checked: n.updated },
+            None => self.entries.push(Entry { n, checked: n.updated }),
+        }
+    }
+
+    fn learn(&mut self, key: Key, mac: MacAddr, evidence: Evidence, now: u64) -> Learned {
+        let asked = self.asked.iter().any(|(k, until)| *k == key && *until > now);
+        self.asked.retain(|(k, _)| *k != key);
+        match self.at(key) {
+            Some(i) => {
+                let old = self.entries[i].n;
+                if old.is_static {
+                    return Learned::Refused(Refusal::Static);
+                }
+                self.put(Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old });
+                if old.mac == mac { Learned::Confirmed } else { Learned::Moved { from: old.mac } }
+            }
+            None => {
+                let refused = match evidence {
+                    Evidence::Reply => Some(Refusal::Unsolicited),
+                    Evidence::Announcement { create: false } => Some(Refusal::Unknown),
+                    _ => None,
+                };
+                if let Some(refusal) = refused.filter(|_| !asked) {
+                    return Learned::Refused(refusal);
+                }
+                match self.room() {
+                    Ok(gone) => {
+                        self.put(Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) });
+                        Learned::Added { gone }
+                    }
+                    Err(refusal) => Learned::Refused(refusal),
+                }
+            }
+        }
+    }
+
+    fn due_at(&self, e: &Entry) -> Option<u64> {
+        let after = |from: u64, s: u32| (s > 0).then(|| from + u64::from(s) * SECOND);
+        match e.n.state {
+            _ if e.n.is_static => None,
+            NeighborState::Probing(_) => Some(e.checked + SECOND),
+            NeighborState::Reachable => {
+                let times = [after(e.n.updated, self.config.age), after(e.checked, self.config.confirm)];
+                times.into_iter().flatten().min()
+            }
+        }
+    }
+
+    fn take_due(&mut self, now: u64, used: impl Fn(&Neighbor) -> bool) -> Vec<Due> {
+        let mut due: Vec<(u64, Key)> = self
+            .entries
+            .iter()
+            .filter_map(|e| Some((self.due_at(e).filter(|t| *t <= now)?, e.n.key())))
+            .collect();
+        due.sort_unstable();
+        let mut all = Vec::new();
+        for (_, key) in due {
+            let at = self.at(key).expect("is there");
+            let e = &mut self.entries[at];
+            e.checked = now;
+            let old = self.config.age > 0 && now >= e.n.updated + u64::from(self.config.age) * SECOND;
+            match e.n.state {
+                NeighborState::Probing(PROBES) => all.push(Due::Lost(self.entries.remove(at).n)),
+                NeighborState::Probing(sent) => {
+                    e.n.state = NeighborState::Probing(sent + 1);
+                    all.push(Due::Probe(e.n));
+                }
+                NeighborState::Reachable if old || used(&e.n) => {
+                    e.n.state = NeighborState::Probing(1);
+                    all.push(Due::Probe(e.n));
+                }
+                NeighborState::Reachable => {}
+            }
+        }
+        all
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ask(u8),
+    Learn(u8, u8, u8),
+    Set(u8, u8, bool),
+    Remove(u8),
+    Pass(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => (0u8..12).prop_map(Step::Ask),
+        6 => (0u8..12, 0u8..3, 0u8..4).prop_map(|(k, m, e)| Step::Learn(k, m, e)),
+        2 => (0u8..12, 0u8..3, any::<bool>()).prop_map(|(k, m, s)| Step::Set(k, m, s)),
+        1 => (0u8..12).prop_map(Step::Remove),
+        6 => (0u16..7000).prop_map(Step::Pass),
+    ]
+}
+
+fn key(k: u8) -> Key {
+    Key { sw_if: SwIfIndex(u32::from(k % 2)), ip: [10, 0, 0, k].into() }
+}
+
+fn mac(m: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, m])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+    #[test]
+    fn table_does_as_its_slow_twin(
+        steps in prop::collection::vec(step(), 1..120),
+        limit in 1u32..10, age in 0u32..8, confirm in 0u32..5, recycle in any::<bool>(),
+    ) {
+        let config = NeighborConfig { limit, age, recycle, confirm };
+        let (mut table, mut slow, mut now) = (Table::default(), Slow { config, ..Slow::default() }, 0u64);
+        table.configure(config);
+        for step in steps {
+            now += 1;
+            match step {
+                Step::Ask(k) => {
+                    table.ask(key(k), now);
+                    slow.asked.retain(|(other, _)| *other != key(k));
+                    slow.asked.push((key(k), now + 5 * SECOND));
+                }
+                Step::Learn(k, m, e) => {
+                    let evidence = match e {
+                        0 => Evidence::Request,
+                        1 => Evidence::Reply,
+                        _ => Evidence::Announcement { create: e == 2 },
+                    };
+                    let learned = table.learn(key(k), mac(m), evidence, now);
+                    prop_assert_eq!(learned, slow.learn(key(k), mac(m), evidence, now));
+                }
+                Step::Set(k, m, is_static) => {
+                    let new = Neighbor { is_static, updated: now, ..Neighbor::new(key(k).sw_if, key(k).ip, mac(m)) };
+                    let room = if slow.at(key(k)).is_some() { Ok(None) } else { slow.room() };
+                    prop_assert_eq!(table.set(new), room);
+                    if room.is_ok() {
+                        slow.put(new);
+                    }
+                }
+                Step::Remove(k) => {
+                    let gone = slow.at(key(k)).map(|i| slow.entries.remove(i).n);
+                    prop_assert_eq!(table.remove(key(k)), gone);
+                }
+                Step::Pass(milliseconds) => {
+                    now += u64::from(milliseconds) * 1_000_000;
+                    let used = |n: &Neighbor| n.mac == mac(1);
+                    prop_assert_eq!(table.take_due(now, used), slow.take_due(now, used));
+                }
+            }
+            let mut have: Vec<Neighbor> = table.iter().copied().collect();
+            let mut want: Vec<Neighbor> = slow.entries.iter().map(|e| e.n).collect();
+            have.sort_unstable_by_key(Neighbor::key);
+            want.sort_unstable_by_key(Neighbor::key);
+            prop_assert_eq!(have, want);
+            let next = slow.entries.iter().filter_map(|e| slow.due_at(e)).min();
+            prop_assert_eq!(table.next_due(), next);
+        }
+    }
+}
+
+#[test]
+fn open_questions_are_bounded_and_end() {
+    let mut table = Table::default();
+    let key = |i: u32| Key { sw_if: SwIfIndex(1), ip: std::net::Ipv4Addr::from(i).into() };
+    for i in 1..=20_000 {
+        table.ask(key(i), u64::from(i));
+    }
+    let mut learn = |i, now| table.learn(key(i), mac(1), Evidence::Reply, now);
+    assert_eq!(learn(1, 20_001), Learned::Refused(Refusal::Unsolicited), "made room for younger ones");
+    assert_eq!(learn(20_000, 20_001), Learned::Added { gone: None });
+    assert_eq!(learn(19_999, 19_999 + 5 * SECOND), Learned::Refused(Refusal::Unsolicited), "came too late");
+}
