@@ -15,13 +15,14 @@ mod tests;
 
 pub use model::*;
 
-use crate::{IfEvent, IfKind, Interfaces};
+use crate::{AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, ethernet_rewrite};
 use cli::Error;
 use graph::{Shared, Signal, SwIfIndex, World};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use table::{Due, Key, Table};
-use wire::MacAddr;
+use wire::{EtherType, MacAddr};
 
 type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
 /// Asks a neighbour whether it is still there: a unicast question.
@@ -39,13 +40,18 @@ struct Side {
 pub struct Neighbors {
     sides: [Side; 2],
     subscribers: Mutex<Vec<Subscriber>>,
+    /// What the adjacencies had counted when somebody last looked.
+    used: Mutex<HashMap<AdjIndex, u64>>,
     interfaces: Arc<Interfaces>,
+    adjacencies: Arc<Adjacencies>,
 }
 
 impl Shared for Neighbors {
     fn make(world: &World) -> Self {
         let side =
             || Side { table: Mutex::default(), signal: world.processes.signal(), wakes: Mutex::default() };
+        // Made first: it hears of a change before its neighbours do, and after them of a deletion.
+        let adjacencies: Arc<Adjacencies> = world.get();
         let interfaces: Arc<Interfaces> = world.get();
         interfaces.subscribe(|world, event| {
             let neighbors: Arc<Neighbors> = world.get();
@@ -57,7 +63,13 @@ impl Shared for Neighbors {
                 _ => {}
             }
         });
-        Self { sides: [side(), side()], subscribers: Mutex::default(), interfaces }
+        Self {
+            sides: [side(), side()],
+            subscribers: Mutex::default(),
+            used: Mutex::default(),
+            interfaces,
+            adjacencies,
+        }
     }
 }
 
@@ -101,13 +113,11 @@ impl Neighbors {
     /// Adds an entry, or replaces the one that is there.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or has no neighbours (−11), an address that is no neighbour's, a full table.
+    /// An interface that isn't there (−2) or has no neighbours, an address that is no neighbour's (−7), a full table.
     pub fn set(&self, world: &World, new: Neighbor) -> Result<(), Error> {
         let interface = self.interfaces.get(new.sw_if)?;
         if interface.kind != IfKind::Ethernet {
-            return Err(
-                Error::unsupported(format!("{} carries no Ethernet frames", interface.name)).retval(-11)
-            );
+            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
         }
         if new.mac.is_multicast() || new.mac.is_zero() {
             return Err(Error::parse(format!("{} is no address of one station", new.mac)).retval(-7));
@@ -146,6 +156,9 @@ impl Neighbors {
         mac: MacAddr,
         evidence: Evidence,
     ) -> Learned {
+        if !self.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.kind == IfKind::Ethernet) {
+            return Learned::Refused(Refusal::Down);
+        }
         let key = Key { sw_if, ip };
         let learned = self.table(ip.is_ipv6()).learn(key, mac, evidence, world.clock.now());
         let new = self.table(ip.is_ipv6()).get(key);
@@ -244,15 +257,33 @@ impl Neighbors {
         next
     }
 
-    fn is_used(&self, _: &Neighbor) -> bool {
-        true
+    /// Whether packets were sent to it since it was looked at last.
+    fn is_used(&self, n: &Neighbor) -> bool {
+        let Some(adj) = self.adjacencies.find_neighbor(n.sw_if, n.ip) else { return false };
+        let (packets, _) = self.adjacencies.counters.sum(adj.at());
+        self.used.lock().expect("no panic inside").insert(adj, packets).unwrap_or(0) != packets
     }
 
+    /// Lets packets go to a neighbour, and tells that.
     fn install(&self, world: &World, new: Neighbor, old: Option<Neighbor>) {
+        let Ok(interface) = self.interfaces.get(new.sw_if) else { return };
+        if old.is_none() {
+            // The entry holds the adjacency as long as it lasts.
+            let Ok(_) = self.adjacencies.neighbor(world, new.sw_if, new.ip) else { return };
+        }
+        if old.is_none_or(|old| old.mac != new.mac) {
+            let ethertype = if new.ip.is_ipv6() { EtherType::IP6 } else { EtherType::IP4 };
+            let rewrite = ethernet_rewrite(&interface, new.mac, ethertype);
+            self.adjacencies.complete(world, new.sw_if, new.ip, &rewrite);
+        }
         self.tell(world, NeighborEvent::Set { new, old });
     }
 
     fn forget(&self, world: &World, gone: Neighbor, why: Gone) {
+        if let Some(adj) = self.adjacencies.incomplete(world, gone.sw_if, gone.ip) {
+            self.used.lock().expect("no panic inside").remove(&adj);
+            self.adjacencies.release(adj);
+        }
         self.tell(world, NeighborEvent::Gone { gone, why });
     }
 }

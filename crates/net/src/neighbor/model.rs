@@ -94,6 +94,8 @@ pub enum Refusal {
     Static,
     /// The table is full.
     Full,
+    /// The interface has gone down meanwhile.
+    Down,
 }
 
 /// What became of something seen.

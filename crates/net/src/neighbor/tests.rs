@@ -1,1 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::tests::{add, add_ip};
+use crate::{AdjKind, Interfaces};
+use graph::drive::Bench;
+use graph::{Plugin, ThreadIndex};
 
+static NONE: &[&Plugin] = &[];
+const SECOND: u64 = 1_000_000_000;
+
+/// Questions that were asked, events that were told.
+struct Log {
+    probes: Mutex<Vec<IpAddr>>,
+    events: Mutex<Vec<String>>,
+}
+
+impl Shared for Log {
+    fn make(_: &World) -> Self {
+        Self { probes: Mutex::default(), events: Mutex::default() }
+    }
+}
+
+struct Rig {
+    bench: Bench,
+    neighbors: Arc<Neighbors>,
+    log: Arc<Log>,
+    a: SwIfIndex,
+}
+
+fn rig() -> Rig {
+    let bench = Bench::new(NONE);
+    let a = add(&bench, "a").expect("added");
+    bench.world.get::<Interfaces>().set_admin(&bench.world, a, true).expect("up");
+    let neighbors: Arc<Neighbors> = bench.world.get();
+    let log: Arc<Log> = bench.world.get();
+    let told = log.clone();
+    neighbors.subscribe(move |_, event| {
+        let text = match event {
+            NeighborEvent::Set { new, old: None } => format!("+{} {}", new.ip, new.mac),
+            NeighborEvent::Set { new, old: Some(old) } => format!("={} {} was {}", new.ip, new.mac, old.mac),
+            NeighborEvent::Gone { gone, why } => format!("-{} {why:?}", gone.ip),
+        };
+        told.events.lock().expect("no panic inside").push(text);
+    });
+    neighbors.start(&bench.world, false, |world, n| {
+        world.get::<Log>().probes.lock().expect("no panic inside").push(n.ip);
+    });
+    Rig { bench, neighbors, log, a }
+}
+
+impl Rig {
+    fn events(&self) -> Vec<String> {
+        std::mem::take(&mut *self.log.events.lock().expect("no panic inside"))
+    }
+
+    fn probes(&self) -> usize {
+        std::mem::take(&mut *self.log.probes.lock().expect("no panic inside")).len()
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.bench.world.clock.adjust(SECOND);
+            self.bench.settle();
+        }
+    }
+
+    fn learn(&self, ip: u8, mac: u8, evidence: Evidence) -> Learned {
+        self.neighbors.learn(&self.bench.world, self.a, address(ip), station(mac), evidence)
+    }
+
+    fn kind(&self, ip: u8) -> Option<AdjKind> {
+        let adjs: Arc<Adjacencies> = self.bench.world.get();
+        Some(adjs.info(adjs.find_neighbor(self.a, address(ip))?)?.adj.kind)
+    }
+}
+
+fn address(ip: u8) -> IpAddr {
+    [10, 0, 0, ip].into()
+}
+
+fn station(mac: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, mac])
+}
+
+#[test]
+fn entries_complete_their_adjacency_and_let_it_go() {
+    let r = rig();
+    let world = &r.bench.world;
+    let adjs: Arc<Adjacencies> = world.get();
+    let route = adjs.neighbor(world, r.a, address(2)).expect("a route's");
+    assert_eq!(r.kind(2), Some(AdjKind::Incomplete));
+    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Refused(Refusal::Unsolicited));
+    r.neighbors.ask(world, r.a, address(2));
+    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Added { gone: None });
+    assert_eq!(r.kind(2), Some(AdjKind::Rewrite));
+    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Confirmed);
+    assert_eq!(r.learn(2, 8, Evidence::Announcement { create: false }), Learned::Moved { from: station(7) });
+    assert_eq!(adjs.info(route).map(|i| i.adj.rewrite()[..6] == station(8).0), Some(true));
+    r.neighbors.remove(world, r.a, address(2)).expect("there");
+    assert_eq!(r.kind(2), Some(AdjKind::Incomplete), "the route still holds it");
+    adjs.release(route);
+    assert_eq!(r.kind(2), None, "the entry has let go");
+    assert_eq!(r.neighbors.remove(world, r.a, address(2)).expect_err("gone").code(), -6);
+    let want = [
+        "+10.0.0.2 02:00:00:00:00:07",
+        "=10.0.0.2 02:00:00:00:00:08 was 02:00:00:00:00:07",
+        "-10.0.0.2 Removed",
+    ];
+    assert_eq!(r.events(), want);
+}
+
+#[test]
+fn what_is_set_by_hand_stays() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let new = Neighbor { is_static: true, no_fib_entry: true, ..Neighbor::new(r.a, address(3), station(3)) };
+    r.neighbors.set(&world, new).expect("set");
+    assert_eq!(r.neighbors.get(r.a, address(3)).map(|n| n.flags()), Some("SN".to_string()));
+    assert_eq!(r.learn(3, 9, Evidence::Request), Learned::Refused(Refusal::Static));
+    r.neighbors.configure(false, NeighborConfig { age: 1, ..r.neighbors.config(false) });
+    r.learn(4, 4, Evidence::Request);
+    r.pass(10);
+    assert_eq!(r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(3)]);
+    let ifs: Arc<Interfaces> = world.get();
+    r.learn(5, 5, Evidence::Request);
+    ifs.set_admin(&world, r.a, false).expect("down");
+    assert_eq!(r.neighbors.len(false), 1);
+    assert_eq!(r.learn(5, 5, Evidence::Request), Learned::Refused(Refusal::Down));
+    ifs.delete(&world, r.a).expect("deleted");
+    assert!(r.neighbors.is_empty(false));
+    for bad in [
+        Neighbor::new(SwIfIndex(9), address(3), station(3)),
+        Neighbor::new(r.a, [224, 0, 0, 1].into(), station(3)),
+        Neighbor::new(r.a, address(3), MacAddr::BROADCAST),
+    ] {
+        assert!(r.neighbors.set(&world, bad).is_err(), "{bad:?}");
+    }
+    let tun = add_ip(&r.bench, "tun").expect("added");
+    assert_eq!(
+        r.neighbors.set(&world, Neighbor::new(tun, address(3), station(3))).expect_err("no").kind(),
+        cli::ErrorKind::Unsupported
+    );
+}
+
+#[test]
+fn the_old_are_asked_and_the_silent_removed() {
+    let mut r = rig();
+    r.neighbors.configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
+    r.learn(2, 2, Evidence::Request);
+    r.learn(3, 3, Evidence::Request);
+    r.pass(19);
+    assert_eq!(r.probes(), 0);
+    r.pass(2);
+    assert!(r.probes() >= 2);
+    r.neighbors.ask(&r.bench.world, r.a, address(2));
+    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed);
+    r.pass(5);
+    assert_eq!(r.neighbors.list(false, Some(r.a)).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(2)]);
+    assert_eq!(r.events().last().map(String::as_str), Some("-10.0.0.3 Unanswered"));
+    assert_eq!(r.kind(3), None);
+}
+
+#[test]
+fn those_in_use_are_asked_whether_they_are_still_there() {
+    let mut r = rig();
+    r.learn(2, 2, Evidence::Request);
+    r.learn(3, 3, Evidence::Request);
+    r.pass(70);
+    assert_eq!(r.probes(), 0, "idle ones are left alone");
+    let adjs: Arc<Adjacencies> = r.bench.world.get();
+    let used = adjs.find_neighbor(r.a, address(2)).expect("there");
+    adjs.counters.lane(ThreadIndex(0).at()).add(used.at(), 1, 100);
+    r.pass(36);
+    assert_eq!(r.probes(), 3);
+    assert_eq!(r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(3)]);
+}
+
+#[test]
+fn a_full_table_refuses_or_recycles() {
+    let r = rig();
+    let world = &r.bench.world;
+    r.neighbors.configure(false, NeighborConfig { limit: 2, ..NeighborConfig::default() });
+    r.learn(2, 2, Evidence::Request);
+    r.learn(3, 3, Evidence::Request);
+    assert_eq!(r.learn(4, 4, Evidence::Request), Learned::Refused(Refusal::Full));
+    let four = Neighbor::new(r.a, address(4), station(4));
+    assert_eq!(r.neighbors.set(world, four).expect_err("full").kind(), cli::ErrorKind::Limit);
+    r.neighbors.configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
+    r.learn(2, 2, Evidence::Request);
+    r.neighbors.set(world, four).expect("set");
+    assert_eq!(
+        r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(),
+        [address(2), address(4)]
+    );
+    assert!(r.events().contains(&"-10.0.0.3 Recycled".to_string()));
+    assert_eq!(r.neighbors.flush(world, None), 2);
+    assert!(r.neighbors.is_empty(false));
+}
