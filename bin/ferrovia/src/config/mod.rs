@@ -84,14 +84,20 @@ impl Config {
     }
 
     fn fill(&mut self, word: &Word, section: &str, cursor: &mut Cursor) -> Result<(), Error> {
-        match &word.target {
-            Target::Field(field) => field(self).read(cursor)?,
-            Target::Unused { read, why, .. } => {
-                let from = cursor.position();
-                read(cursor)?;
-                let said = [section, word.name, &cursor.text_since(from)].join(" ");
-                cursor.notes.push(format!("{}: {why}", said.trim()));
+        let from = cursor.position();
+        let note = match &word.target {
+            Target::Field(field) => {
+                field(self).read(cursor)?;
+                word.pending.map(|what| format!("no effect: {what} is not part of this build"))
             }
+            Target::Unused { read, why, .. } => {
+                read(cursor)?;
+                Some(why.to_string())
+            }
+        };
+        if let Some(note) = note {
+            let said = [section, word.name, &cursor.text_since(from)].join(" ");
+            cursor.notes.push(format!("{}: {note}", said.trim()));
         }
         (word.check)(self).map_err(|message| cursor.error_before(message))
     }

@@ -53,11 +53,12 @@ pub fn help() -> String {
             Target::Unused { syntax, .. } => (*syntax).to_string(),
         };
         let left = join(word.name, &syntax);
+        let missing = if word.pending.is_some() { " (not in this build)" } else { "" };
         // Write to a String doesn't fail.
         let _ = if left.chars().count() > 30 {
-            writeln!(out, "  {left}\n  {:30}  {}", "", word.help)
+            writeln!(out, "  {left}\n  {:30}  {}{missing}", "", word.help)
         } else {
-            writeln!(out, "  {left:30}  {}", word.help)
+            writeln!(out, "  {left:30}  {}{missing}", word.help)
         };
     };
     for section in SECTIONS {

@@ -35,6 +35,8 @@ pub struct Word {
     pub check: fn(&Config) -> Result<(), String>,
     /// A second name of a field that another word shows.
     pub alias: bool,
+    /// What is missing for the word to have an effect, while that isn't built.
+    pub pending: Option<&'static str>,
 }
 
 /// What a section holds.
@@ -56,11 +58,18 @@ pub struct Section {
 }
 
 const fn word(name: &'static str, field: fn(&mut Config) -> &mut dyn Slot, help: &'static str) -> Word {
-    Word { name, target: Target::Field(field), help, check: |_| Ok(()), alias: false }
+    Word { name, target: Target::Field(field), help, check: |_| Ok(()), alias: false, pending: None }
 }
 
 const fn unused(name: &'static str, (syntax, read): Takes, why: &'static str) -> Word {
-    Word { name, target: Target::Unused { syntax, read, why }, help: why, check: |_| Ok(()), alias: false }
+    Word {
+        name,
+        target: Target::Unused { syntax, read, why },
+        help: why,
+        check: |_| Ok(()),
+        alias: false,
+        pending: None,
+    }
 }
 
 const fn section(name: &'static str, help: &'static str, words: &'static [Word]) -> Section {
@@ -74,6 +83,10 @@ impl Word {
     }
     const fn alias(mut self) -> Word {
         self.alias = true;
+        self
+    }
+    const fn pending(mut self, what: &'static str) -> Word {
+        self.pending = Some(what);
         self
     }
 }
@@ -91,6 +104,9 @@ const HEAP: Takes = ("[size] <n>[K|M|G]", |c| {
     c.value::<Size>().map(drop)
 });
 
+const STATS: &str = "the stats segment";
+const API: &str = "the binary API";
+const LOADING: &str = "loading of plugins from directories";
 const GROWS: &str = "not needed: memory grows as it is used";
 const NO_SHM: &str = "not needed: there is no shared-memory API";
 
@@ -143,19 +159,22 @@ pub static SECTIONS: &[Section] = &[
                 "socket-name",
                 |c| &mut c.statseg.socket_name,
                 "socket that hands out the segment [RUNTIME-DIR/stats.sock]",
-            ),
-            word("default", |c| &mut c.statseg.default, "the default socket, said explicitly"),
-            word("size", |c| &mut c.statseg.size, "the most the segment may grow to"),
+            )
+            .pending(STATS),
+            word("default", |c| &mut c.statseg.default, "the default socket, said explicitly").pending(STATS),
+            word("size", |c| &mut c.statseg.size, "the most the segment may grow to").pending(STATS),
             word(
                 "per-node-counters",
                 |c| &mut c.statseg.per_node_counters,
                 "node counters in the segment [off]",
-            ),
+            )
+            .pending(STATS),
             word(
                 "update-interval",
                 |c| &mut c.statseg.update_interval,
                 "seconds between updates of gauges [10]",
-            ),
+            )
+            .pending(STATS),
             unused("page-size", TEXT, GROWS),
         ],
     ),
@@ -163,17 +182,19 @@ pub static SECTIONS: &[Section] = &[
         "socksvr",
         "the binary API's socket",
         &[
-            word("socket-name", |c| &mut c.socksvr.socket_name, "where it listens [RUNTIME-DIR/api.sock]"),
-            word("default", |c| &mut c.socksvr.default, "the default socket, said explicitly"),
+            word("socket-name", |c| &mut c.socksvr.socket_name, "where it listens [RUNTIME-DIR/api.sock]")
+                .pending(API),
+            word("default", |c| &mut c.socksvr.default, "the default socket, said explicitly").pending(API),
         ],
     ),
     section(
         "api-segment",
         "who may use the binary API",
         &[
-            word("gid", |c| &mut c.api_segment.gid, "group that may use the API"),
-            word("uid", |c| &mut c.api_segment.uid, "user that may use the API"),
-            word("prefix", |c| &mut c.api_segment.prefix, "a name by which instances are told apart"),
+            word("gid", |c| &mut c.api_segment.gid, "group that may use the API").pending(API),
+            word("uid", |c| &mut c.api_segment.uid, "user that may use the API").pending(API),
+            word("prefix", |c| &mut c.api_segment.prefix, "a name by which instances are told apart")
+                .pending(API),
             unused("baseva", TEXT, NO_SHM),
             unused("global-size", SIZE, NO_SHM),
             unused("global-pvt-heap-size", HEAP, NO_SHM),
@@ -185,14 +206,15 @@ pub static SECTIONS: &[Section] = &[
         "api-trace",
         "a record of API messages",
         &[
-            word("on", |c| &mut c.api_trace.on, "record from the start"),
-            word("enable", |c| &mut c.api_trace.on, "the same").alias(),
-            word("nitems", |c| &mut c.api_trace.nitems, "messages kept"),
+            word("on", |c| &mut c.api_trace.on, "record from the start").pending(API),
+            word("enable", |c| &mut c.api_trace.on, "the same").pending(API).alias(),
+            word("nitems", |c| &mut c.api_trace.nitems, "messages kept").pending(API),
             word(
                 "save-api-table",
                 |c| &mut c.api_trace.save_api_table,
                 "write the table of messages to /tmp/<text>",
-            ),
+            )
+            .pending(API),
         ],
     ),
     section("api-queue", "the shared-memory API's queue", &[unused("length", NUMBER, NO_SHM)]),
@@ -208,9 +230,9 @@ pub static SECTIONS: &[Section] = &[
         "plugins",
         "which plugins run and where they are found",
         &[
-            word("path", |c| &mut c.plugins.path, "directories to search, `:` between them"),
-            word("add-path", |c| &mut c.plugins.add_path, "a further directory"),
-            word("name-filter", |c| &mut c.plugins.name_filter, "load only this file name"),
+            word("path", |c| &mut c.plugins.path, "directories to search, `:` between them").pending(LOADING),
+            word("add-path", |c| &mut c.plugins.add_path, "a further directory").pending(LOADING),
+            word("name-filter", |c| &mut c.plugins.name_filter, "load only this file name").pending(LOADING),
             word("plugin", |c| &mut c.plugins.rules, "switch one plugin, or all others, on or off"),
             word("default", |c| &mut c.plugins.default, "switch all others on or off"),
             unused("vat-path", TEXT, "not needed: there is no VAT"),
@@ -261,7 +283,7 @@ pub static SECTIONS: &[Section] = &[
     section(
         "l2learn",
         "learning of MAC addresses",
-        &[word("limit", |c| &mut c.l2learn_limit, "MAC addresses at most")],
+        &[word("limit", |c| &mut c.l2learn_limit, "MAC addresses at most").pending("MAC learning")],
     ),
     section(
         "l2fib",
@@ -275,14 +297,17 @@ pub static SECTIONS: &[Section] = &[
     section(
         "punt",
         "packets for other programs",
-        &[word("socket", |c| &mut c.punt_socket, "socket on which punted packets leave")],
+        &[word("socket", |c| &mut c.punt_socket, "socket on which punted packets leave")
+            .pending("the punt socket")],
     ),
     Section { name: "heapsize", help: "the main heap", body: Body::Whole(unused("heapsize", SIZE, GROWS)) },
     Section {
         name: "plugin_path",
         help: "as `plugins { path … }`",
         body: Body::Whole(
-            word("plugin_path", |c| &mut c.plugins.path, "directories to search, `:` between them").alias(),
+            word("plugin_path", |c| &mut c.plugins.path, "directories to search, `:` between them")
+                .pending(LOADING)
+                .alias(),
         ),
     },
 ];
@@ -308,11 +333,15 @@ static UNIX: &[Word] = &[
     word("poll-sleep-usec", |c| &mut c.unix.poll_sleep_usec, "sleep in every turn of the main loop [0]"),
     word("cli-prompt", |c| &mut c.unix.cli_prompt, "the CLI's prompt"),
     word("cli-history-limit", |c| &mut c.unix.cli_history_limit, "lines of history, 0 for none [50]"),
-    word("cli-pager-buffer-limit", |c| &mut c.unix.cli_pager_buffer_limit, "lines the pager keeps [100000]"),
+    word(
+        "cli-pager-buffer-limit",
+        |c| &mut c.unix.cli_pager_buffer_limit,
+        "0 for no pager, as `cli-no-pager`; others count as no limit",
+    ),
     word("cli-no-pager", |c| &mut c.unix.cli_no_pager, "no pager"),
     word("cli-no-banner", |c| &mut c.unix.no_banner, "no banner"),
     word("nobanner", |c| &mut c.unix.no_banner, "the same").alias(),
-    word("nocolor", |c| &mut c.unix.nocolor, "no colours"),
+    word("nocolor", |c| &mut c.unix.nocolor, "no colours").pending("coloured output"),
     word(
         "cli-line-mode",
         |c| &mut c.unix.cli_line_mode,
@@ -327,8 +356,10 @@ static CPU: &[Word] = &[
     word("coremask-workers", |c| &mut c.cpu.coremask_workers, "the same as a mask").check(cores),
     word("skip-cores", |c| &mut c.cpu.skip_cores, "cores left free at the beginning"),
     word("relative", |c| &mut c.cpu.relative, "count among the cores this process may use"),
-    word("scheduler-policy", |c| &mut c.cpu.scheduler_policy, "how the kernel schedules the threads"),
+    word("scheduler-policy", |c| &mut c.cpu.scheduler_policy, "how the kernel schedules the threads")
+        .pending("scheduling policies"),
     word("scheduler-priority", |c| &mut c.cpu.scheduler_priority, "priority under fifo or rr")
+        .pending("scheduling policies")
         .check(|c| within(c.cpu.scheduler_priority, 1, 99)),
     word("thread-prefix", |c| &mut c.cpu.thread_prefix, "what thread names begin with"),
     unused("use-pthreads", NOTHING, "threads are always the kernel's"),
