@@ -5,7 +5,7 @@ use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, MAX_REWRITE, NOW
 use crate::{IfEvent, IfKind, Interface, Interfaces, MtuKind};
 use cli::Error;
 use graph::{NodeIndex, Shared, SwIfIndex, World};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use sync::{GraceTicket, Slots};
@@ -19,6 +19,7 @@ enum Key {
     Receive(Link, SwIfIndex, IpAddr),
     Lookup(Link, u32),
     LoadBalance(Vec<AdjIndex>),
+    Alias(AdjIndex),
     Fixed,
 }
 
@@ -26,6 +27,8 @@ struct Entry {
     adj: Adj,
     key: Key,
     refs: u32,
+    /// Those that show a copy of this.
+    aliases: BTreeSet<AdjIndex>,
 }
 
 #[derive(Default)]
@@ -35,6 +38,37 @@ pub(super) struct Inner {
     /// Given back; packets on their way may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
     free: Vec<AdjIndex>,
+}
+
+impl Entry {
+    fn info(&self, index: AdjIndex) -> AdjInfo {
+        let target = if let Key::Alias(target) = self.key { Some(target) } else { None };
+        AdjInfo { index, adj: self.adj, refs: self.refs, target }
+    }
+}
+
+impl Inner {
+    /// An index that nobody uses.
+    fn index(&mut self) -> AdjIndex {
+        let cooled = self.cooling.iter().take_while(|(ticket, _)| ticket.is_over()).count();
+        self.free.extend(self.cooling.drain(..cooled).map(|(_, index)| index));
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            AdjIndex(self.all.len() as u32 - 1)
+        })
+    }
+
+    fn link(&mut self, target: AdjIndex, alias: AdjIndex) {
+        if let Some(Some(entry)) = self.all.get_mut(target.at()) {
+            entry.aliases.insert(alias);
+        }
+    }
+
+    fn unlink(&mut self, target: AdjIndex, alias: AdjIndex) {
+        if let Some(Some(entry)) = self.all.get_mut(target.at()) {
+            entry.aliases.remove(&alias);
+        }
+    }
 }
 
 impl Shared for Adjacencies {
@@ -58,9 +92,11 @@ impl Shared for Adjacencies {
             let mut inner = this.inner();
             inner.all.resize_with(AdjIndex::FIRST as usize, || None);
             for (index, kind) in fixed {
-                let adj = Adj { kind, next: next_node(world, kind, Link::Ip4), ..Adj::default() };
+                let next = next_node(world, kind, Link::Ip4);
+                let adj = Adj { kind, next, counter: index.0, ..Adj::default() };
                 this.slots.set(index.0, adj);
-                inner.all[index.at()] = Some(Entry { adj, key: Key::Fixed, refs: 1 });
+                inner.all[index.at()] =
+                    Some(Entry { adj, key: Key::Fixed, refs: 1, aliases: BTreeSet::new() });
             }
         }
         world.get::<Interfaces>().subscribe(|world, event| world.get::<Adjacencies>().on_event(world, event));
@@ -126,22 +162,64 @@ impl Adjacencies {
             }
             return index;
         }
-        let cooled = inner.cooling.iter().take_while(|(ticket, _)| ticket.is_over()).count();
-        let cooled: Vec<_> = inner.cooling.drain(..cooled).map(|(_, index)| index).collect();
-        inner.free.extend(cooled);
-        let index = inner.free.pop().unwrap_or_else(|| {
-            inner.all.push(None);
-            AdjIndex(inner.all.len() as u32 - 1)
-        });
-        let adj = make();
+        let index = inner.index();
+        let adj = Adj { counter: index.0, ..make() };
         if let Key::LoadBalance(buckets) = &key {
             self.buckets.set(index.0, buckets.clone().into());
         }
         self.counters.clear_one(index.at());
         self.slots.set(index.0, adj);
-        inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1 });
+        inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
         inner.by_key.insert(key, index);
         index
+    }
+
+    /// A new index for what `target` stands for now; [`Self::retarget`] changes that. The caller holds the target, and
+    /// passes that on.
+    pub fn alias(&self, target: AdjIndex) -> AdjIndex {
+        let mut inner = self.inner();
+        let index = inner.index();
+        let adj = inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default();
+        self.slots.set(index.0, adj);
+        inner.all[index.at()] =
+            Some(Entry { adj, key: Key::Alias(target), refs: 1, aliases: BTreeSet::new() });
+        inner.link(target, index);
+        index
+    }
+
+    /// Lets an alias stand for something else. The caller holds the new target, and passes that on.
+    ///
+    /// # Panics
+    /// If `alias` is none, or the target is an alias of it.
+    pub fn retarget(&self, alias: AdjIndex, target: AdjIndex) {
+        let old = {
+            let mut inner = self.inner();
+            let mut at = target;
+            while let Some(Some(Entry { key: Key::Alias(next), .. })) = inner.all.get(at.at()) {
+                assert!(at != alias, "an alias of itself");
+                at = *next;
+            }
+            let Some(Some(Entry { key: Key::Alias(kept), .. })) = inner.all.get_mut(alias.at()) else {
+                panic!("adjacency {alias} is no alias")
+            };
+            let old = std::mem::replace(kept, target);
+            inner.unlink(old, alias);
+            inner.link(target, alias);
+            let adj = inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default();
+            self.show(&mut inner, alias, adj);
+            old
+        };
+        self.release(old);
+    }
+
+    /// Lets workers see a new value of an adjacency, and of its aliases.
+    fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
+        let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
+        entry.adj = adj;
+        self.slots.set(index.0, adj);
+        for alias in entry.aliases.clone() {
+            self.show(inner, alias, adj);
+        }
     }
 
     /// Holds an adjacency that is there once more.
@@ -165,15 +243,21 @@ impl Adjacencies {
             }
             let Some(entry) = slot.take() else { continue };
             inner.by_key.remove(&entry.key);
-            let ticket = self.slots.domain().grace();
             self.slots.clear(index.0);
-            if let Key::LoadBalance(mut buckets) = entry.key {
-                self.buckets.clear(index.0);
-                buckets.sort_unstable();
-                buckets.dedup();
-                held.extend(buckets);
+            match entry.key {
+                Key::LoadBalance(mut buckets) => {
+                    self.buckets.clear(index.0);
+                    buckets.sort_unstable();
+                    buckets.dedup();
+                    held.extend(buckets);
+                }
+                Key::Alias(target) => {
+                    inner.unlink(target, index);
+                    held.push(target);
+                }
+                _ => {}
             }
-            inner.cooling.push((ticket, index));
+            inner.cooling.push((self.slots.domain().grace(), index));
         }
     }
 
@@ -292,27 +376,23 @@ impl Adjacencies {
     fn change(&self, index: AdjIndex, f: impl FnOnce(&mut Adj)) {
         let mut inner = self.inner();
         if let Some(Some(entry)) = inner.all.get_mut(index.at()) {
-            f(&mut entry.adj);
-            self.slots.set(index.0, entry.adj);
+            let mut adj = entry.adj;
+            f(&mut adj);
+            self.show(&mut inner, index, adj);
         }
     }
 
     /// What is known of one.
     pub fn info(&self, index: AdjIndex) -> Option<AdjInfo> {
         let inner = self.inner();
-        let entry = inner.all.get(index.at())?.as_ref()?;
-        Some(AdjInfo { index, adj: entry.adj, refs: entry.refs })
+        Some(inner.all.get(index.at())?.as_ref()?.info(index))
     }
 
     /// All of them, by index.
     pub fn list(&self) -> Vec<AdjInfo> {
         let inner = self.inner();
         let all = inner.all.iter().enumerate();
-        all.filter_map(|(i, e)| {
-            let entry = e.as_ref()?;
-            Some(AdjInfo { index: AdjIndex(i as u32), adj: entry.adj, refs: entry.refs })
-        })
-        .collect()
+        all.filter_map(|(i, e)| Some(e.as_ref()?.info(AdjIndex(i as u32)))).collect()
     }
 
     /// The members of a load-balance, one for each bucket.
@@ -323,13 +403,18 @@ impl Adjacencies {
     fn on_event(&self, world: &World, event: IfEvent) {
         let (IfEvent::Mac(sw_if) | IfEvent::Mtu(sw_if) | IfEvent::Deleting(sw_if)) = event else { return };
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        let affected: Vec<AdjIndex> =
-            self.list().iter().filter(|i| i.sw_if() == Some(sw_if)).map(|i| i.index).collect();
+        let affected: Vec<AdjIndex> = self
+            .list()
+            .iter()
+            .filter(|i| i.sw_if() == Some(sw_if) && i.target.is_none())
+            .map(|i| i.index)
+            .collect();
         for index in affected {
             self.change(index, |adj| match event {
                 IfEvent::Deleting(_) => {
                     // Whoever still holds it lets go; until then it leads nowhere.
-                    *adj = Adj { kind: AdjKind::Drop, link: adj.link, ..Adj::default() };
+                    *adj =
+                        Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
                 }
                 IfEvent::Mac(_) if adj.rewrite_len >= 14 && interface.kind == IfKind::Ethernet => {
                     adj.rewrite[6..12].copy_from_slice(&interface.mac.0);

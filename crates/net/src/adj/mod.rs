@@ -4,6 +4,9 @@
 //! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the node to go to, the interface to
 //! leave by, the layer-2 header to put in front. Routes name adjacencies by [`AdjIndex`] and share them: there's one for each
 //! neighbour, whatever the number of routes over it.
+//!
+//! An alias is an index of its own for what another index stands for: workers find a copy there, and read it in one step.
+//! Routes name aliases, so that a million of them change their way by one store.
 
 mod control;
 #[cfg(test)]
@@ -121,8 +124,10 @@ pub struct Adj {
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
-    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], buckets less one (all ones).
+    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones.
     pub table: u32,
+    /// The cell of [`Adjacencies::counters`] that packets are counted in.
+    pub counter: u32,
     /// The layer-2 header, from its first byte on.
     pub rewrite: [u8; MAX_REWRITE],
     nexthop: [u8; 16],
@@ -130,7 +135,7 @@ pub struct Adj {
     pub link: Link,
 }
 
-const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, rewrite) == 16);
+const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, rewrite) == 20);
 
 impl Default for Adj {
     fn default() -> Self {
@@ -142,6 +147,7 @@ impl Default for Adj {
             rewrite_len: 0,
             kind: AdjKind::NoRoute,
             table: 0,
+            counter: 0,
             rewrite: [0; MAX_REWRITE],
             nexthop: [0; 16],
             link: Link::Ip4,
@@ -214,8 +220,8 @@ impl Adjacencies {
 
     /// The adjacencies that a [`AdjKind::LoadBalance`] chooses from: a power of two, taken by `flow_hash & (len - 1)`.
     #[inline(always)]
-    pub fn buckets<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> &'t [AdjIndex] {
-        self.buckets.get(index.0, turn).map_or(&[], |b| b)
+    pub fn buckets<'t>(&'t self, adj: &Adj, turn: &'t Turn<'_>) -> &'t [AdjIndex] {
+        self.buckets.get(adj.counter, turn).map_or(&[], |b| b)
     }
 }
 
@@ -228,6 +234,8 @@ pub struct AdjInfo {
     pub adj: Adj,
     /// How many routes, neighbours and others hold it.
     pub refs: u32,
+    /// What it is an alias of.
+    pub target: Option<AdjIndex>,
 }
 
 impl AdjInfo {

@@ -61,6 +61,26 @@ fn an_interface_without_addresses_needs_no_asking() {
 }
 
 #[test]
+fn an_alias_shows_what_it_stands_for() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let adjs = world.get::<Adjacencies>();
+    let a = add(&bench, "a").expect("added");
+    let [x, y] = [2, 3].map(|i| adjs.neighbor(world, a, [10, 0, 0, i].into()).expect("there"));
+    let first = adjs.alias(x);
+    let second = adjs.alias(first);
+    adjs.complete(world, a, [10, 0, 0, 2].into(), &[7; 14]);
+    let adj = seen(&bench, second).expect("there");
+    assert_eq!((adj.kind, adj.counter, adj.rewrite()), (AdjKind::Rewrite, x.0, &[7; 14][..]));
+    adjs.retarget(first, y);
+    assert_eq!(seen(&bench, second).map(|a| a.nexthop()), Some([10, 0, 0, 3].into()));
+    assert!(seen(&bench, x).is_none(), "only the alias held it");
+    assert_eq!(adjs.info(first).and_then(|i| i.target), Some(y));
+    adjs.release(second);
+    assert!(seen(&bench, first).is_none() && seen(&bench, y).is_none());
+}
+
+#[test]
 fn members_live_as_long_as_the_choice_among_them() {
     let bench = Bench::new(NONE);
     let world = &bench.world;
@@ -72,6 +92,7 @@ fn members_live_as_long_as_the_choice_among_them() {
     hold();
     assert_eq!(adjs.load_balance(Link::Ip4, &[x, y, y, y]), choice);
     assert_eq!(adjs.buckets_of(choice), [x, y, y, y]);
+    assert_eq!(seen(&bench, choice).map(|a| (a.kind, a.table)), Some((AdjKind::LoadBalance, 3)));
     assert_eq!(adjs.info(x).map(|i| i.refs), Some(1));
     adjs.release(choice);
     assert!(seen(&bench, y).is_some());
