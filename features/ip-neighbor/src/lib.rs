@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Neighbours of both families: the commands. The table is [`net::Neighbors`]; who fills it are ARP and IPv6 neighbour
+//! discovery.
+//!
+//! Entries that were set by hand are static with the word `static`; without it they age like learned ones.
+
+mod set;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use cli::Command;
+use graph::{Plugin, World};
+use net::Neighbors;
+
+/// Neighbours.
+pub static PLUGIN: Plugin = Plugin {
+    name: "ip-neighbor",
+    about: "Neighbours: commands for what ARP and neighbour discovery find",
+    cli: COMMANDS,
+    start: |world| {
+        // It has to hear of interfaces from the start on.
+        world.get::<Neighbors>();
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};
+
+const SET: &str = "flush [<interface:interface>] \
+     | del <interface:interface> <ip:ip> [<mac:mac>] [static] [no-fib-entry] [count <count:u32>] \
+     | <interface:interface> <ip:ip> <mac:mac> [static] [no-fib-entry] [count <count:u32>]";
+
+const fn show(
+    path: &'static str,
+    run: fn(&World, &cli::Matches<'_>) -> cli::Result<cli::Output>,
+) -> Command<World> {
+    Command { path, usage: "[<interface:interface>]", help: "Neighbours that are known", run }
+}
+
+const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set ip neighbor",
+        usage: SET,
+        help: "Add or remove neighbours by hand",
+        run: set::neighbor,
+    },
+    Command { path: "ip neighbor", usage: SET, help: "Add or remove neighbours by hand", run: set::neighbor },
+    Command {
+        path: "clear ip neighbors",
+        usage: "[<interface:interface>]",
+        help: "Forget all neighbours that were learned",
+        run: set::flush,
+    },
+    Command {
+        path: "set ip neighbor-config",
+        usage: "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>]",
+        help: "How many neighbours are kept, and how long (seconds; 0 is for ever)",
+        run: set::config,
+    },
+    Command {
+        path: "show ip neighbor-config",
+        usage: "",
+        help: "How many neighbours are kept, and how long",
+        run: show::config,
+    },
+    Command {
+        path: "show ip neighbor-stats",
+        usage: "[<interface:interface>]",
+        help: "Questions and answers about neighbours, by interface",
+        run: show::stats,
+    },
+    show("show ip neighbors", show::both),
+    show("show ip neighbor", show::both),
+    show("show ip4 neighbors", show::ip4),
+    show("show ip4 neighbor", show::ip4),
+    show("show ip4 neighbor-sorted", show::ip4_by_age),
+    show("show ip6 neighbors", show::ip6),
+    show("show ip6 neighbor", show::ip6),
+    show("show ip6 neighbor-sorted", show::ip6_by_age),
+];

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use buffer::Buffer;
+use cli::Tree;
+use graph::drive::Bench;
+use graph::{Cx, Next, Node, Plugin, World};
+use net::{Device, IfKind, Interfaces, NewInterface};
+use std::sync::Arc;
+use wire::MacAddr;
+
+static PLUGINS: &[&Plugin] = &[&PLUGIN];
+
+struct Nothing;
+impl Device for Nothing {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+}
+
+struct Tx;
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[free]
+    Sent,
+}
+impl Node for Tx {
+    const NAME: &'static str = "test-tx";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Sent
+    }
+}
+
+fn bench() -> (Bench, Tree<World>) {
+    let bench = Bench::new(PLUGINS);
+    let interfaces = bench.world.get::<Interfaces>();
+    for name in ["t0", "t1"] {
+        let new = NewInterface {
+            name: name.into(),
+            kind: IfKind::Ethernet,
+            device: Arc::new(Nothing),
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            mtu: 1500,
+            link_up: true,
+        };
+        interfaces.create(&bench.world, new, |_, _, _| Tx).expect("created");
+    }
+    (bench, Tree::new(PLUGIN.cli).expect("the commands are well-formed"))
+}
+
+fn run(bench: &Bench, tree: &Tree<World>, line: &str) -> String {
+    let out = tree.execute(&bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    out.output.show(out.json)
+}
+
+/// The table without ages.
+fn shown(bench: &Bench, tree: &Tree<World>, line: &str) -> Vec<String> {
+    let text = run(bench, tree, line);
+    let words = |l: &str| l.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(text.lines().next().map(words).as_deref(), Some("Age IP Flags Ethernet Interface"));
+    text.lines().skip(1).map(|l| words(l).split_once(' ').expect("an age and more").1.to_string()).collect()
+}
+
+#[test]
+fn entries_are_set_shown_and_removed() {
+    let (bench, tree) = bench();
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
+    run(&bench, &tree, "set ip neighbor t1 10.0.1.255 02:00:00:00:00:ff static no-fib-entry count 2");
+    run(&bench, &tree, "ip neighbor t0 2001:db8::1 0200.0000.0003 static");
+    let want4 = [
+        "10.0.0.2 D 02:00:00:00:00:02 t0",
+        "10.0.1.255 SN 02:00:00:00:00:ff t1",
+        "10.0.2.0 SN 02:00:00:00:01:00 t1",
+    ];
+    assert_eq!(shown(&bench, &tree, "show ip4 neighbors"), want4);
+    assert_eq!(shown(&bench, &tree, "show ip4 neighbor-sorted"), want4);
+    assert_eq!(shown(&bench, &tree, "show ip6 neighbors"), ["2001:db8::1 S 02:00:00:00:00:03 t0"]);
+    assert_eq!(shown(&bench, &tree, "sh ip neighbors").len(), 4);
+    assert_eq!(shown(&bench, &tree, "show ip neighbor t0").len(), 2);
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&bench, &tree, "show ip neighbors t0 -j")).expect("JSON");
+    assert_eq!((json[0]["ip"].as_str(), json[0]["state"].as_str()), (Some("10.0.0.2"), Some("reachable")));
+    assert!(json[0]["age"].as_f64().is_some_and(|age| age < 60.0), "{json}");
+    run(&bench, &tree, "set ip neighbor del t1 10.0.1.255 02:00:00:00:00:ff");
+    run(&bench, &tree, "ip neighbor del t1 10.0.2.0");
+    run(&bench, &tree, "clear ip neighbors");
+    assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["2001:db8::1 S 02:00:00:00:00:03 t0"]);
+}
+
+#[test]
+fn limits_are_set_and_shown() {
+    let (bench, tree) = bench();
+    run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle");
+    run(&bench, &tree, "set ip neighbor-config ip6 confirm 5");
+    let want =
+        "ip4:\n  limit:1, age:10, recycle:1, confirm:30\nip6:\n  limit:50000, age:0, recycle:0, confirm:5\n";
+    assert_eq!(run(&bench, &tree, "show ip neighbor-config"), want);
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.3 02:00:00:00:00:03");
+    assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["10.0.0.3 D 02:00:00:00:00:03 t0"]);
+    run(&bench, &tree, "set ip neighbor-config ip4 norecycle");
+    for (line, part) in [
+        ("set ip neighbor t0 10.0.0.4 02:00:00:00:00:04", "its limit is 1"),
+        ("set ip neighbor t0 10.0.0.4", "usage"),
+        ("set ip neighbor t9 10.0.0.4 02:00:00:00:00:04", "no interface is named `t9'"),
+        ("set ip neighbor t0 224.0.0.1 02:00:00:00:00:04", "no address of one host"),
+        ("set ip neighbor t0 10.0.0.4 ff:ff:ff:ff:ff:ff", "no address of one station"),
+        ("set ip neighbor del t0 10.0.0.9", "t0 has no neighbour 10.0.0.9"),
+        ("set ip neighbor-config limit 3", "ip4"),
+    ] {
+        let error = tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        assert!(error.to_string().contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
+fn questions_and_answers_are_counted_by_interface() {
+    let (bench, tree) = bench();
+    bench.world.stats.simple("/net/arp/rx/requests").lane(0).add(1, 5);
+    bench.world.stats.simple("/net/ip6-nd/tx/replies").lane(0).add(2, 7);
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&bench, &tree, "show ip neighbor-stats -j")).expect("JSON");
+    assert_eq!((json[1]["rx_requests"].as_u64(), json[2]["tx_replies"].as_u64()), (Some(5), Some(7)));
+    assert_eq!(run(&bench, &tree, "show ip neighbor-stats t1").lines().count(), 2);
+}
