@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Documentation that can't rot: its code blocks are regions of files that compile and run under test.
 //!
-//! In a Markdown file, `<!-- from: PATH -->` or `<!-- from: PATH#REGION -->` before a fenced block says where the
-//! block's text comes from. A region lies between the lines `// docs: REGION` and `// docs: end` of the file.
-//! `docs` writes the blocks, `docs --check` fails where one differs. A `rust` block below `docs/` without a mark, a
-//! link to a file that isn't there and a `make` verb that doesn't exist are faults as well.
+//! In a Markdown file, `<!-- from: PATH -->` or `<!-- from: PATH#ITEM -->` before a fenced block says where the
+//! block's text comes from: a whole file, or the item whose first line begins with the text ITEM, with its attributes
+//! and documentation. `docs` writes the blocks, `docs --check` fails where one differs. A `rust` block below `docs/`
+//! without a mark, a link to a file that isn't there and a `make` verb that doesn't exist are faults as well.
 
 use std::path::{Path, PathBuf};
 
@@ -12,26 +12,22 @@ use crate::sh::{self, Res};
 
 const MARK: &str = "<!-- from: ";
 
-/// The lines of `content`, or of its region, without the lines that mark regions and without common indentation.
-fn excerpt(content: &str, region: Option<&str>) -> Res<String> {
-    let is_mark = |l: &&str| l.trim_start().starts_with("// docs: ");
-    let lines: Vec<&str> = match region {
-        None => content.lines().filter(|l| !is_mark(l)).collect(),
-        Some(name) => {
-            let begin = format!("// docs: {name}");
-            let mut lines = content.lines().skip_while(|l| l.trim() != begin).skip(1).peekable();
-            if lines.peek().is_none() {
-                return Err(format!("no line `{begin}`"));
-            }
-            let rest: Vec<_> = lines.collect();
-            let end = rest.iter().position(|l| l.trim() == "// docs: end");
-            let end = end.ok_or_else(|| format!("`{begin}` has no `// docs: end`"))?;
-            rest[..end].iter().copied().filter(|l| !is_mark(l)).collect()
-        }
-    };
-    let indent = |l: &&str| l.len() - l.trim_start().len();
-    let common = lines.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
-    Ok(lines.iter().fold(String::new(), |text, l| text + l.get(common..).unwrap_or("") + "\n"))
+/// All of `content`, or its item that begins with the text `item`, moved to the left edge.
+fn excerpt(content: &str, item: Option<&str>) -> Res<String> {
+    let Some(item) = item else { return Ok(content.to_string()) };
+    let lines: Vec<&str> = content.lines().collect();
+    let indent = |l: &str| l.len() - l.trim_start().len();
+    let at = lines.iter().position(|l| l.trim_start().starts_with(item));
+    let at = at.ok_or_else(|| format!("no line begins with `{item}`"))?;
+    let belongs = |l: &&&str| l.trim_start().starts_with("///") || l.trim_start().starts_with("#[");
+    let first = at - lines[..at].iter().rev().take_while(belongs).count();
+    // An item ends on its own line, or with the first closing bracket that stands as far left as its first line.
+    let is_whole = lines[at].ends_with([';', ',']) || lines[at].ends_with("{}");
+    let closes = |l: &&str| indent(l) == indent(lines[at]) && l.trim_start().starts_with(['}', ']', ')']);
+    let more = if is_whole { Some(0) } else { lines[at + 1..].iter().position(closes).map(|n| n + 1) };
+    let last = at + more.ok_or_else(|| format!("`{item}` has no end"))?;
+    let left = |l: &&str| l.get(indent(lines[at])..).unwrap_or("").to_string() + "\n";
+    Ok(lines[first..=last].iter().map(left).collect())
 }
 
 /// The page with every marked block filled from the tree by `source`, and what is wrong with it.
@@ -63,10 +59,8 @@ fn fill(page: &str, strict: bool, source: impl Fn(&str) -> Res<String>) -> (Stri
                     Err(why) => faults.push(format!("{}: {from}: {why}", number + 1)),
                 },
                 None if strict && fence.starts_with("rust") => {
-                    faults.push(format!(
-                        "{}: a rust block comes from a file: {MARK}PATH#REGION -->",
-                        number + 1
-                    ));
+                    faults
+                        .push(format!("{}: a rust block comes from a file: {MARK}PATH#ITEM -->", number + 1));
                 }
                 None => {}
             }
@@ -120,8 +114,8 @@ pub fn verb(check: bool) -> Res {
     let makefile = sh::read(root.join("Makefile"))?;
     let is_verb = |v: &str| makefile.lines().any(|l| l.strip_prefix(v).is_some_and(|l| l.starts_with(':')));
     let source = |from: &str| {
-        let (path, region) = from.split_once('#').map_or((from, None), |(p, r)| (p, Some(r)));
-        excerpt(&sh::read(root.join(path))?, region)
+        let (path, item) = from.split_once('#').map_or((from, None), |(p, r)| (p, Some(r)));
+        excerpt(&sh::read(root.join(path))?, item)
     };
     let pages = pages(&root)?;
     let mut faults = Vec::new();
@@ -156,22 +150,25 @@ pub fn verb(check: bool) -> Res {
 mod tests {
     use super::*;
 
-    const FILE: &str =
-        "// head\nmod a {\n    // docs: one\n    fn f() {\n        g();\n    }\n    // docs: end\n}\n";
+    const FILE: &str = "// head\nmod a {\n    /// Doc.\n    #[inline]\n    fn f() {\n        if x {\n            g();\n        }\n    }\n\n    fn g() {}\n    struct S;\n}\n";
 
     #[test]
-    fn a_region_is_cut_out_and_moved_left() {
-        assert_eq!(excerpt(FILE, Some("one")), Ok("fn f() {\n    g();\n}\n".into()));
-        assert_eq!(excerpt(FILE, None).unwrap().lines().count(), FILE.lines().count() - 2);
-        assert!(excerpt(FILE, Some("two")).is_err());
-        assert!(excerpt("// docs: one\nx\n", Some("one")).is_err());
+    fn an_item_is_cut_out_and_moved_left() {
+        let expected = "/// Doc.\n#[inline]\nfn f() {\n    if x {\n        g();\n    }\n}\n";
+        assert_eq!(excerpt(FILE, Some("fn f")), Ok(expected.into()));
+        assert_eq!(excerpt(FILE, Some("fn g")), Ok("fn g() {}\n".into()));
+        assert_eq!(excerpt(FILE, Some("struct S")), Ok("struct S;\n".into()));
+        assert!(excerpt(FILE, Some("mod a")).unwrap().ends_with("    struct S;\n}\n"));
+        assert_eq!(excerpt(FILE, None).as_deref(), Ok(FILE));
+        assert!(excerpt(FILE, Some("fn h")).is_err());
+        assert!(excerpt("fn f() {\n", Some("fn f")).is_err());
     }
 
     #[test]
     fn a_marked_block_is_filled_and_others_stay() {
-        let page = "# T\n\n<!-- from: a.rs#one -->\n```rust\nold\n```\ntext\n```sh\nls\n```\n";
+        let page = "# T\n\n<!-- from: a.rs#fn f -->\n```rust\nold\n```\ntext\n```sh\nls\n```\n";
         let (out, faults) = fill(page, true, |from| Ok(format!("{from}\n")));
-        assert_eq!(out, page.replace("old", "a.rs#one"));
+        assert_eq!(out, page.replace("old", "a.rs#fn f"));
         assert_eq!(faults, Vec::<String>::new());
         let (again, _) = fill(&out, true, |from| Ok(format!("{from}\n")));
         assert_eq!(again, out);

@@ -6,6 +6,7 @@
 mod ci;
 mod demo;
 mod docs;
+mod feature;
 mod fuzz;
 mod graph;
 mod layers;
@@ -36,6 +37,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   doc                    API documentation, warnings are errors
   graph [--check]        the packet graph as a picture in docs/
   bench [--smoke]        clocks per packet
+  new-feature NAME       a feature that compiles: one node, one command, one test
   fuzz [--smoke | --seconds N] [--keep] [--asan] [TARGET…]
                          every parser for a while, from the kept corpus
   clean                  remove everything that was built
@@ -61,6 +63,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("docs", ["--check"]) => docs::verb(true),
         ("doc", []) => verbs::doc(),
         ("bench", rest) => verbs::bench(rest),
+        ("new-feature", [name]) => feature::verb(name),
         ("fuzz", rest) => fuzz::verb(rest),
         ("clean", []) => verbs::clean(),
         ("help" | "--help" | "-h", _) => {

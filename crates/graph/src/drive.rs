@@ -9,7 +9,7 @@
 //! # }
 //! ```
 
-use crate::{NodeIndex, Plugin, Runtime, World, WorldConfig};
+use crate::{NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use buffer::{Buffer, Flags, Owned, Pool};
 use std::sync::Arc;
 
@@ -92,6 +92,25 @@ impl Bench {
             self.rt.inject(index, b);
         }
         self.rt.run_node(index);
+        self.collect()
+    }
+
+    /// As [`Self::node`], for packets that came in by `sw_if` and start the arc there: runs the first feature.
+    ///
+    /// # Panics
+    /// If there is no such arc, or no feature of it is enabled on the interface.
+    pub fn feature(&mut self, arc: &str, sw_if: SwIfIndex, packets: &[Vec<u8>]) -> Vec<Outcome> {
+        let index = self.world.arc(arc).unwrap_or_else(|| panic!("no feature arc is named {arc}"));
+        self.rt.receive();
+        let mut first = None;
+        for bytes in packets {
+            let mut b = self.buffer(bytes);
+            b.rx_if = sw_if.0;
+            first = self.rt.start_arc(index, sw_if, &mut b);
+            let node = first.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"));
+            self.rt.inject(node, b);
+        }
+        first.into_iter().for_each(|node| self.rt.run_node(node));
         self.collect()
     }
 

@@ -7,8 +7,8 @@ use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
 use crate::node::{Node, as_dynamic};
 use crate::threads::Gauges;
-use crate::{Cx, Input, InputMode, Next, NodeIndex, ThreadIndex};
-use buffer::{Cache, Frame, Owned, Pool};
+use crate::{ArcIndex, Cx, Input, InputMode, Next, NodeIndex, SwIfIndex, ThreadIndex};
+use buffer::{Buffer, Cache, Frame, Owned, Pool};
 use rustix::event::epoll;
 use simd::{Level, rdtsc};
 use std::any::TypeId;
@@ -333,6 +333,15 @@ impl Runtime {
             self.core.pending.retain(|n| *n != node);
             run_one(&mut self.core, &mut self.nodes, &turn, arcs, node, rdtsc());
         }
+    }
+
+    /// Puts a packet at the start of an interface's chain, as a node would (for tests that drive one feature).
+    pub(crate) fn start_arc(&mut self, arc: ArcIndex, sw_if: SwIfIndex, b: &mut Buffer) -> Option<NodeIndex> {
+        let turn = self.reader.turn();
+        let arcs = self.arcs.get(&turn);
+        let at = arcs.start(arc, sw_if)?;
+        b.feature = at + 1;
+        Some(arcs.step(at)?.node)
     }
 
     /// Whether something waits that a sleep would delay.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! sample: say what it does, by which RFC, and what it doesn't do.
+//!
+//! It stands on the arc `ip4-unicast`, which IPv4 packets pass on their way to the lookup. As generated, it drops
+//! packets that are longer than a limit of the interface they came in by.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use buffer::Buffer;
+use cli::{Command, Error, Matches, Output};
+use graph::{Build, Cx, Feature, Next, Node, NodeDef, Plugin, ThreadIndex, Trace, World};
+use net::Interfaces;
+
+/// What this feature brings. `bin/ferrovia/src/plugins.rs` lists it.
+pub static PLUGIN: Plugin = Plugin {
+    name: "sample",
+    about: "Say what it does",
+    nodes: &[NodeDef::of::<Sample>()],
+    features: &[Feature { arc: "ip4-unicast", node: "sample", before: &[], after: &[] }],
+    cli: &[Command {
+        path: "set sample",
+        usage: "<interface:interface> {max <bytes:u16> | off}",
+        help: "Drop IPv4 packets longer than so many bytes",
+        run: set,
+    }],
+    ..Plugin::EMPTY
+};
+
+/// The node. Every thread makes its own, so its fields need neither lock nor atomic.
+struct Sample;
+
+/// Every way out of the node, and with it every counter and the text that `show errors` prints.
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[next_feature]
+    Continue,
+    /// packet is longer than the interface allows
+    #[drop]
+    TooLong,
+}
+
+/// What `show trace` tells of a packet.
+#[derive(Clone, Copy)]
+struct Seen {
+    len: usize,
+    max: usize,
+}
+
+impl Trace for Seen {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of at most {}", self.len, self.max)
+    }
+}
+
+impl Build for Sample {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
+    }
+}
+
+impl Node for Sample {
+    const NAME: &'static str = "sample";
+    type Next = To;
+    type Trace = Seen;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let (len, max) = (b.packet_len(), cx.feature_config(b) as usize);
+        cx.trace(b, Seen { len, max });
+        if len > max { To::TooLong } else { To::Continue }
+    }
+}
+
+/// `set sample`: the command's words are already those of its usage.
+fn set(world: &World, words: &Matches) -> Result<Output, Error> {
+    let interface = world.get::<Interfaces>().find(words.str("interface"))?;
+    let max = words.get::<u16>("bytes").map(u32::from);
+    world.set_feature("ip4-unicast", "sample", interface, max).map_err(Error::not_found)?;
+    Ok(Output::empty())
+}

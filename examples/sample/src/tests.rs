@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use cli::Tree;
+use graph::drive::Bench;
+use graph::{ArcDef, Plugin, SwIfIndex};
+
+use crate::PLUGIN;
+
+/// The arc, which another feature brings in the daemon.
+static ARC: Plugin = Plugin {
+    name: "arc",
+    arcs: &[ArcDef { name: "ip4-unicast", starts: &[], end: "ip4-lookup" }],
+    ..Plugin::EMPTY
+};
+
+static PLUGINS: &[&Plugin] = &[&ARC, &PLUGIN];
+
+#[test]
+fn long_packets_are_dropped_and_counted() {
+    let mut bench = Bench::new(PLUGINS);
+    let commands = Tree::new(PLUGIN.cli).unwrap();
+    commands.execute(&bench.world, "set sample local0 max 100").unwrap();
+
+    let out = bench.feature("ip4-unicast", SwIfIndex(0), &[vec![0; 100], vec![0; 101]]);
+
+    let went: Vec<_> = out.iter().map(|o| (o.bytes.len(), o.node.as_str(), o.reason)).collect();
+    assert!(went.contains(&(100, "ip4-lookup", None)), "{went:?}");
+    assert!(
+        went.contains(&(101, "error-drop", Some("packet is longer than the interface allows"))),
+        "{went:?}"
+    );
+    assert_eq!(bench.count("sample", "too_long"), 1);
+
+    commands.execute(&bench.world, "set sample local0 off").unwrap();
+    let arc = bench.world.arc("ip4-unicast").unwrap();
+    assert!(bench.world.features_of(arc, SwIfIndex(0)).is_empty());
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `make new-feature NAME=x`: a feature that compiles, made from `examples/sample`, which CI compiles and tests.
+
+use std::path::Path;
+
+use crate::sh::{self, Res, root};
+
+const SAMPLE: &str = "examples/sample";
+const FILES: &[&str] = &["Cargo.toml", "src/lib.rs", "src/tests.rs"];
+const PLUGINS: &str = "bin/ferrovia/src/plugins.rs";
+
+/// One name in its four spellings.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    /// Of the node, the plugin and the command: `mss-clamp`.
+    kebab: String,
+    /// Of the folder and the crate: `mss_clamp`.
+    snake: String,
+    /// Of the type: `MssClamp`.
+    camel: String,
+}
+
+impl Name {
+    /// A name that is good for all of them, or what is wrong with it.
+    fn new(name: &str) -> Res<Name> {
+        let good = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_lowercase())
+                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        };
+        let words: Vec<_> = name.split('-').collect();
+        if !words.iter().all(|word| good(word)) {
+            return Err(format!("`{name}` is no name for a feature: say NAME=mss-clamp or NAME=nat44"));
+        }
+        let capital = |word: &&str| word[..1].to_uppercase() + &word[1..];
+        Ok(Name { kebab: name.into(), snake: words.join("_"), camel: words.iter().map(capital).collect() })
+    }
+
+    /// A file of the sample as that of this feature.
+    fn rename(&self, content: &str) -> String {
+        let content = content.replace("name = \"sample\"", &format!("name = \"{}\"", self.snake));
+        content.replace("sample", &self.kebab).replace("Sample", &self.camel)
+    }
+}
+
+/// `manifest` with `line` behind the last line of `section` that begins as `like` says, or else at its start.
+fn with_line(manifest: &str, section: &str, like: impl Fn(&str) -> bool, line: &str) -> Res<String> {
+    let mut lines: Vec<&str> = manifest.lines().collect();
+    let start = lines.iter().position(|l| *l == section).ok_or_else(|| format!("there is no {section}"))?;
+    let end =
+        lines[start + 1..].iter().position(|l| l.starts_with('[')).map_or(lines.len(), |n| start + 1 + n);
+    let at = lines[start..end].iter().rposition(|l| like(l)).map_or(start, |n| start + n);
+    lines.insert(at + 1, line);
+    Ok(lines.join("\n") + "\n")
+}
+
+/// The list of plugins with one more at its end.
+fn with_plugin(source: &str, name: &str) -> Res<String> {
+    let wrong = || format!("{PLUGINS}: no list of the form `PLUGINS: &[&Plugin] = &[…];`");
+    let start = source.find("PLUGINS: &[&Plugin] = &[").ok_or_else(wrong)?;
+    let end = start + source[start..].find("];").ok_or_else(wrong)?;
+    let list = source[..end].trim_end().trim_end_matches(',');
+    Ok(format!("{list},\n    &{name}::PLUGIN,\n{}", &source[end..]))
+}
+
+/// The verb `new-feature`.
+pub fn verb(name: &str) -> Res {
+    let name = Name::new(name)?;
+    let Name { kebab, snake, .. } = &name;
+    let dir = root().join("features").join(snake);
+    let workspace = sh::read(root().join("Cargo.toml"))?;
+    if dir.exists() {
+        return Err(format!("features/{snake} is there already"));
+    }
+    if workspace.lines().any(|l| l.starts_with(&format!("{snake} = "))) {
+        return Err(format!("{snake} is the name of a crate already"));
+    }
+    // Everything is made before anything is written.
+    let ours = |l: &str| l.contains("package = \"ferrovia-");
+    let line = format!("{snake} = {{ path = \"features/{snake}\", package = \"ferrovia-{kebab}\" }}");
+    let workspace = with_line(&workspace, "[workspace.dependencies]", ours, &line)?;
+    let daemon = root().join("bin/ferrovia/Cargo.toml");
+    let before = |l: &str| {
+        l.split(' ').next().is_some_and(|key| !key.starts_with('[') && !key.is_empty() && key < snake)
+    };
+    let manifest = with_line(
+        &sh::read(&daemon)?,
+        "[dependencies]",
+        before,
+        &format!("{snake} = {{ workspace = true }}"),
+    )?;
+    let plugins = with_plugin(&sh::read(root().join(PLUGINS))?, snake)?;
+
+    for file in FILES {
+        let content = name.rename(&sh::read(root().join(SAMPLE).join(file))?);
+        sh::write(dir.join(file), content)?;
+    }
+    sh::write(root().join("Cargo.toml"), workspace)?;
+    sh::write(daemon, manifest)?;
+    sh::write(root().join(PLUGINS), plugins)?;
+    sh::run(&mut sh::cargo(&format!("fmt -p ferrovia-{kebab}")))?;
+    sh::quiet(sh::cmd("rustfmt").arg(Path::new(PLUGINS)))?;
+
+    println!("features/{snake}: one node, one command, one test; {PLUGINS} lists it. Now:");
+    println!("  make test ARGS='-p ferrovia-{kebab}'");
+    println!("  docs/add-a-feature.md tells what to change first");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_four_spellings() {
+        let name = Name::new("mss-clamp2").unwrap();
+        assert_eq!((name.snake.as_str(), name.camel.as_str()), ("mss_clamp2", "MssClamp2"));
+        for bad in ["", "-", "a-", "Mss", "mss_clamp", "4to6", "a b", "../x"] {
+            assert!(Name::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_sample_is_renamed_throughout() {
+        let name = Name::new("mss-clamp").unwrap();
+        for file in FILES {
+            let content = name.rename(&sh::read(root().join(SAMPLE).join(file)).unwrap());
+            assert!(!content.to_lowercase().contains("sample"), "{file}");
+        }
+        let manifest = name.rename(&sh::read(root().join(SAMPLE).join("Cargo.toml")).unwrap());
+        assert!(
+            manifest.contains("name = \"ferrovia-mss-clamp\"") && manifest.contains("name = \"mss_clamp\"")
+        );
+        let lib = name.rename(&sh::read(root().join(SAMPLE).join("src/lib.rs")).unwrap());
+        assert!(lib.contains("NodeDef::of::<MssClamp>()") && lib.contains("path: \"set mss-clamp\""));
+    }
+
+    #[test]
+    fn a_line_goes_to_its_section() {
+        let manifest = "[a]\nx = 1\n\n[dependencies]\narp = 1\nip = 1\n\n[z]\narp = 1\n";
+        let before = |l: &str| {
+            l.split(' ').next().is_some_and(|key| !key.starts_with('[') && !key.is_empty() && key < "gre")
+        };
+        let expected = manifest.replacen("arp = 1\n", "arp = 1\ngre = 1\n", 1);
+        assert_eq!(with_line(manifest, "[dependencies]", before, "gre = 1"), Ok(expected));
+        assert!(with_line(manifest, "[none]", before, "gre = 1").is_err());
+    }
+
+    #[test]
+    fn a_plugin_is_added_to_either_form_of_the_list() {
+        let long = "pub static PLUGINS: &[&Plugin] = &[\n    // why first\n    &ethernet::PLUGIN,\n    &ip::PLUGIN,\n];\nfn f() { g(&[1]); }\n";
+        let expected = long.replace("    &ip::PLUGIN,\n", "    &ip::PLUGIN,\n    &gre::PLUGIN,\n");
+        assert_eq!(with_plugin(long, "gre"), Ok(expected));
+        let short = "pub static PLUGINS: &[&Plugin] = &[&ethernet::PLUGIN, &ip::PLUGIN];\n";
+        assert!(with_plugin(short, "gre").unwrap().contains("&ip::PLUGIN,\n    &gre::PLUGIN,\n];"));
+        assert!(with_plugin("static X: u8 = 1;", "gre").is_err());
+    }
+}
