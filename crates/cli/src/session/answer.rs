@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the session sends when its questions are answered.
 
+#[cfg(doc)]
+use super::Event;
 use super::{Mode, Session, Waiting};
 use crate::complete::Completion;
 use crate::frames::Reply;

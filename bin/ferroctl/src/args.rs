@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+pub const USAGE: &str = "usage: ferroctl [-s SOCKET] [-j] [COMMAND...]";
+
+const HELP: &str = "\
+usage: ferroctl [-s SOCKET] [-j] [COMMAND...]
+
+Runs COMMAND in the Ferrovia daemon. Without COMMAND: reads a script from standard input, checks all of it and runs it;
+on a terminal, starts a conversation with history, Tab and `?'.
+
+  -s, --socket SOCKET  the daemon's CLI socket (default: /run/ferrovia/cli.sock, or the user's own daemon's)
+  -j, --json           answers as JSON
+  -h, --help           this text
+  -V, --version        version
+
+Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon.
+";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Run(Args),
+    /// Print this and leave.
+    Say(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Args {
+    pub socket: PathBuf,
+    pub json: bool,
+    /// Words joined by blanks; empty when none were given.
+    pub command: String,
+}
+
+impl Args {
+    /// Options stand before the command; what follows its first word belongs to it.
+    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
+        let mut args = args.into_iter();
+        let (mut socket, mut json, mut words) = (None, false, Vec::new());
+        let text = |a: OsString| a.into_string().map_err(|a| format!("{a:?} is not UTF-8"));
+        while let Some(arg) = args.next() {
+            match arg.to_str() {
+                Some("-s" | "--socket") => {
+                    socket = Some(args.next().ok_or("-s needs the path of a socket")?.into())
+                }
+                Some("-j" | "--json") => json = true,
+                Some("-h" | "--help") => return Ok(Wanted::Say(HELP.into())),
+                Some("-V" | "--version") => {
+                    return Ok(Wanted::Say(concat!("ferroctl ", env!("CARGO_PKG_VERSION"), "\n").into()));
+                }
+                Some("--") => break,
+                Some(a) if a.starts_with("--socket=") => socket = Some(a["--socket=".len()..].into()),
+                Some(a) if a.starts_with('-') => return Err(format!("unknown option {a}")),
+                _ => {
+                    words.push(text(arg)?);
+                    break;
+                }
+            }
+        }
+        for arg in args {
+            words.push(text(arg)?);
+        }
+        let socket = socket.unwrap_or_else(default_socket);
+        Ok(Wanted::Run(Self { socket, json, command: words.join(" ") }))
+    }
+}
+
+/// The socket of the system's daemon for root; for others their own daemon's if it is there.
+fn default_socket() -> PathBuf {
+    let system = PathBuf::from("/run/ferrovia/cli.sock");
+    let uid = rustix::process::geteuid().as_raw();
+    if uid == 0 {
+        return system;
+    }
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(|d| Path::new(&d).join("ferrovia/cli.sock"));
+    let shared = PathBuf::from(format!("/tmp/ferrovia-{uid}/cli.sock"));
+    // In /tmp anybody may lay out a directory of that name.
+    let mine =
+        |p: &PathBuf| p.parent().and_then(|d| d.symlink_metadata().ok()).is_some_and(|m| m.uid() == uid);
+    let first = own.iter().find(|p| p.exists()).or(Some(&shared).filter(|p| p.exists() && mine(p))).cloned();
+    first.unwrap_or(if system.exists() { system } else { own.unwrap_or(system) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Wanted, String> {
+        Args::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn options_stand_before_the_command() {
+        let run = |socket: &str, json, command: &str| {
+            Ok(Wanted::Run(Args { socket: socket.into(), json, command: command.into() }))
+        };
+        assert_eq!(parse(&["-s", "/x", "show", "interface", "-j"]), run("/x", false, "show interface -j"));
+        assert_eq!(parse(&["--socket=/x", "-j", "show version"]), run("/x", true, "show version"));
+        assert_eq!(parse(&["-s", "/x", "--", "-s"]), run("/x", false, "-s"));
+        assert_eq!(parse(&["-s", "/x"]), run("/x", false, ""));
+        assert!(parse(&["-s"]).is_err());
+        assert!(parse(&["-x"]).is_err());
+        assert!(matches!(parse(&["-h"]), Ok(Wanted::Say(_))));
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The conversation: editing and history here, Tab and `?` answered by the daemon.
+
+use crate::args::Args;
+use crate::client::Client;
+use crate::screen;
+use cli::frames::{Reply, Request};
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler,
+    Helper, KeyEvent, RepeatCount,
+};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+const PROMPT: &str = "ferrovia# ";
+const HISTORY: usize = 1000;
+
+/// Where `?` was pressed: line and cursor.
+type Question = Arc<Mutex<Option<(String, usize)>>>;
+
+/// Runs the conversation; it always ends well, or with a sentence about why there is no daemon.
+pub fn run(args: &Args) -> Result<bool, String> {
+    let client = Rc::new(RefCell::new(Client::connect(&args.socket)?));
+    let question = Question::default();
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .auto_add_history(false)
+        .max_history_size(HISTORY)
+        .map_err(|e| e.to_string())?
+        .build();
+    let mut editor: Editor<Assistant, FileHistory> =
+        Editor::with_config(config).map_err(|e| e.to_string())?;
+    editor.set_helper(Some(Assistant { client: client.clone(), question: question.clone() }));
+    let ask = EventHandler::Conditional(Box::new(Ask(question.clone())));
+    editor.bind_sequence(Event::KeySeq(vec![KeyEvent::new('?', rustyline::Modifiers::NONE)]), ask);
+    let history = history_file();
+    if let Some(file) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(file);
+    }
+    println!("Connected to {}. `?' helps, Tab completes, ^D leaves.", args.socket.display());
+    let mut again = (String::new(), String::new());
+    loop {
+        let read = editor.readline_with_initial(PROMPT, (&again.0, &again.1));
+        again = Default::default();
+        let line = match read {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(true),
+            Err(e) => return Err(e.to_string()),
+        };
+        let asked = question.lock().ok().and_then(|mut q| q.take());
+        if let Some((line, cursor)) = asked {
+            answer(&client, &Request::Help(line.clone(), cursor), 0);
+            let (left, right) = line.split_at(line.floor_char_boundary(cursor));
+            again = (left.into(), right.into());
+            continue;
+        }
+        match line.trim() {
+            "" => continue,
+            "quit" | "exit" | "q" => return Ok(true),
+            _ => {}
+        }
+        let _ = editor.add_history_entry(line.as_str());
+        if let Some(file) = &history {
+            // A history that can't be kept is no reason to stop.
+            let _ = editor.append_history(file);
+        }
+        if line.trim() == "history" {
+            editor.history().iter().enumerate().for_each(|(i, l)| println!("{:5}  {l}", i + 1));
+            continue;
+        }
+        let rows = editor.dimensions().map_or(0, |(_, rows)| rows.into());
+        answer(&client, &Request::Run(line, args.json), rows);
+    }
+}
+
+/// Asks the daemon and shows what it says; connects anew when the daemon was started again.
+fn answer(client: &RefCell<Client>, request: &Request, rows: usize) {
+    let mut client = client.borrow_mut();
+    let asked = client.ask(request, &mut |reply| match reply {
+        Reply::Out(text) => screen::show(&text, rows),
+        Reply::More(text) => {
+            print!("{text}");
+            let _ = std::io::stdout().flush();
+        }
+        Reply::Error(text) => eprint!("{text}"),
+        Reply::Words(..) | Reply::End(_) => {}
+    });
+    client.forget_interrupt();
+    if let Err(e) = asked {
+        match client.reconnect() {
+            Ok(()) => eprintln!("{e}; connected again, please repeat the command"),
+            Err(again) => eprintln!("{e}; {again}"),
+        }
+    }
+}
+
+/// `$XDG_STATE_HOME/ferrovia/history`, its directory made.
+fn history_file() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let home = || std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".local/state"));
+    let dir = state.or_else(home)?.join("ferrovia");
+    std::fs::create_dir_all(&dir).ok()?;
+    Some(dir.join("history"))
+}
+
+/// Completes by asking the daemon.
+struct Assistant {
+    client: Rc<RefCell<Client>>,
+    question: Question,
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let mut found = (pos, Vec::new());
+        let asked = self.client.borrow_mut().ask(&Request::Complete(line.to_string(), pos), &mut |reply| {
+            if let Reply::Words(start, words) = reply {
+                found = (start, words);
+            }
+        });
+        let (start, words) = found;
+        if asked.is_err() || !line.is_char_boundary(start) {
+            return Ok((pos, Vec::new()));
+        }
+        // The only one is taken whole, with the blank behind it.
+        let end = if words.len() == 1 { " " } else { "" };
+        let pair = |w: String| Pair { replacement: w.clone() + end, display: w };
+        Ok((start, words.into_iter().map(pair).collect()))
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, ctx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let asking = self.question.lock().is_ok_and(|q| q.is_some());
+        Ok(if !asking && cli::is_open(ctx.input()) {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Valid(None)
+        })
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+impl Highlighter for Assistant {}
+impl Helper for Assistant {}
+
+/// `?` outside quotes asks for help about what stands before the cursor.
+struct Ask(Question);
+
+impl ConditionalEventHandler for Ask {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let (line, cursor) = (ctx.line(), ctx.pos());
+        if line[..cursor].matches('"').count() % 2 == 1 {
+            return None;
+        }
+        *self.0.lock().ok()? = Some((line.to_string(), cursor));
+        Some(Cmd::AcceptLine)
+    }
+}

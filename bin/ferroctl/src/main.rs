@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! `ferroctl`: one command, a script from standard input, or a conversation with the daemon.
+
+mod args;
+mod client;
+mod interactive;
+mod screen;
+
+use args::{Args, Wanted};
+use cli::frames::{Reply, Request};
+use client::Client;
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+/// The command or script failed.
+const FAILED: u8 = 1;
+/// The arguments of `ferroctl` itself are wrong.
+const USAGE: u8 = 2;
+/// There is no daemon, or it went away.
+const NO_DAEMON: u8 = 3;
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args_os().skip(1)) {
+        Ok(Wanted::Run(args)) => args,
+        Ok(Wanted::Say(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(e) => {
+            eprintln!("ferroctl: {e}\n{}", args::USAGE);
+            return USAGE.into();
+        }
+    };
+    match run(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => FAILED.into(),
+        Err(e) => {
+            eprintln!("ferroctl: {e}");
+            NO_DAEMON.into()
+        }
+    }
+}
+
+/// Whether all went well.
+fn run(args: &Args) -> Result<bool, String> {
+    if args.command.is_empty() && std::io::stdin().is_terminal() {
+        return interactive::run(args);
+    }
+    let request = if args.command.is_empty() {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
+        Request::Script("stdin".into(), text, args.json)
+    } else {
+        Request::Run(args.command.clone(), args.json)
+    };
+    let mut client = Client::connect(&args.socket)?;
+    let mut piped = Ok(());
+    let status = client.ask(&request, &mut |reply| match reply {
+        Reply::Out(text) | Reply::More(text) if piped.is_ok() => {
+            let mut out = std::io::stdout().lock();
+            piped = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+        Reply::Error(text) => eprint!("{text}"),
+        _ => {}
+    })?;
+    match piped {
+        // Who reads our output has had enough: no error of ours.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(status == 0),
+        Err(e) => Err(format!("standard output: {e}")),
+        Ok(()) => Ok(status == 0),
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The program against a server: what it prints and how it ends.
+
+mod server;
+
+use server::Server;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn ferroctl(server: &Server, args: &[&str], stdin: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+        .arg("-s")
+        .arg(&server.socket)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ferroctl");
+    // A client that does not read its standard input may be gone already.
+    let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_bytes());
+    child.wait_with_output().expect("its end")
+}
+
+#[track_caller]
+fn check(out: Output, status: i32, stdout: &str, stderr: &str) {
+    assert_eq!(String::from_utf8_lossy(&out.stdout), stdout);
+    assert_eq!(String::from_utf8_lossy(&out.stderr), stderr);
+    assert_eq!(out.status.code(), Some(status));
+}
+
+#[test]
+fn one_command() {
+    let s = Server::start();
+    check(ferroctl(&s, &["show", "version"], ""), 0, "toy 1\n", "");
+    check(ferroctl(&s, &["show version"], ""), 0, "toy 1\n", "");
+    check(ferroctl(&s, &["sh", "ver", "-j"], ""), 0, "{\n  \"version\": \"toy 1\"\n}\n", "");
+    check(ferroctl(&s, &["-j", "sh", "ver"], ""), 0, "{\n  \"version\": \"toy 1\"\n}\n", "");
+    check(ferroctl(&s, &["packet-generator", "new", "{ a", "}"], ""), 0, " a \n", "");
+    assert_eq!(ferroctl(&s, &["show many"], "").stdout.len(), 500_000);
+}
+
+#[test]
+fn failures_have_a_status_and_go_to_standard_error() {
+    let s = Server::start();
+    check(ferroctl(&s, &["fail"], ""), 1, "", "it failed\n");
+    check(ferroctl(&s, &["show", "nothing"], ""), 1, "", "show: unknown input `nothing'\n");
+    let out = ferroctl(&s, &["show", "version", "now"], "");
+    let usage = "column 14: `now' is not expected here: expected the end of the line\nusage: show version\n";
+    check(out, 1, "", usage);
+    let out = ferroctl(&s, &["-j", "fail"], "");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("\"retval\": -7"), "{out:?}");
+    assert_eq!(ferroctl(&s, &["-x"], "").status.code(), Some(2));
+}
+
+#[test]
+fn scripts_are_checked_whole() {
+    let s = Server::start();
+    check(ferroctl(&s, &[], "# two\necho a\n\npacket-generator new {\n b\n}\n"), 0, "a\n\n b\n", "");
+    check(
+        ferroctl(&s, &[], "echo a\nfoo\nshow bar\n"),
+        1,
+        "",
+        "stdin:2:1: unknown input `foo'\nstdin:3:6: show: unknown input `bar'\nstdin: 2 errors, nothing was run\n",
+    );
+    check(ferroctl(&s, &[], "echo a\nfail\necho b\n"), 1, "a\n", "stdin:2:1: it failed\n");
+    check(ferroctl(&s, &[], ""), 0, "", "");
+}
+
+#[test]
+fn says_so_when_there_is_no_daemon() {
+    let mut s = Server::start();
+    let path = s.socket.clone();
+    s.socket = "/nowhere/cli.sock".into();
+    let e = "ferroctl: no daemon at /nowhere/cli.sock: no such socket (is ferrovia running? -s names another socket)\n";
+    check(ferroctl(&s, &["show", "version"], ""), 3, "", e);
+    s.socket = path.with_file_name("dead.sock");
+    drop(std::os::unix::net::UnixListener::bind(&s.socket).unwrap());
+    let out = ferroctl(&s, &["show", "version"], "");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("nobody listens"), "{out:?}");
+    assert_eq!(out.status.code(), Some(3));
+}
+
+#[test]
+fn interrupt_cancels_the_command_first() {
+    let s = Server::start();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+        .arg("-s")
+        .arg(&s.socket)
+        .arg("ping")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("ferroctl");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!(line, "reply 1\n");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
+    assert!(rest.ends_with("statistics\n"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

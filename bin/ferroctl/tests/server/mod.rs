@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A daemon with a toy world: `UnixListener`, `Console`, nothing else.
+
+use cli::session::{Config, SessionKind};
+use cli::{Command, Console, Error, Live, Output, Task, TaskState, Tree};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub struct Toy;
+
+impl Live for Toy {
+    fn candidates(&self, kind: &str, prefix: &str) -> Vec<String> {
+        let names = if kind == "interface" { &["local0", "host-eth0"][..] } else { &[] };
+        names.iter().filter(|n| n.starts_with(prefix)).map(|n| n.to_string()).collect()
+    }
+}
+
+/// Says a line at each poll until it is cancelled.
+struct Forever(u64, bool);
+
+impl Task for Forever {
+    fn poll(&mut self, _: Duration) -> TaskState {
+        if self.1 {
+            return TaskState::Done(Output::text("statistics"));
+        }
+        self.0 += 1;
+        TaskState::Chunk(format!("reply {}\n", self.0))
+    }
+
+    fn cancel(&mut self) {
+        self.1 = true;
+    }
+}
+
+static CLI: &[Command<Toy>] = &[
+    Command {
+        path: "show version",
+        usage: "",
+        help: "What runs here",
+        run: |_, _| Ok(Output::both("toy 1", serde_json::json!({"version": "toy 1"}))),
+    },
+    Command {
+        path: "show interface",
+        usage: "[<interface:interface>]",
+        help: "Interfaces",
+        run: |_, m| Ok(format!("interface {}", m.str("interface")).into()),
+    },
+    Command {
+        path: "show many",
+        usage: "",
+        help: "Many lines",
+        run: |_, _| Ok("line\n".repeat(100_000).into()),
+    },
+    Command {
+        path: "packet-generator new",
+        usage: "<spec:block>",
+        help: "Stream",
+        run: |_, m| Ok(m.str("spec").into()),
+    },
+    Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
+    Command { path: "ping", usage: "", help: "For ever", run: |_, _| Ok(Output::task(Forever(0, false))) },
+    Command { path: "fail", usage: "", help: "Fail", run: |_, _| Err(Error::failed("it failed").retval(-7)) },
+];
+
+/// The socket of a server that lives as long as the test's process.
+pub struct Server {
+    pub socket: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let socket = dir.path().join("cli.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || serve(stream));
+            }
+        });
+        Self { socket, _dir: dir }
+    }
+
+    /// A connection that speaks for itself.
+    #[allow(dead_code, reason = "not every test file connects")]
+    pub fn connect(&self) -> UnixStream {
+        let s = UnixStream::connect(&self.socket).expect("the server listens");
+        s.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        s
+    }
+}
+
+fn serve(mut stream: UnixStream) {
+    let tree = Tree::new(CLI).expect("good commands");
+    let mut console = Console::new(SessionKind::Socket, &Config::default());
+    let start = Instant::now();
+    stream.set_read_timeout(Some(Duration::from_millis(2))).expect("a time");
+    let mut buffer = [0; 4096];
+    loop {
+        if !console.output().is_empty() {
+            let Ok(n) = stream.write(console.output()) else { return };
+            console.sent(n);
+            continue;
+        }
+        if console.is_closed() {
+            return;
+        }
+        if console.wants_input() {
+            match stream.read(&mut buffer) {
+                Ok(0) => console.eof(),
+                Ok(n) => console.input(&buffer[..n]),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(_) => return,
+            }
+        }
+        console.poll(&tree, &Toy, start.elapsed());
+    }
+}
