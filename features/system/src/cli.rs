@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use cli::{Command, Error, Matches, Output};
+use graph::World;
+
+use crate::{control, errors, graphs, lists, memory, node, runtime, threads};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "show runtime",
+        usage: "[time] [verbose] [summary]",
+        help: "What each node did and took, thread by thread, since the last `clear runtime'",
+        run: runtime::show,
+    },
+    Command {
+        path: "clear runtime",
+        usage: "",
+        help: "Start runtime statistics again at zero",
+        run: |w, _| done(control::clear_runtime(w)),
+    },
+    Command {
+        path: "show errors",
+        usage: "",
+        help: "Counted ways out of nodes: drops with their reasons, and events",
+        run: errors::show,
+    },
+    Command { path: "show node counters", usage: "", help: "The same as `show errors'", run: errors::show },
+    Command {
+        path: "clear errors",
+        usage: "",
+        help: "Start the counters of `show errors' again at zero",
+        run: |w, _| done(control::clear_errors(w)),
+    },
+    Command {
+        path: "clear node counters",
+        usage: "",
+        help: "The same as `clear errors'",
+        run: |w, _| done(control::clear_errors(w)),
+    },
+    Command {
+        path: "show node",
+        usage: "[[index] <node:node>]",
+        help: "One node's variants, next and previous nodes and counters, or all nodes in brief",
+        run: node::show,
+    },
+    Command {
+        path: "show node variants",
+        usage: "",
+        help: "The instruction set that each node's loop uses",
+        run: node::variants,
+    },
+    Command {
+        path: "set node variant",
+        usage: "{default|<node:node>} <variant:v1|v3|v4>",
+        help: "Choose the instruction set of a node's loop, or of all nodes that have no choice of their own",
+        run: |w, m| done(control::set_variant(w, m.str("node"), m.str("variant"))),
+    },
+    Command {
+        path: "set node function",
+        usage: "<node:node> <variant:v1|v3|v4>",
+        help: "The same as `set node variant'",
+        run: |w, m| done(control::set_variant(w, m.str("node"), m.str("variant"))),
+    },
+    Command {
+        path: "show vlib graph",
+        usage: "[<node:node>]",
+        help: "Where nodes send packets, and where they get them from",
+        run: graphs::table,
+    },
+    Command {
+        path: "show graph",
+        usage: "[node <node:node>]",
+        help: "The same as `show vlib graph'",
+        run: graphs::table,
+    },
+    Command {
+        path: "show vlib graphviz",
+        usage: "",
+        help: "The graph in the language of graphviz",
+        run: graphs::dot,
+    },
+    Command { path: "show graph dot", usage: "", help: "The same as `show vlib graphviz'", run: graphs::dot },
+    Command {
+        path: "show threads",
+        usage: "",
+        help: "Threads, cores and how they are scheduled",
+        run: threads::show,
+    },
+    Command {
+        path: "show buffers",
+        usage: "",
+        help: "Packet buffers: how many there are, and where",
+        run: memory::buffers,
+    },
+    Command {
+        path: "show memory",
+        usage: "[main-heap] [verbose]",
+        help: "What the process and its regions take",
+        run: memory::memory,
+    },
+    Command {
+        path: "show features",
+        usage: "[verbose]",
+        help: "All feature arcs with their features in order",
+        run: lists::features,
+    },
+    Command { path: "show plugins", usage: "", help: "What this program is made of", run: lists::plugins },
+    Command {
+        path: "show handoff",
+        usage: "",
+        help: "Packets handed from thread to thread, and those lost to full rings",
+        run: lists::handoff,
+    },
+    Command {
+        path: "show processes",
+        usage: "",
+        help: "Tasks of the control thread, and what they wait for",
+        run: lists::processes,
+    },
+];
+
+fn done(result: Result<(), Error>) -> Result<Output, Error> {
+    result.map(Output::from)
+}
+
+/// The node that a command names, by name or by index.
+pub fn named(world: &World, m: &Matches, what: &str) -> Result<Option<graph::NodeInfo>, Error> {
+    if !m.has(what) {
+        return Ok(None);
+    }
+    control::node(world, m.str(what)).map(Some).map_err(|e| e.at(m.span(what)))
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! The instance itself: what its threads do, what they count, what it is made of.
+//!
+//! It brings no packet node. One process samples the threads once a second, for the rates that `show runtime` prints.
+//!
+//! - [`control`]: the verbs.
+//! - [`Rates`]: vector rate and loops per second of each thread.
+
+mod cli;
+pub mod control;
+mod errors;
+mod graphs;
+mod lists;
+mod memory;
+mod node;
+mod rates;
+mod runtime;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use rates::{Rate, Rates};
+
+use graph::Plugin;
+
+/// The instance itself.
+pub static PLUGIN: Plugin = Plugin {
+    name: "system",
+    about: "Runtime statistics, errors, nodes, threads, memory",
+    cli: cli::COMMANDS,
+    start: |world| {
+        // Made now: times are counted from the start.
+        world.get::<control::Since>();
+        rates::start(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};

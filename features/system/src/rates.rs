@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rates of the threads over the last ten seconds.
+
+use graph::{Process, Shared, Sleep, Wake, World, counters};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Seconds that a rate is taken over.
+const WINDOW: usize = 10;
+const SECOND: u64 = 1_000_000_000;
+
+/// What a thread did in the last ten seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rate {
+    /// Packets per call of a node that isn't an input: the mean length of vectors.
+    pub vector: f64,
+    /// Turns of the thread's loop, per second.
+    pub loops: f64,
+}
+
+#[derive(Clone, Copy)]
+struct Totals {
+    turns: u64,
+    calls: u64,
+    vectors: u64,
+}
+
+struct Sample {
+    at: Instant,
+    threads: Vec<Totals>,
+}
+
+/// The rates of all threads.
+#[derive(Default)]
+pub struct Rates(Mutex<VecDeque<Sample>>);
+
+impl Shared for Rates {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Rates {
+    /// The rates now, by thread.
+    pub fn now(&self, world: &World) -> Vec<Rate> {
+        let samples = self.0.lock().expect("no panic inside");
+        let now = Sample::take(world);
+        samples.front().map_or_else(|| vec![Rate::default(); world.threads()], |first| now.since(first))
+    }
+}
+
+impl Sample {
+    fn take(world: &World) -> Self {
+        let (calls, vectors) = (world.stats.simple(counters::CALLS), world.stats.simple(counters::VECTORS));
+        let internal: Vec<_> = world.nodes().iter().filter(|n| !n.input).map(|n| n.index.at()).collect();
+        let threads = world.thread_list().into_iter().enumerate().map(|(thread, info)| {
+            // The lanes themselves: they go on when the counters are cleared.
+            let (calls, vectors) = (calls.lane(thread), vectors.lane(thread));
+            Totals {
+                turns: info.turns,
+                calls: internal.iter().map(|i| calls.get(*i)).sum(),
+                vectors: internal.iter().map(|i| vectors.get(*i)).sum(),
+            }
+        });
+        Self { at: Instant::now(), threads: threads.collect() }
+    }
+
+    fn since(&self, first: &Sample) -> Vec<Rate> {
+        let seconds = self.at.duration_since(first.at).as_secs_f64();
+        let ratio = |a: u64, b: f64| if b > 0.0 { a as f64 / b } else { 0.0 };
+        let rate = |(now, then): (&Totals, &Totals)| Rate {
+            // A name may have become an input's in between.
+            vector: ratio(
+                now.vectors.saturating_sub(then.vectors),
+                now.calls.saturating_sub(then.calls) as f64,
+            ),
+            loops: ratio(now.turns - then.turns, seconds),
+        };
+        self.threads.iter().zip(&first.threads).map(rate).collect()
+    }
+}
+
+struct Sampler(Arc<Rates>);
+
+impl Process for Sampler {
+    fn name(&self) -> &'static str {
+        "rates-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        let mut samples = self.0.0.lock().expect("no panic inside");
+        if samples.len() == WINDOW {
+            samples.pop_front();
+        }
+        samples.push_back(Sample::take(world));
+        Sleep::Until(world.clock.now() + SECOND)
+    }
+}
+
+pub fn start(world: &World) {
+    let signal = world.processes.signal();
+    world.processes.spawn(Box::new(Sampler(world.get())), &signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn rates_are_differences_over_time() {
+        let at = Instant::now();
+        let sample = |s, turns, calls, vectors| Sample {
+            at: at + Duration::from_secs(s),
+            threads: vec![Totals { turns, calls, vectors }],
+        };
+        let rates = sample(10, 1000, 30, 5120).since(&sample(0, 0, 10, 0));
+        assert_eq!(rates, [Rate { vector: 256.0, loops: 100.0 }]);
+        assert_eq!(sample(0, 7, 7, 7).since(&sample(0, 7, 7, 7)), [Rate::default()]);
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use buffer::Buffer;
+use graph::drive::Bench;
+use graph::{
+    ArcDef, Build, Cx, Feature, Input, InputMode, Next, Node, NodeDef, Plugin, ThreadIndex, ThreadPlan,
+    Threads, World, WorldConfig,
+};
+use testkit::golden;
+
+/// Brings three packets, once.
+struct Source(u8);
+#[derive(Next, Clone, Copy)]
+enum SourceTo {
+    #[next("sort")]
+    Sort,
+}
+impl Input for Source {
+    const NAME: &'static str = "source";
+    type Next = SourceTo;
+    fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
+        let n = std::mem::take(&mut self.0);
+        for i in 0..n {
+            let Some(mut b) = cx.alloc() else { return i.into() };
+            assert!(b.set_data(&[i]), "one byte fits");
+            cx.emit(SourceTo::Sort, b);
+        }
+        n.into()
+    }
+}
+impl Build for Source {
+    fn build(_: &World, thread: ThreadIndex) -> Self {
+        Self(if thread.0 == 0 { 3 } else { 0 })
+    }
+}
+
+struct Sort;
+#[derive(Next, Clone, Copy)]
+enum SortTo {
+    #[next("sink-tx")]
+    Good,
+    /// seen.
+    #[next("sink-tx", count)]
+    Seen,
+    /// the first byte is a two.
+    #[drop]
+    Two,
+}
+impl Node for Sort {
+    const NAME: &'static str = "sort";
+    type Next = SortTo;
+    type Trace = ();
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> SortTo {
+        match b.data() {
+            [2, ..] => SortTo::Two,
+            [1, ..] => SortTo::Seen,
+            _ => SortTo::Good,
+        }
+    }
+}
+impl Build for Sort {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
+    }
+}
+
+struct Sink;
+#[derive(Next, Clone, Copy)]
+enum SinkTo {
+    #[free]
+    Sent,
+}
+impl Node for Sink {
+    const NAME: &'static str = "sink-tx";
+    type Next = SinkTo;
+    type Trace = ();
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> SinkTo {
+        SinkTo::Sent
+    }
+}
+impl Build for Sink {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
+    }
+}
+
+static TEST: Plugin = Plugin {
+    name: "test",
+    about: "A source, a sorter, a sink",
+    nodes: &[NodeDef::input::<Source>(), NodeDef::of::<Sort>(), NodeDef::of::<Sink>()],
+    arcs: &[ArcDef { name: "test-output", starts: &["sort"], end: "error-drop" }],
+    features: &[Feature { arc: "test-output", node: "sink-tx", before: &[], after: &[] }],
+    ..Plugin::EMPTY
+};
+static PLUGINS: &[&Plugin] = &[&PLUGIN, &TEST];
+
+/// An instance in which three packets have gone their ways.
+fn bench() -> Bench {
+    let mut bench = Bench::new(PLUGINS);
+    let source = bench.index("source");
+    bench.rt.receive();
+    bench.rt.set_input_mode(source, InputMode::Adaptive);
+    bench.rt.turn(true);
+    bench.settle();
+    bench
+}
+
+fn run(bench: &mut Bench, line: &str) -> String {
+    bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+/// Every number with a point in it depends on the machine: `#`, as wide.
+fn masked(text: &str) -> String {
+    let word = |word: &str| {
+        let number = word.trim_end_matches(',');
+        let measured = number.contains('.') && number.parse::<f64>().is_ok();
+        if measured { word.replace(number, &"#".repeat(number.len())) } else { word.to_string() }
+    };
+    text.split_inclusive([' ', '\n'])
+        .map(|piece| {
+            let end = piece.len() - usize::from(piece.ends_with([' ', '\n']));
+            word(&piece[..end]) + &piece[end..]
+        })
+        .collect()
+}
+
+#[test]
+fn every_show_has_a_form_for_programs() {
+    let mut bench = bench();
+    let lines: Vec<_> = PLUGIN.cli.iter().map(|c| c.path).filter(|path| path.starts_with("show")).collect();
+    assert!(lines.len() > 12);
+    for line in lines {
+        assert!(!run(&mut bench, line).is_empty(), "{line}");
+        let json = run(&mut bench, &format!("{line} -j"));
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(value.is_array() || value.is_object(), "{line}: {json}");
+        assert!(value.get("text").is_none(), "{line} has only text");
+    }
+}
+
+/// `show runtime` without what depends on the machine.
+fn runtime(bench: &mut Bench) -> String {
+    let text = run(bench, "show runtime");
+    // How many turns the command itself took is the bench's business.
+    let lines = text.lines().map(|line| match line.split_whitespace().next() {
+        Some("rates-process") => "rates-process …",
+        Some("Time") => "Time …",
+        Some("vector") => "  vector rates …",
+        Some("source") => "source …",
+        _ => line,
+    });
+    masked(&(lines.collect::<Vec<_>>().join("\n") + "\n"))
+}
+
+#[test]
+fn runtime_shows_what_ran_and_starts_again() {
+    let mut bench = bench();
+    golden!("runtime", runtime(&mut bench));
+    let json: serde_json::Value = serde_json::from_str(&run(&mut bench, "show runtime -j")).expect("valid");
+    let sink = json[0]["nodes"].as_array().expect("a list").iter().find(|n| n["name"] == "sink-tx");
+    let sink = sink.expect("it ran");
+    assert_eq!((&sink["vectors"], &sink["calls"], &sink["state"]), (&2.into(), &1.into(), &"active".into()));
+    assert!(sink["clocks"].as_u64() > Some(0));
+    assert!(json[0]["drop"].as_f64() > Some(0.0) && json[0]["out"].as_f64() > json[0]["drop"].as_f64());
+    run(&mut bench, "clear runtime");
+    assert!(!runtime(&mut bench).contains("sink-tx"));
+    assert!(run(&mut bench, "show runtime verbose").contains("sink-tx"));
+    assert!(!run(&mut bench, "show runtime summary").contains("Vectors/Call"));
+}
+
+#[test]
+fn states_of_inputs_come_from_their_threads() {
+    let mut bench = bench();
+    let source = bench.index("source");
+    for (mode, word) in [
+        (InputMode::Polling, "polling"),
+        (InputMode::Interrupt, "interrupt wa"),
+        (InputMode::Adaptive, "polling"),
+        (InputMode::Disabled, "disabled"),
+    ] {
+        bench.rt.set_input_mode(source, mode);
+        let text = run(&mut bench, "show runtime verbose");
+        let line = text.lines().find(|line| line.starts_with("source")).expect("an input");
+        assert!(line.contains(word), "{line}");
+    }
+}
+
+#[test]
+fn errors_have_count_node_reason_severity() {
+    let mut bench = bench();
+    golden!("errors", run(&mut bench, "show errors"));
+    assert_eq!(run(&mut bench, "show node counters"), run(&mut bench, "show errors"));
+    run(&mut bench, "clear errors");
+    assert_eq!(run(&mut bench, "show errors").lines().count(), 1);
+}
+
+#[test]
+fn nodes_are_found_by_name_and_by_index() {
+    let mut bench = bench();
+    run(&mut bench, "set node variant default v1");
+    let by_name = run(&mut bench, "show node sort");
+    let only_v1: Vec<_> =
+        by_name.lines().filter(|line| !line.contains("x86-64-v3") && !line.contains("x86-64-v4")).collect();
+    golden!("node", only_v1.join("\n"));
+    let index = bench.index("sort");
+    assert_eq!(run(&mut bench, &format!("show node index {index}")), by_name);
+    let error = bench.cli("show node sork").expect_err("no such node").to_string();
+    assert!(error.contains("did you mean `sort'"), "{error}");
+    golden!("graph", run(&mut bench, "show vlib graph"));
+    assert_eq!(run(&mut bench, "show graph node sort"), run(&mut bench, "show vlib graph sort"));
+}
+
+#[test]
+fn variants_are_chosen_by_word() {
+    let mut bench = bench();
+    run(&mut bench, "set node variant default v1");
+    let highest = simd::Level::detect();
+    run(&mut bench, &format!("set node variant sort {highest}"));
+    let text = run(&mut bench, "show node variants");
+    let of =
+        |node: &str| text.lines().find(|l| l.starts_with(node)).and_then(|l| l.split_whitespace().nth(1));
+    assert_eq!((of("sort"), of("sink-tx")), (Some(highest.name()), Some("v1")));
+    assert!(
+        bench.cli("set node variant source v1").expect_err("an input").to_string().contains("no variants")
+    );
+    assert!(bench.cli("set node variant sort v2").expect_err("no such level").to_string().contains("v3"));
+}
+
+#[test]
+fn lists() {
+    let mut bench = bench();
+    golden!("features", run(&mut bench, "show features verbose"));
+    golden!("plugins", run(&mut bench, "show plugins"));
+    golden!("threads-of-a-bench", run(&mut bench, "show threads"));
+    golden!("buffers", run(&mut bench, "show buffers"));
+    let text = run(&mut bench, "show processes");
+    assert!(
+        text.lines().nth(1).is_some_and(|l| l.starts_with("rates-process") && l.contains("any wait")),
+        "{text}"
+    );
+    assert_eq!(run(&mut bench, "show handoff").lines().count(), 1, "one thread hands nothing over");
+}
+
+#[test]
+fn threads_that_run_have_a_kernel_side() {
+    let config = WorldConfig { threads: 2, buffers: 63, ..WorldConfig::default() };
+    let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
+    let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
+    let tree = cli::Tree::new(PLUGIN.cli).expect("the commands fit together");
+    world.ask(|_| ()).wait();
+    let json = tree.execute(&world, "show threads").expect("an answer").output.to_json();
+    assert_eq!((&json[0]["name"], &json[1]["name"]), (&"ferrovia_main".into(), &"ferrovia_wk_0".into()));
+    assert_eq!(json[1]["type"], "workers");
+    assert!(json[1]["lwp"].as_u64() > Some(0) && json[1]["lcore"].is_u64(), "{json}");
+    assert_eq!(json[1]["sched_policy"], "other (0)");
+    drop(threads.stop(&world));
+}

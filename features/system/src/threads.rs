@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show threads`: from what the threads tell, and what the kernel tells of them.
+
+use cli::{Error, Matches, Output, Table};
+use graph::{ThreadInfo, World};
+use std::fs;
+
+/// What the kernel tells of a thread: proc(5), `/proc/PID/task/TID/stat`.
+struct Scheduled {
+    /// The processor that it ran on last (field 39).
+    processor: usize,
+    /// Real-time priority (field 40); 0 for the others.
+    priority: u32,
+    /// Scheduling policy (field 41): sched(7).
+    policy: &'static str,
+}
+
+impl Scheduled {
+    fn of(thread: &ThreadInfo) -> Option<Self> {
+        Self::read(&fs::read_to_string(format!("/proc/self/task/{}/stat", thread.tid)).ok()?)
+    }
+
+    /// The name, field 2, stands in parentheses and may hold anything.
+    fn read(stat: &str) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |n: usize| fields.get(n - 3)?.parse::<u32>().ok();
+        let policy = match field(41)? {
+            0 => "other",
+            1 => "fifo",
+            2 => "rr",
+            3 => "batch",
+            5 => "idle",
+            6 => "deadline",
+            _ => "unknown",
+        };
+        Some(Self { processor: field(39)? as usize, priority: field(40)?, policy })
+    }
+}
+
+/// The processor that the thread ran on last.
+pub fn processor(thread: &ThreadInfo) -> Option<usize> {
+    Scheduled::of(thread).map(|s| s.processor)
+}
+
+fn topology(lcore: Option<usize>, what: &str) -> Option<u32> {
+    let path = format!("/sys/devices/system/cpu/cpu{}/topology/{what}", lcore?);
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
+    let mut table = Table::new()
+        .left("ID")
+        .left("Name")
+        .min_width(16)
+        .left("Type")
+        .min_width(8)
+        .left("LWP")
+        .min_width(7)
+        .left("Sched Policy (Priority)")
+        .key("sched_policy")
+        .left("lcore")
+        .left("Core")
+        .left("Socket")
+        .left("State");
+    for (id, thread) in world.thread_list().into_iter().enumerate() {
+        let scheduled = Scheduled::of(&thread);
+        let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
+        let state = match (thread.tid, thread.asleep) {
+            (0, _) => "not started",
+            (_, true) => "wait",
+            (_, false) => "running",
+        };
+        table.row([
+            id.into(),
+            thread.name.into(),
+            if id == 0 { "" } else { "workers" }.into(),
+            thread.tid.into(),
+            scheduled.map(|s| format!("{} ({})", s.policy, s.priority)).into(),
+            lcore.into(),
+            topology(lcore, "core_id").into(),
+            topology(lcore, "physical_package_id").into(),
+            state.into(),
+        ]);
+    }
+    Ok(table.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scheduled;
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
+        let fields: Vec<String> = (4..=52).map(|n| n.to_string()).collect();
+        let stat = |policy: &str| {
+            let mut fields = fields.clone();
+            fields[41 - 4] = policy.into();
+            format!("17 (a) S 1 (b) R {}", fields.join(" "))
+        };
+        let s = Scheduled::read(&stat("1")).expect("well-formed");
+        assert_eq!((s.processor, s.priority, s.policy), (39, 40, "fifo"));
+        assert!(Scheduled::read("17 (short) S 1 2").is_none());
+    }
+}
