@@ -120,7 +120,8 @@ impl Processes {
                 let mut slots = self.slots.lock().expect("no panic inside");
                 let Some(slot) = slots.get_mut(i) else { break };
                 i += 1;
-                let event = slot.flag.swap(false, Ordering::AcqRel);
+                // A signal raised before the first run stays for the second.
+                let event = slot.started && slot.flag.swap(false, Ordering::AcqRel);
                 let wake = match (slot.started, event, slot.due) {
                     (false, _, _) => Wake::Start,
                     (_, true, _) => Wake::Event,

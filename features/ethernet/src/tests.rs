@@ -106,7 +106,7 @@ fn small_and_staged_agree_on_mutated_frames() {
         let mut staged = bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0);
         let mut small: Vec<_> = frames
             .iter()
-            .flat_map(|f| bench.node("ethernet-input", &[f.clone()], |b| b.rx_if = sw_if.0))
+            .flat_map(|f| bench.node("ethernet-input", std::slice::from_ref(f), |b| b.rx_if = sw_if.0))
             .collect();
         staged.sort_by_key(key);
         small.sort_by_key(key);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Captures: packets on their way to a file, and the file.
+
+use buffer::Owned;
+use cli::Error;
+use graph::SwIfIndex;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+use sync::{Mailbox, Waker};
+
+/// Packets between the threads and the writer.
+pub struct Backlog {
+    queue: Mailbox<(SwIfIndex, Owned)>,
+}
+
+const ROOM: usize = 4096;
+
+/// Link types of capture files.
+const ETHERNET: u32 = 1;
+const RAW_IP: u32 = 12;
+
+impl Backlog {
+    pub fn new(waker: Arc<Waker>) -> Self {
+        Self { queue: Mailbox::new(ROOM, waker) }
+    }
+
+    /// Generators pause: what is in the graph already still fits.
+    pub fn is_long(&self) -> bool {
+        self.queue.len() > ROOM / 4
+    }
+
+    pub fn post(&self, sw_if: SwIfIndex, buffer: Owned) -> Result<(), (SwIfIndex, Owned)> {
+        self.queue.post((sw_if, buffer))
+    }
+
+    pub fn take(&self) -> Option<(SwIfIndex, Owned)> {
+        self.queue.take()
+    }
+}
+
+/// A capture file that is being written. It is created with the first packet.
+pub struct Capture {
+    pub path: PathBuf,
+    /// Packets that are still wanted.
+    left: u64,
+    /// The file's link type.
+    link: u32,
+    writer: Option<BufWriter<File>>,
+    /// What the interface's transmit nodes look at.
+    capturing: Arc<AtomicBool>,
+    pub written: u64,
+    failure: Option<String>,
+}
+
+impl Capture {
+    /// Captures to a file that mustn't exist.
+    ///
+    /// # Errors
+    /// The file exists, or its folder doesn't.
+    pub fn new(path: &Path, count: Option<u64>, ip: bool, capturing: Arc<AtomicBool>) -> Result<Self, Error> {
+        if path.exists() {
+            return Err(Error::failed(format!(
+                "{} exists: remove it, or choose another name",
+                path.display()
+            )));
+        }
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        if folder.is_some_and(|f| !f.is_dir()) {
+            return Err(Error::not_found(format!("there is no folder for {}", path.display())));
+        }
+        let link = if ip { RAW_IP } else { ETHERNET };
+        capturing.store(true, Ordering::Release);
+        let left = count.unwrap_or(u64::MAX);
+        Ok(Self { path: path.to_path_buf(), left, link, writer: None, capturing, written: 0, failure: None })
+    }
+
+    /// Whether all wanted packets are in it, or it failed.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 || self.failure.is_some()
+    }
+
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Writes a packet.
+    pub fn write(&mut self, b: &Owned) {
+        if self.is_done() {
+            return;
+        }
+        if let Err(e) = self.try_write(b) {
+            self.failure = Some(format!("{}: {e}", self.path.display()));
+        }
+        if self.is_done() {
+            self.capturing.store(false, Ordering::Release);
+        }
+    }
+
+    /// The classic format, which everything reads: 2.4, native byte order, microseconds, no padding, no FCS.
+    fn try_write(&mut self, b: &Owned) -> io::Result<()> {
+        if self.writer.is_none() {
+            let mut writer = BufWriter::new(File::create_new(&self.path)?);
+            writer.write_all(&0xa1b2_c3d4_u32.to_ne_bytes())?;
+            writer.write_all(&2u16.to_ne_bytes())?;
+            writer.write_all(&4u16.to_ne_bytes())?;
+            for word in [0, 0, 65_536, self.link] {
+                writer.write_all(&u32::to_ne_bytes(word))?;
+            }
+            self.writer = Some(writer);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let len = b.packet_len() as u32;
+        if let Some(writer) = &mut self.writer {
+            for word in [now.as_secs() as u32, now.subsec_micros(), len, len] {
+                writer.write_all(&word.to_ne_bytes())?;
+            }
+            for segment in b.segments() {
+                writer.write_all(segment)?;
+            }
+        }
+        self.written += 1;
+        self.left -= 1;
+        Ok(())
+    }
+
+    /// Puts what was written on disk.
+    pub fn flush(&mut self) {
+        if let Some(Err(e)) = self.writer.as_mut().map(Write::flush) {
+            self.failure = Some(format!("{}: {e}", self.path.display()));
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.capturing.store(false, Ordering::Release);
+        self.flush();
+    }
+}

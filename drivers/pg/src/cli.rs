@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{Mode, NewPg, Shared, create_interface, read_capture};
+use crate::show;
+use crate::stream::{Source, StreamSpec};
+use crate::text::{self, Start};
+use cli::{Command, Error, Matches, Output};
+use graph::{ThreadIndex, World};
+use net::Interfaces;
+use std::path::Path;
+use std::sync::Arc;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "create packet-generator interface",
+        usage: "<name> [hw-addr <mac:mac>] [gso-enabled gso-size <gso:u16> [coalesce-enabled]] [csum-offload-enabled] [mode <mode:ethernet|ip4|ip6>]",
+        help: "Make an interface pgN for streams and captures",
+        run: create,
+    },
+    Command {
+        path: "delete packet-generator interface",
+        usage: "{<interface:interface> | sw_if_index <index:u32>}",
+        help: "Take a pgN interface away",
+        run: delete_interface,
+    },
+    Command {
+        path: "packet-generator new",
+        usage: "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
+                | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | size <size:word> | node <node:node> \
+                | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...}",
+        help: "Describe a stream of packets",
+        run: new_stream,
+    },
+    Command {
+        path: "packet-generator capture",
+        usage: "<interface:interface> {pcap <file> [count <count:u64>] | disable}",
+        help: "Write what an interface sends to a capture file",
+        run: capture,
+    },
+    Command {
+        path: "packet-generator enable-stream",
+        usage: "[<stream:stream>]",
+        help: "Run a stream, or all",
+        run: |w, m| w.get::<Shared>().enable(w, stream(m)).map(|()| Output::empty()),
+    },
+    Command {
+        path: "packet-generator disable-stream",
+        usage: "[<stream:stream>]",
+        help: "Stop a stream, or all",
+        run: |w, m| w.get::<Shared>().disable(stream(m)).map(|()| Output::empty()),
+    },
+    Command {
+        path: "packet-generator delete",
+        usage: "[<stream:stream>]",
+        help: "Forget a stream, or all",
+        run: |w, m| w.get::<Shared>().delete(stream(m)).map(|()| Output::empty()),
+    },
+    Command {
+        path: "show packet-generator",
+        usage: "[verbose]",
+        help: "Streams: whether they run, and how far they are",
+        run: show::streams,
+    },
+    Command {
+        path: "show packet-generator interface",
+        usage: "<interface:interface>",
+        help: "A pgN interface and its capture",
+        run: show::interface,
+    },
+];
+
+fn stream<'a>(m: &'a Matches) -> Option<&'a str> {
+    m.has("stream").then(|| m.str("stream"))
+}
+
+fn create(w: &World, m: &Matches) -> Result<Output, Error> {
+    for word in ["gso-enabled", "csum-offload-enabled"] {
+        if m.flag(word) {
+            return Err(Error::unsupported(format!("{word}: streams with offloads aren't built yet")));
+        }
+    }
+    let mode = match m.str("mode") {
+        "ip4" => Mode::Ip4,
+        "ip6" => Mode::Ip6,
+        _ => Mode::Ethernet,
+    };
+    let sw_if = create_interface(w, &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode })?;
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+}
+
+fn delete_interface(w: &World, m: &Matches) -> Result<Output, Error> {
+    let interfaces = w.get::<Interfaces>();
+    let name = match m.opt::<u32>("index")? {
+        Some(index) => interfaces.get(graph::SwIfIndex(index))?.name,
+        None => m.str("interface").to_string(),
+    };
+    let (sw_if, _) = w.get::<Shared>().mode(w, &name)?;
+    interfaces.delete(w, sw_if)?;
+    Ok(Output::empty())
+}
+
+fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
+    let shared = w.get::<Shared>();
+    if m.flag("disable") {
+        shared.end_capture(w, m.str("interface"))?;
+    } else {
+        shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
+    }
+    Ok(Output::empty())
+}
+
+/// The inside of a braced block without comments.
+fn inside(block: &str) -> &str {
+    let block = block.trim();
+    block.strip_prefix('{').and_then(|b| b.strip_suffix('}')).unwrap_or(block)
+}
+
+/// `packet-generator new { … }` holds the same words as the form without braces.
+fn new_stream(w: &World, m: &Matches) -> Result<Output, Error> {
+    if m.has("block") {
+        let words = inside(m.str("block")).replace('\n', " ");
+        let tree = cli::Tree::new([&INNER])?;
+        let line = format!("stream {words}");
+        return tree.execute(w, &line).map(|outcome| outcome.output);
+    }
+    add(w, m)
+}
+
+static INNER: Command<World> = Command {
+    path: "stream",
+    usage: "{name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> | limit <limit:u64> \
+            | maxframe <maxframe:u16> | rate <rate:rate> | size <size:word> | node <node:node> | worker <worker:u16> \
+            | tx-interface <tx:interface> | no-recycle | data <data:block>}...",
+    help: "A stream's words inside of braces",
+    run: add,
+};
+
+fn add(w: &World, m: &Matches) -> Result<Output, Error> {
+    let shared = w.get::<Shared>();
+    if !m.has("name") {
+        return Err(Error::usage("a stream needs a name: `name NAME'"));
+    }
+    if !m.has("interface") {
+        return Err(Error::usage("a stream needs an interface to come in by: `interface pg0'"));
+    }
+    let (interface, mode) = match shared.mode(w, m.str("interface")) {
+        Ok((interface, mode)) => (interface, mode),
+        // Packets may come in by any interface; what they are is said by `node`.
+        Err(_) => (
+            w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+            Mode::Ethernet,
+        ),
+    };
+    let node_name = if m.has("node") { m.str("node") } else { mode.node() };
+    let node = w.node(node_name).ok_or_else(|| {
+        let names: Vec<_> = w.nodes().into_iter().map(|n| n.name.to_string()).collect();
+        Error::not_found(format!("no node is named `{node_name}'")).near(node_name, names).at(m.span("node"))
+    })?;
+    let size = sizes(m)?;
+    let source = match (m.has("file"), m.has("data")) {
+        (true, false) => read_capture(Path::new(m.str("file"))).map_err(|e| e.at(m.span("file")))?,
+        (false, true) => {
+            let start = match node_name {
+                name if name.starts_with("ip4") => Start::Ip4,
+                name if name.starts_with("ip6") => Start::Ip6,
+                _ => Start::Ethernet,
+            };
+            let template =
+                text::parse(inside(m.str("data")), start).map_err(|e| Error::parse(format!("data: {e}")))?;
+            Source::Template(Arc::new(template))
+        }
+        (true, true) => {
+            return Err(Error::usage(
+                "a stream's packets come from a file or from `data { … }', not from both",
+            ));
+        }
+        (false, false) => {
+            return Err(Error::usage("a stream needs packets: `pcap FILE', or `data { IP4: … UDP: … }'"));
+        }
+    };
+    let once = match &source {
+        Source::Packets(all) => all.len() as u64,
+        Source::Template(_) => 0,
+    };
+    // `limit 0` of a file means one pass over it.
+    let limit = match (m.opt::<u64>("limit")?, once) {
+        (None | Some(0), once) => once,
+        (Some(limit), _) => limit,
+    };
+    let worker: Option<u16> = m.opt("worker")?;
+    let thread = match worker {
+        Some(worker) if usize::from(worker) + 1 < w.threads() => worker + 1,
+        Some(worker) => {
+            return Err(Error::not_found(format!(
+                "there is no worker {worker}; there are {}",
+                w.threads() - 1
+            ))
+            .at(m.span("worker")));
+        }
+        None => u16::from(w.threads() > 1),
+    };
+    shared.add_stream(StreamSpec {
+        name: m.str("name").into(),
+        limit,
+        rate: m.opt("rate")?.unwrap_or(0.0),
+        max_frame: m.opt::<u16>("maxframe")?.map_or(256, |n| usize::from(n).clamp(1, 256)),
+        size,
+        interface,
+        node,
+        from_device: node_name == "ethernet-input",
+        thread: ThreadIndex(thread),
+        source,
+    })?;
+    Ok(Output::empty())
+}
+
+fn sizes(m: &Matches) -> Result<(usize, usize), Error> {
+    if !m.has("size") {
+        return Ok((0, 0));
+    }
+    let text = m.str("size");
+    let (low, high) = text.split_once(['-', '+']).unwrap_or((text, text));
+    match (low.parse::<usize>(), high.parse::<usize>()) {
+        (Ok(low), Ok(high)) if low <= high && high <= 65_535 => Ok((low, high)),
+        _ => {
+            Err(Error::parse(format!("`{text}': expected sizes such as 64-1500, up to 65535"))
+                .at(m.span("size")))
+        }
+    }
+}

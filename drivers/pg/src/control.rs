@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs of the packet generator.
+
+use crate::capture::{Backlog, Capture};
+use crate::device::PgDevice;
+use crate::input::PgInput;
+use crate::stream::{Source, Stream, StreamSpec};
+use crate::tx::PgTx;
+use cli::Error;
+use graph::{InputMode, Signal, SwIfIndex, World};
+use net::{IfKind, Interfaces, NewInterface};
+use pcap_file::pcap::PcapReader;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use wire::MacAddr;
+
+/// What control, the threads and the process share.
+pub struct Shared {
+    pub backlog: Backlog,
+    pub signal: Signal,
+    inner: Mutex<Inner>,
+}
+
+/// The packet generator of an instance.
+pub type Generator = Shared;
+
+#[derive(Default)]
+struct Inner {
+    /// By name of the interface.
+    interfaces: BTreeMap<String, PgInterface>,
+    streams: Vec<Arc<Stream>>,
+    captures: BTreeMap<SwIfIndex, Capture>,
+}
+
+#[derive(Clone)]
+struct PgInterface {
+    sw_if: SwIfIndex,
+    mode: Mode,
+    capturing: Arc<AtomicBool>,
+}
+
+/// What an interface carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Ethernet frames.
+    Ethernet,
+    /// IPv4 packets.
+    Ip4,
+    /// IPv6 packets.
+    Ip6,
+}
+
+impl Mode {
+    /// Where packets of streams go unless they say otherwise.
+    pub fn node(self) -> &'static str {
+        match self {
+            Self::Ethernet => "ethernet-input",
+            Self::Ip4 => "ip4-input",
+            Self::Ip6 => "ip6-input",
+        }
+    }
+}
+
+impl graph::Shared for Shared {
+    fn make(world: &World) -> Self {
+        let signal = world.processes.signal();
+        Self { backlog: Backlog::new(world.processes.waker().clone()), signal, inner: Mutex::default() }
+    }
+}
+
+/// What the user says of a new interface.
+#[derive(Clone, Debug)]
+pub struct NewPg {
+    /// `pgN`.
+    pub name: String,
+    pub mac: Option<MacAddr>,
+    pub mode: Mode,
+}
+
+/// Makes a `pgN` interface.
+///
+/// # Errors
+/// A name that isn't `pg` and a number, or is taken.
+pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> {
+    let number = new.name.strip_prefix("pg").and_then(|n| n.parse::<u32>().ok());
+    let Some(number) = number.filter(|n| format!("pg{n}") == new.name) else {
+        return Err(Error::parse(format!("`{}': expected a name such as pg0", new.name)).retval(-7));
+    };
+    let capturing = Arc::new(AtomicBool::new(false));
+    let device = PgDevice { name: new.name.clone() };
+    let tx = capturing.clone();
+    let sw_if = world.get::<Interfaces>().create(
+        world,
+        NewInterface {
+            name: new.name.clone(),
+            kind: if new.mode == Mode::Ethernet { IfKind::Ethernet } else { IfKind::Ip },
+            device: Arc::new(device),
+            mac: new.mac.unwrap_or_else(|| MacAddr::local(u64::from(number) | 0x7067 << 32)),
+            mtu: 9000,
+            link_up: true,
+        },
+        move |world, _, sw_if| PgTx::new(world, sw_if, tx.clone()),
+    )?;
+    let interface = PgInterface { sw_if, mode: new.mode, capturing };
+    world.get::<Shared>().inner().interfaces.insert(new.name.clone(), interface);
+    Ok(sw_if)
+}
+
+impl Shared {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    fn find(&self, world: &World, name: &str) -> Result<PgInterface, Error> {
+        // By index: the interface may have got another name since.
+        let sw_if = world.get::<Interfaces>().find(name)?;
+        let found = self.inner().interfaces.values().find(|i| i.sw_if == sw_if).cloned();
+        found.ok_or_else(|| Error::failed(format!("{name} is no packet generator's interface")).retval(-2))
+    }
+
+    /// Mode of a `pgN` interface.
+    ///
+    /// # Errors
+    /// Another interface.
+    pub fn mode(&self, world: &World, name: &str) -> Result<(SwIfIndex, Mode), Error> {
+        self.find(world, name).map(|i| (i.sw_if, i.mode))
+    }
+
+    /// Forgets an interface that is being deleted, with its streams and its capture.
+    pub(crate) fn forget(&self, name: &str) {
+        let mut inner = self.inner();
+        if let Some(gone) = inner.interfaces.remove(name) {
+            for stream in inner.streams.iter().filter(|s| s.spec.interface == gone.sw_if) {
+                stream.enabled.store(false, Ordering::Release);
+            }
+            inner.streams.retain(|s| s.spec.interface != gone.sw_if);
+            inner.captures.remove(&gone.sw_if);
+        }
+    }
+
+    /// Adds a stream; it doesn't run yet.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn add_stream(&self, spec: StreamSpec) -> Result<(), Error> {
+        let mut inner = self.inner();
+        if inner.streams.iter().any(|s| s.spec.name == spec.name) {
+            return Err(Error::failed(format!(
+                "there is a stream {} already: delete it, or choose another name",
+                spec.name
+            )));
+        }
+        inner.streams.push(Arc::new(Stream {
+            spec,
+            enabled: AtomicBool::new(false),
+            sent: AtomicU64::new(0),
+        }));
+        Ok(())
+    }
+
+    /// All streams.
+    pub fn streams(&self) -> Vec<Arc<Stream>> {
+        self.inner().streams.clone()
+    }
+
+    fn named(&self, name: Option<&str>) -> Result<Vec<Arc<Stream>>, Error> {
+        let all = self.streams();
+        let Some(name) = name else { return Ok(all) };
+        let found: Vec<_> = all.iter().filter(|s| s.spec.name == name).cloned().collect();
+        if found.is_empty() {
+            let names = all.iter().map(|s| s.spec.name.clone());
+            return Err(Error::not_found(format!("no stream is named `{name}'")).near(name, names));
+        }
+        Ok(found)
+    }
+
+    /// Runs a stream, or all, from the first packet on.
+    ///
+    /// # Errors
+    /// A stream that doesn't exist.
+    pub fn enable(&self, world: &World, name: Option<&str>) -> Result<(), Error> {
+        let node =
+            world.node("pg-input").ok_or_else(|| Error::failed("the packet generator's input is missing"))?;
+        for stream in self.named(name)? {
+            if stream.enabled.swap(true, Ordering::AcqRel) {
+                continue;
+            }
+            stream.sent.store(0, Ordering::Relaxed);
+            world.on_thread(stream.spec.thread, move |rt| {
+                if let Some(input) = rt.input_mut::<PgInput>(node) {
+                    input.add(stream);
+                }
+                rt.set_input_mode(node, InputMode::Polling);
+            });
+        }
+        Ok(())
+    }
+
+    /// Stops a stream, or all.
+    ///
+    /// # Errors
+    /// A stream that doesn't exist.
+    pub fn disable(&self, name: Option<&str>) -> Result<(), Error> {
+        for stream in self.named(name)? {
+            stream.enabled.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Forgets a stream, or all.
+    ///
+    /// # Errors
+    /// A stream that doesn't exist.
+    pub fn delete(&self, name: Option<&str>) -> Result<(), Error> {
+        for stream in self.named(name)? {
+            stream.enabled.store(false, Ordering::Release);
+            self.inner().streams.retain(|s| !Arc::ptr_eq(s, &stream));
+        }
+        Ok(())
+    }
+
+    /// Writes what an interface sends to a file.
+    ///
+    /// # Errors
+    /// A file that exists or can't be made; a capture that runs already.
+    pub fn capture(
+        &self,
+        world: &World,
+        interface: &str,
+        path: &Path,
+        count: Option<u64>,
+    ) -> Result<(), Error> {
+        let interface = self.find(world, interface)?;
+        self.write_out();
+        let mut inner = self.inner();
+        if inner.captures.get(&interface.sw_if).is_some_and(|c| !c.is_done()) {
+            return Err(Error::failed("a capture is running there: disable it first"));
+        }
+        let capture = Capture::new(path, count, interface.mode != Mode::Ethernet, interface.capturing)?;
+        inner.captures.insert(interface.sw_if, capture);
+        self.signal.raise();
+        Ok(())
+    }
+
+    /// Ends an interface's capture; what was sent so far is in the file.
+    ///
+    /// # Errors
+    /// No capture there, or one that failed: why.
+    pub fn end_capture(&self, world: &World, interface: &str) -> Result<(), Error> {
+        let found = self.find(world, interface)?;
+        self.write_out();
+        let Some(capture) = self.inner().captures.remove(&found.sw_if) else {
+            return Err(Error::not_found(format!("no capture is running on {interface}")));
+        };
+        capture.failure().map_or(Ok(()), |why| Err(Error::failed(why)))
+    }
+
+    /// Writes what waits to the capture files.
+    pub fn write_out(&self) {
+        let mut inner = self.inner();
+        while let Some((sw_if, buffer)) = self.backlog.take() {
+            if let Some(capture) = inner.captures.get_mut(&sw_if) {
+                capture.write(&buffer);
+            }
+        }
+        inner.captures.values_mut().for_each(Capture::flush);
+    }
+
+    /// Interface, file, packets written, failure of each capture.
+    pub fn captures(&self) -> Vec<(SwIfIndex, String, u64, Option<String>)> {
+        let inner = self.inner();
+        let row = |(i, c): (&SwIfIndex, &Capture)| {
+            (*i, c.path.display().to_string(), c.written, c.failure().map(String::from))
+        };
+        inner.captures.iter().map(row).collect()
+    }
+
+    /// Threads on which no stream runs any more.
+    pub(crate) fn idle_threads(&self, world: &World) -> Vec<graph::ThreadIndex> {
+        let running: Vec<_> = self
+            .streams()
+            .iter()
+            .filter(|s| s.enabled.load(Ordering::Acquire))
+            .map(|s| s.spec.thread)
+            .collect();
+        (0..world.threads() as u16).map(graph::ThreadIndex).filter(|t| !running.contains(t)).collect()
+    }
+}
+
+/// The packets of a capture file; its link type doesn't matter.
+///
+/// # Errors
+/// A file that can't be read, isn't a capture in the classic format, or is empty.
+pub fn read_capture(path: &Path) -> Result<Source, Error> {
+    let shown = path.display();
+    let file = std::fs::File::open(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
+    let mut reader =
+        PcapReader::new(std::io::BufReader::new(file)).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
+    let mut packets = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        let packet =
+            packet.map_err(|e| Error::failed(format!("{shown}: packet {}: {e}", packets.len() + 1)))?;
+        packets.push(packet.data.into_owned());
+    }
+    if packets.is_empty() {
+        return Err(Error::failed(format!("{shown} holds no packet")));
+    }
+    Ok(Source::Packets(Arc::new(packets)))
+}

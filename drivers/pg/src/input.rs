@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `pg-input`: brings the packets of streams in.
+
+use crate::control::Shared;
+use crate::stream::{Source, Stream};
+use buffer::{DATA_SIZE, FRAME_SIZE, Frame};
+use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, ThreadIndex, World};
+use net::IfLanes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub struct PgInput {
+    streams: Vec<Running>,
+    lanes: IfLanes,
+    device_input: Option<ArcIndex>,
+    shared: Arc<Shared>,
+    signal: Signal,
+    frame: Box<Frame>,
+    scratch: Vec<u8>,
+}
+
+struct Running {
+    stream: Arc<Stream>,
+    /// When it began, on the instance's clock; 0 before the first turn.
+    start: u64,
+    sent: u64,
+    /// The packet, if all are the same.
+    same: Option<Vec<u8>>,
+}
+
+#[derive(Next, Clone, Copy)]
+pub enum To {
+    #[dynamic]
+    Node(NodeIndex),
+}
+
+impl Build for PgInput {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let shared: Arc<Shared> = world.get();
+        Self {
+            streams: Vec::new(),
+            lanes: IfLanes::new(world, thread),
+            device_input: world.arc("device-input"),
+            signal: shared.signal.clone(),
+            shared,
+            frame: Frame::new(world.pool),
+            scratch: Vec::with_capacity(65_536),
+        }
+    }
+}
+
+impl PgInput {
+    /// Runs a stream from now on.
+    pub fn add(&mut self, stream: Arc<Stream>) {
+        self.remove(&stream);
+        let same = match &stream.spec.source {
+            Source::Template(t) if t.edits.is_empty() && stream.spec.size.0 == stream.spec.size.1 => {
+                let mut bytes = Vec::new();
+                t.write(0, stream.spec.size.0, &mut || 0, &mut bytes);
+                Some(bytes)
+            }
+            _ => None,
+        };
+        self.streams.push(Running { stream, start: 0, sent: 0, same });
+    }
+
+    /// Whether no stream runs.
+    pub fn is_idle(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Runs it no longer.
+    pub fn remove(&mut self, stream: &Arc<Stream>) {
+        self.streams.retain(|r| !Arc::ptr_eq(&r.stream, stream));
+    }
+}
+
+impl Running {
+    /// How many packets are due.
+    fn due(&mut self, now: u64) -> usize {
+        let spec = &self.stream.spec;
+        let mut n = spec.max_frame.min(FRAME_SIZE) as u64;
+        if spec.rate > 0.0 {
+            if self.start == 0 {
+                self.start = now;
+            }
+            let allowed = ((now - self.start) as f64 * spec.rate / 1e9) as u64 + 1;
+            n = n.min(allowed.saturating_sub(self.sent));
+        }
+        if spec.limit > 0 {
+            n = n.min(spec.limit - self.sent);
+        }
+        n as usize
+    }
+
+    fn is_done(&self) -> bool {
+        !self.stream.enabled.load(Ordering::Relaxed)
+            || (self.stream.spec.limit > 0 && self.sent >= self.stream.spec.limit)
+    }
+}
+
+/// Packet number `n` of the stream.
+fn packet<'a>(
+    running: &'a Running,
+    n: u64,
+    scratch: &'a mut Vec<u8>,
+    random: &mut impl FnMut() -> u64,
+) -> &'a [u8] {
+    if let Some(same) = &running.same {
+        return same;
+    }
+    match &running.stream.spec.source {
+        Source::Packets(all) => &all[(n % all.len() as u64) as usize],
+        Source::Template(template) => {
+            let (low, high) = running.stream.spec.size;
+            template.write(n, low + (n % (high - low + 1) as u64) as usize, random, scratch);
+            scratch
+        }
+    }
+}
+
+impl Input for PgInput {
+    const NAME: &'static str = "pg-input";
+    type Next = To;
+
+    fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
+        let mut total = 0;
+        let mut ended = false;
+        for at in 0..self.streams.len() {
+            if self.streams[at].is_done() {
+                // Everything that it sent has left the graph: that was an earlier turn.
+                self.streams[at].stream.enabled.store(false, Ordering::Release);
+                ended = true;
+                continue;
+            }
+            if self.shared.backlog.is_long() {
+                // The writer of a capture is behind.
+                continue;
+            }
+            let n = self.streams[at].due(cx.now());
+            if n > 0 {
+                total += self.send(at, n, cx);
+            }
+        }
+        if ended {
+            self.streams.retain(|r| r.stream.enabled.load(Ordering::Relaxed));
+            self.signal.raise();
+        }
+        total
+    }
+}
+
+impl PgInput {
+    fn send(&mut self, at: usize, n: usize, cx: &mut Cx<'_, false>) -> usize {
+        let Self { streams, frame, scratch, lanes, device_input, .. } = self;
+        let running = &mut streams[at];
+        let spec = &running.stream.spec;
+        let got = cx.alloc_frame(frame, n);
+        if got < n {
+            lanes.rx_no_buf.add(spec.interface.at(), (n - got) as u64);
+        }
+        let mut bytes_sent = 0;
+        let (sent, interface) = (running.sent, spec.interface.0);
+        let mut long = false;
+        for (i, b) in frame.iter_mut().enumerate() {
+            let bytes = packet(running, sent + i as u64, scratch, &mut || cx.random());
+            b.rx_if = interface;
+            bytes_sent += bytes.len() as u64;
+            if bytes.len() <= DATA_SIZE {
+                b.fresh_area()[..bytes.len()].copy_from_slice(bytes);
+                b.set_len(bytes.len());
+            } else {
+                // Chained; the frame lends its packets out one by one, so this is the slow way.
+                long |= !b.append_bytes(bytes, cx.cache());
+            }
+        }
+        if long {
+            lanes.rx_no_buf.add(spec.interface.at(), 1);
+        }
+        lanes.rx.add(spec.interface.at(), got as u64, bytes_sent);
+        running.sent += got as u64;
+        running.stream.sent.store(running.sent, Ordering::Relaxed);
+        match device_input {
+            Some(arc) if spec.from_device => {
+                cx.emit_frame_on(*arc, spec.interface, To::Node(spec.node), frame)
+            }
+            _ => cx.emit_frame(To::Node(spec.node), frame),
+        }
+        got
+    }
+}

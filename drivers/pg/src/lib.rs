@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! The packet generator: the source of every benchmark and of most tests.
+//!
+//! An interface `pgN` has no device. A *stream* brings packets in by it, as fast as the graph takes them or at a rate: from a
+//! capture file, or made from a text such as `IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.9 UDP: 1 -> 2`. What
+//! is sent by a `pgN` is freed, or written to a capture file.
+//!
+//! Captures are complete: the generator waits while the control thread is behind with writing.
+//!
+//! Limits: `gso-enabled`, `csum-offload-enabled` and `mac-filter` are refused until the features that need them come.
+
+mod capture;
+mod cli;
+mod control;
+mod device;
+mod input;
+mod process;
+mod show;
+mod stream;
+mod template;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tx;
+
+pub use control::{Generator, create_interface};
+pub use stream::{Source, Stream, StreamSpec};
+
+use graph::{NodeDef, Plugin};
+
+/// The packet generator.
+pub static PLUGIN: Plugin = Plugin {
+    name: "pg",
+    about: "Packet generator: streams in, captures out",
+    nodes: &[NodeDef::input::<input::PgInput>()],
+    cli: cli::COMMANDS,
+    start: process::start,
+    ..Plugin::EMPTY
+};

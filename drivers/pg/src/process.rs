@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `pg-process`: writes captures, and lets threads sleep when their streams have ended.
+
+use crate::control::Shared;
+use crate::input::PgInput;
+use graph::{InputMode, Process, Runtime, Sleep, Wake, World};
+use std::sync::Arc;
+
+struct PgProcess {
+    shared: Arc<Shared>,
+}
+
+pub fn start(world: &Arc<World>) -> Result<(), String> {
+    let shared: Arc<Shared> = world.get();
+    let signal = shared.signal.clone();
+    world.processes.spawn(Box::new(PgProcess { shared }), &signal);
+    Ok(())
+}
+
+/// While captures run, what waits is written this often, in nanoseconds.
+const WRITE: u64 = 1_000_000;
+
+impl Process for PgProcess {
+    fn name(&self) -> &'static str {
+        "pg-process"
+    }
+
+    fn run(&mut self, world: &World, wake: Wake) -> Sleep {
+        self.shared.write_out();
+        if wake == Wake::Event {
+            let Some(node) = world.node("pg-input") else { return Sleep::Done };
+            for thread in self.shared.idle_threads(world) {
+                world.on_thread(thread, move |rt: &mut Runtime| {
+                    // A stream that was enabled meanwhile has its message behind this one.
+                    if rt.input_mut::<PgInput>(node).is_some_and(|input| input.is_idle()) {
+                        rt.set_input_mode(node, InputMode::Disabled);
+                    }
+                });
+            }
+        }
+        if self.shared.captures().is_empty() { Sleep::Event } else { Sleep::Until(world.clock.now() + WRITE) }
+    }
+}

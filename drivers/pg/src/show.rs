@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show packet-generator …`.
+
+use crate::control::Shared;
+use crate::stream::{Source, Stream};
+use cli::{Error, Matches, Output, Table};
+use graph::World;
+use net::Interfaces;
+use std::sync::atomic::Ordering;
+
+fn parameters(world: &World, stream: &Stream) -> String {
+    let spec = &stream.spec;
+    let mut out = format!("limit {}, ", spec.limit);
+    if spec.rate > 0.0 {
+        out += &format!("rate {:.2e} pps, ", spec.rate);
+    }
+    match &spec.source {
+        Source::Packets(all) => out += &format!("pcap of {} packets, ", all.len()),
+        Source::Template(_) => out += &format!("size {}-{}, ", spec.size.0, spec.size.1),
+    }
+    out += &format!(
+        "interface {}, node {}, worker {}",
+        world.get::<Interfaces>().name(spec.interface),
+        world.node_name(spec.node),
+        spec.thread
+    );
+    out
+}
+
+pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
+    let shared = w.get::<Shared>();
+    // Who reads `No` may read the capture: the flags first, then what the stopped streams left.
+    let rows: Vec<_> = shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
+    shared.write_out();
+    let mut table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
+    for (enabled, stream) in rows {
+        table.row([
+            stream.spec.name.clone().into(),
+            if enabled { "Yes" } else { "No" }.into(),
+            stream.sent.load(Ordering::Relaxed).into(),
+            parameters(w, &stream).into(),
+        ]);
+    }
+    Ok(table.into())
+}
+
+pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
+    let shared = w.get::<Shared>();
+    let (sw_if, mode) = shared.mode(w, m.str("interface"))?;
+    shared.write_out();
+    let mut table = Table::new().left("Name").left("Mode").left("Capture").right("Packets").left("Failure");
+    let capture = shared.captures().into_iter().find(|c| c.0 == sw_if);
+    let (file, packets, failure) =
+        capture.map_or((String::new(), 0, None), |(_, file, n, why)| (file, n, why));
+    table.row([
+        m.str("interface").into(),
+        format!("{mode:?}").to_lowercase().into(),
+        file.into(),
+        packets.into(),
+        failure.unwrap_or_default().into(),
+    ]);
+    Ok(table.into())
+}

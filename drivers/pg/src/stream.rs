@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A stream: what is sent, how much of it, how fast, from where.
+
+use crate::template::Template;
+use graph::{NodeIndex, SwIfIndex, ThreadIndex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Where a stream's packets come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A capture file's packets, one after the other.
+    Packets(Arc<Vec<Vec<u8>>>),
+    /// Made from a text.
+    Template(Arc<Template>),
+}
+
+/// What the user said of a stream.
+#[derive(Clone, Debug)]
+pub struct StreamSpec {
+    /// Its name.
+    pub name: String,
+    /// Packets to send; 0 for no end.
+    pub limit: u64,
+    /// Packets a second; 0 for as many as the graph takes.
+    pub rate: f64,
+    /// Packets of a vector at most.
+    pub max_frame: usize,
+    /// Bytes of a packet: the lowest and the highest; from a text only.
+    pub size: (usize, usize),
+    /// The interface that the packets come in by.
+    pub interface: SwIfIndex,
+    /// The node that they go to.
+    pub node: NodeIndex,
+    /// That node is `ethernet-input`: the `device-input` arc comes first.
+    pub from_device: bool,
+    /// The thread that makes them.
+    pub thread: ThreadIndex,
+    /// Where they come from.
+    pub source: Source,
+}
+
+/// A stream, shared between control and the thread that runs it.
+#[derive(Debug)]
+pub struct Stream {
+    /// What the user said.
+    pub spec: StreamSpec,
+    /// Shall run; the thread clears it when the limit is reached.
+    pub enabled: AtomicBool,
+    /// Packets sent since it was enabled.
+    pub sent: AtomicU64,
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::{Generator, PLUGIN};
+use cli::Tree;
+use graph::drive::Bench;
+use graph::{InputMode, Plugin, World};
+use net::{IfCounters, Interfaces};
+use std::path::Path;
+
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
+
+struct Setup {
+    bench: Bench,
+    tree: Tree<World>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let commands = PLUGINS.iter().flat_map(|p| p.cli);
+        Self { bench: Bench::new(PLUGINS), tree: Tree::new(commands).expect("the commands are well-formed") }
+    }
+
+    fn run(&self, line: &str) -> String {
+        self.tree
+            .execute(&self.bench.world, line)
+            .map_or_else(|e| panic!("{line}: {e}"), |o| o.output.to_text())
+    }
+
+    fn error(&self, line: &str) -> String {
+        self.tree
+            .execute(&self.bench.world, line)
+            .err()
+            .unwrap_or_else(|| panic!("{line} was taken"))
+            .to_string()
+    }
+
+    /// Runs turns until no stream runs.
+    fn finish(&mut self) {
+        for _ in 0..10_000 {
+            self.bench.rt.turn(true);
+            self.bench.world.processes.run(&self.bench.world);
+            if !self.run("show packet-generator").contains("Yes") {
+                self.bench.settle();
+                return;
+            }
+        }
+        panic!("the stream doesn't end: {}", self.run("show packet-generator"));
+    }
+}
+
+/// The packets of a classic capture in this machine's byte order.
+fn read(path: &Path) -> (u32, Vec<Vec<u8>>) {
+    let bytes = std::fs::read(path).expect("the capture is there");
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!((word(0), word(16)), (0xa1b2_c3d4, 65_536));
+    let (mut at, mut packets) = (24, Vec::new());
+    while at < bytes.len() {
+        let len = word(at + 8) as usize;
+        assert_eq!(word(at + 12) as usize, len, "nothing is cut");
+        packets.push(bytes[at + 16..at + 16 + len].to_vec());
+        at += 16 + len;
+    }
+    (word(20), packets)
+}
+
+#[test]
+fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
+    let mut s = Setup::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("out.pcap");
+    for line in [
+        "create packet-generator interface pg0",
+        "create packet-generator interface pg1 mode ip4",
+        "set interface state pg0 up",
+        "set interface state pg1 up",
+        &format!("packet-generator capture pg0 pcap {}", file.display()),
+        "packet-generator new { name x limit 1000 interface pg0 node pg0-output size 60-9000 \
+         data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1-10.0.0.9 -> 10.0.1.1 UDP: 1 -> 2 } }",
+        "packet-generator enable-stream",
+    ] {
+        s.run(line);
+    }
+    assert!(s.run("show packet-generator").contains("Yes"));
+    s.finish();
+    let (link, packets) = read(&file);
+    assert_eq!((link, packets.len()), (1, 1000));
+    for (i, packet) in packets.iter().enumerate() {
+        assert_eq!(packet.len(), 60 + i, "packet {i}");
+        assert_eq!(packet[29], 1 + (i % 9) as u8);
+        assert_eq!(wire::l4::verify(&packet[14..]), Ok(wire::l4::Verdict::Valid), "packet {i}");
+    }
+    let counters = s.bench.world.get::<IfCounters>();
+    let sum: u64 = packets.iter().map(|p| p.len() as u64).sum();
+    assert_eq!((counters.rx.sum(1), counters.tx.sum(1)), ((1000, sum), (1000, sum)));
+
+    // The capture is a source as well, into an interface without Ethernet.
+    let back = folder.path().join("back.pcap");
+    s.run(&format!("packet-generator capture pg1 pcap {} count 5", back.display()));
+    s.run(&format!("packet-generator new pcap {} source pg1 name y limit 0 node pg1-output", file.display()));
+    s.run("packet-generator enable-stream y");
+    s.finish();
+    assert_eq!(read(&back), (12, packets[..5].to_vec()));
+    assert_eq!(counters.tx.sum(2).0, 1000, "one pass over the file");
+    s.run("packet-generator capture pg0 disable");
+    assert!(s.error(&format!("packet-generator capture pg0 pcap {}", file.display())).contains("exists"));
+    s.run("packet-generator delete x");
+    s.run("delete packet-generator interface pg1");
+    assert!(!s.run("show packet-generator").contains('y'), "its streams went with it");
+    assert!(s.bench.world.get::<Interfaces>().find("pg1").is_err());
+}
+
+#[test]
+fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0");
+    s.run(
+        "packet-generator new name x interface pg0 maxframe 3 data { hex 0x0102030405060708090a0b0c0d0e0f }",
+    );
+    s.run("packet-generator enable x");
+    for _ in 0..100 {
+        s.bench.rt.turn(true);
+    }
+    assert_eq!(s.bench.world.get::<IfCounters>().rx.sum(1), (300, 300 * 15));
+    assert_eq!(s.bench.count("ethernet-input", "down"), 300);
+    s.run("packet-generator disable x");
+    s.finish();
+    let modes: Vec<_> = s.bench.rt.input_modes().map(|(_, mode)| mode).collect();
+    assert_eq!(modes, [InputMode::Disabled]);
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0");
+    s.run(
+        "packet-generator new name x interface pg0 rate 1000 data { hex 0x0102030405060708090a0b0c0d0e0f }",
+    );
+    s.run("packet-generator enable x");
+    s.bench.rt.turn(true);
+    let counters = s.bench.world.get::<IfCounters>();
+    assert_eq!(counters.rx.sum(1).0, 1);
+    s.bench.world.clock.adjust(50_000_000);
+    s.bench.rt.turn(true);
+    let sent = counters.rx.sum(1).0;
+    assert!((51..1000).contains(&sent), "{sent}");
+    s.run("packet-generator disable");
+    s.finish();
+}
+
+#[test]
+fn errors_say_what_was_expected() {
+    let s = Setup::new();
+    s.run("create packet-generator interface pg7");
+    for (line, part) in [
+        ("create packet-generator interface pg07", "expected a name such as pg0"),
+        ("create packet-generator interface pg7", "already"),
+        ("create packet-generator interface pg8 csum-offload-enabled", "aren't built yet"),
+        ("packet-generator new name x data { hex 0x00 }", "needs an interface"),
+        ("packet-generator new name x interface pg7", "needs packets"),
+        (
+            "packet-generator new name x interface pg7 node nowhere data { hex 0x00 }",
+            "no node is named `nowhere'",
+        ),
+        ("packet-generator new name x interface pg7 data { bogus }", "isn't known here"),
+        ("packet-generator new name x interface pg7 pcap /nonexistent.pcap", "/nonexistent.pcap"),
+        ("packet-generator new name x interface pg7 worker 4 data { hex 0x00 }", "no worker 4"),
+        ("packet-generator enable nope", "no stream is named"),
+        ("packet-generator capture local0 pcap /tmp/x.pcap", "no packet generator's interface"),
+    ] {
+        let error = s.error(line);
+        assert!(error.contains(part), "{line}: {error}");
+    }
+    assert_eq!(s.bench.world.get::<Generator>().streams().len(), 0);
+}
