@@ -156,32 +156,38 @@ impl Buffer {
         if let Some(room) = self.put(first) {
             room.copy_from_slice(head);
         }
-        for segment in segments {
-            self.append_segment(segment);
-        }
+        self.append_segments(segments);
         true
     }
 
     /// Appends a packet of one segment as the last segment of this one.
     pub fn append_segment(&mut self, segment: Owned) {
-        debug_assert!(!segment.is_chained());
-        let n = segment.len() as u32;
-        let index = segment.index();
-        let pool = segment.pool();
-        assert!(std::ptr::eq(pool, self.pool()), "segment of another pool");
-        let _ = segment.into_ptr();
-        self.rest_len += n;
+        self.append_segments([segment]);
+    }
+
+    /// Appends packets of one segment each, in order, as the last segments of this one.
+    pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) {
+        let pool = self.pool();
         let mut last: *mut Buffer = self;
-        loop {
-            // SAFETY: the head is borrowed exclusively, and owns its segments.
-            let this = unsafe { &mut *last };
-            if !this.is_chained() {
-                this.flags.set(Flags::CHAINED);
-                this.next = index;
-                return;
+        let mut added = 0;
+        for segment in segments {
+            debug_assert!(!segment.is_chained());
+            assert!(std::ptr::eq(segment.pool(), pool), "segment of another pool");
+            added += segment.len() as u32;
+            let index = segment.index();
+            let _ = segment.into_ptr();
+            loop {
+                // SAFETY: the head is borrowed exclusively, and owns its segments.
+                let this = unsafe { &mut *last };
+                if !this.is_chained() {
+                    this.flags.set(Flags::CHAINED);
+                    this.next = index;
+                    break;
+                }
+                last = pool.ptr(this.next).as_ptr();
             }
-            last = pool.ptr(this.next).as_ptr();
         }
+        self.rest_len += added;
     }
 }
 

@@ -156,7 +156,7 @@ fn run<N: Node, I: Isa>(
 ) {
     if frame.traced {
         traced(this, node, core, turn, arcs, frame);
-    } else if frame.len() < SMALL {
+    } else if frame.len() < SMALL && !N::WHOLE {
         let mut codes = [0; SMALL];
         let mut cx = Cx::<false>::new(core, node, arcs, turn);
         for i in 0..frame.len() {

@@ -93,6 +93,8 @@ pub trait Node: Send + Sized + 'static {
     const PUNT: &'static str = "error-punt";
     /// What the loop fetches ahead.
     const PREFETCH: Prefetch = Prefetch::None;
+    /// [`Self::stages`] takes small vectors too: for a node that does one thing for the whole vector, such as a system call.
+    const WHOLE: bool = false;
     /// Every way out.
     type Next: Next;
     /// What a trace of this node shows beside its name; `()` for nothing.
@@ -101,7 +103,7 @@ pub trait Node: Send + Sized + 'static {
     /// What happens to one packet.
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> Self::Next;
 
-    /// What happens to a vector of at least eight packets. Every packet's way has to be set.
+    /// What happens to a vector of at least eight packets, or of any number with [`Self::WHOLE`]. Every packet's way has to be set.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, vector: &mut Vector<'_, Self::Next>, cx: &mut Cx<'_, false>) {
         dispatch::each::<Self>(self, vector, cx);
@@ -134,7 +136,7 @@ pub struct Vector<'a, N: Next> {
 }
 
 impl<N: Next> Vector<'_, N> {
-    /// How many packets, 8 to 256.
+    /// How many packets: 8 to 256, or from 1 with [`Node::WHOLE`].
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {

@@ -2,6 +2,8 @@
 //! Process nodes: cooperative tasks of the control thread. They take no time from the threads that carry packets.
 
 use crate::World;
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::Waker;
@@ -78,12 +80,14 @@ struct Slot {
 /// All processes of an instance.
 pub struct Processes {
     slots: Mutex<Vec<Slot>>,
+    /// What a watched descriptor's token, its place here, signals.
+    watched: Mutex<Vec<Arc<AtomicBool>>>,
     waker: Arc<Waker>,
 }
 
 impl Processes {
     pub(crate) fn new(waker: Arc<Waker>) -> Self {
-        Self { slots: Mutex::default(), waker }
+        Self { slots: Mutex::default(), watched: Mutex::default(), waker }
     }
 
     /// What a control loop sleeps on: raised signals wake it.
@@ -94,6 +98,30 @@ impl Processes {
     /// A signal for a process that will be spawned with it: nodes may hold it before the process is there.
     pub fn signal(&self) -> Signal {
         Signal { flag: Arc::new(AtomicBool::new(false)), waker: self.waker.clone() }
+    }
+
+    /// Raises the signal whenever `fd` is readable, until it is closed.
+    ///
+    /// # Errors
+    /// The system's, such as a descriptor that can't be waited for.
+    pub fn watch(&self, fd: impl AsFd, signal: &Signal) -> io::Result<()> {
+        let mut watched = self.watched.lock().expect("no panic inside");
+        self.waker.watch(fd, watched.len() as u64)?;
+        watched.push(signal.flag.clone());
+        Ok(())
+    }
+
+    /// Signals the processes whose descriptors are readable.
+    fn look(&self) {
+        let watched = self.watched.lock().expect("no panic inside");
+        if watched.is_empty() {
+            return;
+        }
+        self.waker.ready(|token| {
+            if let Some(flag) = watched.get(token as usize) {
+                flag.store(true, Ordering::Release);
+            }
+        });
     }
 
     /// Adds a process; it runs for the first time at the next turn of the control loop.
@@ -113,6 +141,7 @@ impl Processes {
 
     /// Runs every process that is due, once; returns when the next one is, on the instance's clock.
     pub fn run(&self, world: &World) -> Option<u64> {
+        self.look();
         let mut i = 0;
         loop {
             let now = world.clock.now();

@@ -416,3 +416,62 @@ fn variants_are_set_for_one_node_or_for_all() {
     );
     bench.node("switch", &[packet(1, 0)], |_| {});
 }
+
+/// Notes how many packets come at once.
+struct Batch(Arc<Mutex<Vec<usize>>>);
+impl Node for Batch {
+    const NAME: &'static str = "batch";
+    const WHOLE: bool = true;
+    type Next = SwitchTo;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> SwitchTo {
+        self.0.lock().expect("no panic inside").push(0);
+        SwitchTo::A
+    }
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, SwitchTo>, _: &mut Cx<'_, false>) {
+        self.0.lock().expect("no panic inside").push(v.len());
+        v.set_all(SwitchTo::A);
+    }
+}
+
+#[test]
+fn whole_vectors_are_staged_whatever_their_size() {
+    let mut bench = Bench::new(PLUGINS);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    bench.world.add_node("batch", move |_, _| Batch(log.clone()));
+    for n in [1, 7, 8, 40] {
+        assert_eq!(bench.node("batch", &vec![packet(0, 0); n], |_| {}).len(), n);
+    }
+    bench.node("batch", &[packet(0, 0)], |b| Bench::trace(b, 1));
+    assert_eq!(*seen.lock().expect("no panic inside"), [1, 7, 8, 40, 0]);
+}
+
+#[test]
+fn a_readable_descriptor_wakes_its_process() {
+    struct Reader(rustix::fd::OwnedFd, Arc<AtomicU32>);
+    impl Process for Reader {
+        fn name(&self) -> &'static str {
+            "reader"
+        }
+        fn run(&mut self, _: &World, wake: Wake) -> Sleep {
+            if wake == Wake::Event {
+                let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+            Sleep::Event
+        }
+    }
+    let bench = Bench::new(PLUGINS);
+    let (world, runs) = (&bench.world, Arc::new(AtomicU32::new(0)));
+    let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).expect("an eventfd");
+    let signal = world.processes.signal();
+    world.processes.watch(&event, &signal).expect("watched");
+    world.processes.spawn(Box::new(Reader(event.try_clone().expect("a copy"), runs.clone())), &signal);
+    for n in 0..3 {
+        assert_eq!(world.processes.run(world), None);
+        assert_eq!(runs.load(Ordering::Relaxed), n);
+        rustix::io::write(&event, &1u64.to_ne_bytes()).expect("written");
+        world.processes.run(world);
+    }
+}

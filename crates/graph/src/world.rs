@@ -93,6 +93,7 @@ impl World {
             Pool::new(config.buffers).map_err(|e| format!("{} packet buffers: {e}", config.buffers))?;
         let qsbr = Qsbr::new();
         let waker = || Waker::new().map(Arc::new).map_err(|e| format!("eventfd: {e}"));
+        let control = Waker::watching().map(Arc::new).map_err(|e| format!("epoll: {e}"))?;
         let doors = (0..threads)
             .map(|_| {
                 let waker = waker()?;
@@ -107,7 +108,7 @@ impl World {
             pool,
             stats: stats::Registry::new(threads),
             clock: Arc::default(),
-            processes: Processes::new(waker()?),
+            processes: Processes::new(control),
             registry: Mutex::default(),
             states: Mutex::default(),
             doors,

@@ -28,6 +28,26 @@ impl Waker {
         Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::new()? })
     }
 
+    /// A receiver whose sleep also ends when one of the descriptors is readable that it [watches](Self::watch). The error
+    /// is the kernel's about `eventfd` or `epoll`.
+    #[cfg(not(loom))]
+    pub fn watching() -> io::Result<Self> {
+        Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::watching()? })
+    }
+
+    /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] tells which by `token`. For a descriptor that is
+    /// closed nothing has to be undone. Fails for a receiver that wasn't made by [`Self::watching`].
+    #[cfg(not(loom))]
+    pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        self.bell.watch(fd, token)
+    }
+
+    /// Receiver: calls `f` with the token of each watched descriptor that is readable.
+    #[cfg(not(loom))]
+    pub fn ready(&self, f: impl FnMut(u64)) {
+        self.bell.ready(f);
+    }
+
     /// Sender: wakes the receiver if it sleeps or is about to. Call it after the work is published; never blocks.
     #[inline]
     pub fn wake(&self) {
@@ -75,28 +95,62 @@ impl AsFd for Waker {
 
 #[cfg(not(loom))]
 #[derive(Debug)]
-struct Bell(std::os::fd::OwnedFd);
+struct Bell {
+    event: std::os::fd::OwnedFd,
+    /// An epoll of `event` and what is watched beside it.
+    all: Option<std::os::fd::OwnedFd>,
+}
+
+/// The token of the bell's own event.
+#[cfg(not(loom))]
+const RUNG: u64 = u64::MAX;
 
 #[cfg(not(loom))]
 impl Bell {
     fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
-        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+        Ok(Self { event: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?, all: None })
+    }
+
+    fn watching() -> io::Result<Self> {
+        use rustix::event::epoll;
+        let mut this = Self::new()?;
+        let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&all, &this.event, epoll::EventData::new_u64(RUNG), epoll::EventFlags::IN)?;
+        this.all = Some(all);
+        Ok(this)
+    }
+
+    fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        use rustix::event::epoll;
+        let all = self.all.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        epoll::add(all, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?;
+        Ok(())
+    }
+
+    fn ready(&self, mut f: impl FnMut(u64)) {
+        use rustix::event::{Timespec, epoll};
+        let Some(all) = &self.all else { return };
+        let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut events = [none; 16];
+        // An interrupted call finds nothing, and what is ready stays so.
+        let n = epoll::wait(all, &mut events[..], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0);
+        events[..n].iter().map(|e| e.data.u64()).filter(|token| *token != RUNG).for_each(&mut f);
     }
 
     #[cold]
     fn ring(&self) {
         // Fails only if the count is at its maximum, and then the descriptor is readable.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
     fn hush(&self) {
         // Fails if nobody rang.
-        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.all.as_ref().unwrap_or(&self.event).as_fd()
     }
 }
 

@@ -186,3 +186,29 @@ fn no_wake_up_is_lost() {
         }
     });
 }
+
+#[test]
+fn a_watched_descriptor_ends_the_sleep() {
+    let waker = Waker::watching().unwrap();
+    let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();
+    waker.watch(&event, 7).unwrap();
+    let tokens = |waker: &Waker| {
+        let mut all = Vec::new();
+        waker.ready(|token| all.push(token));
+        all
+    };
+    assert!(!readable(&waker, 0) && tokens(&waker).is_empty());
+    rustix::io::write(&event, &1u64.to_ne_bytes()).unwrap();
+    assert!(readable(&waker, 5));
+    assert_eq!(tokens(&waker), [7]);
+    rustix::io::read(&event, &mut [0u8; 8]).unwrap();
+    assert!(!readable(&waker, 0) && tokens(&waker).is_empty());
+    waker.prepare_sleep();
+    waker.wake();
+    assert!(readable(&waker, 5));
+    assert_eq!(tokens(&waker), [0u64; 0], "that is the bell itself");
+    waker.awake();
+    drop(event);
+    assert!(!readable(&waker, 0));
+    assert!(Waker::new().unwrap().watch(&waker, 1).is_err());
+}
