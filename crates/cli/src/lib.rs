@@ -84,6 +84,18 @@
 //!
 //! Of several readings of a line, those that take a literal where it stands are preferred to those that take it as a
 //! word, then numbers and addresses to words. A line ending in `-j` or `json` asks for JSON, unless a `rest` takes it.
+//! Words of a path may be abbreviated as long as they are unique; literals of a usage string may not.
+//!
+//! # Long commands and scripts
+//!
+//! A command never blocks: what takes time returns [`Output::task`], which the control loop polls; `exec` returns
+//! [`Output::script`]. A [`Runner`] drives both, in slices. Scripts are checked whole ([`script`]): all errors are reported
+//! with line and column, and nothing is run unless every line is good.
+//!
+//! # Serving
+//!
+//! [`Console`] is everything of a CLI connection but the socket: telnet, `vppctl`'s protocol, `ferroctl`'s [`frames`],
+//! editing, completion, pager ([`session`]).
 
 mod complete;
 mod console;

@@ -66,6 +66,36 @@ proptest! {
     }
 
     #[test]
+    fn tab_and_help_anywhere(usage in usage(), l in line(), cursor in 0usize..60) {
+        let line = format!("x {l}");
+        let found = tree_of(usage).complete(&Toy::new(), &line, cursor);
+        prop_assert!(found.start <= line.len() && line.is_char_boundary(found.start));
+        let typed = &line[found.start..line.floor_char_boundary(cursor)];
+        for w in found.words() {
+            prop_assert!(w.starts_with(typed), "{w:?} for {typed:?}");
+        }
+        prop_assert!(found.help().ends_with('\n'));
+    }
+
+    /// What Tab offers behind a line that is right so far is never what makes it wrong.
+    #[test]
+    fn what_is_offered_is_taken(usage in usage(), picks in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        let (tree, world) = (tree_of(usage), Toy::new());
+        let mut line = "x ".to_string();
+        for pick in picks {
+            let found = tree.complete(&world, &line, line.len());
+            let words = found.words();
+            if words.is_empty() {
+                break;
+            }
+            line += words[pick.index(words.len())];
+            let after = tree.complete(&world, &format!("{line} "), line.len() + 1);
+            prop_assert!(!after.candidates.is_empty(), "{line:?}");
+            line.push(' ');
+        }
+    }
+
+    #[test]
     fn any_text_as_line(text in "\\PC{0,60}", cut in 0usize..200) {
         let tree = tree();
         let _ = tree.check(&text);
