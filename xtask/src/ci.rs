@@ -45,10 +45,7 @@ pub fn verb() -> Res {
     step("docs", &mut || docs::verb(true));
     step("clippy", &mut verbs::clippy);
     step("doc", &mut verbs::doc);
-    step("test", &mut || {
-        summary = verbs::counted_test(&[])?;
-        Ok(())
-    });
+    step("test", &mut || verbs::counted_test(&[], &mut summary));
     step("models", &mut verbs::models);
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
     step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));

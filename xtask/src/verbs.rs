@@ -43,17 +43,17 @@ pub fn models() -> Res {
 
 /// Every test. `args` go to nextest (or to `cargo test` where it can't be had).
 pub fn test(args: &[&str]) -> Res {
-    counted_test(args).map(|_| ())
+    counted_test(args, &mut None)
 }
 
-/// As [`test`]; gives back nextest's summary line.
-pub fn counted_test(args: &[&str]) -> Res<Option<String>> {
+/// As [`test`]; nextest's summary line goes to `summary`, also when tests failed.
+pub fn counted_test(args: &[&str], summary: &mut Option<String>) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
     let chosen = !args.is_empty();
     if !setup::nextest() {
         let mut command = sh::cargo("test");
         command.args(if chosen { args } else { &["--workspace"] }).args(["--", "--test-threads=1"]);
-        return sh::run(&mut command).map(|()| None);
+        return sh::run(&mut command);
     }
     // Documentation's tests first, so that the last closing line is that of the many.
     if !chosen && layers::workspace()?.iter().any(|p| root().join(&p.dir).join("src/lib.rs").exists()) {
@@ -68,16 +68,15 @@ pub fn counted_test(args: &[&str]) -> Res<Option<String>> {
     let skips = target_dir().join("skipped-tests.txt");
     sh::write(&skips, "")?;
     command.env("FERROVIA_SKIPS", &skips);
-    let mut summary = None;
     let result = sh::watch(&mut command, |line| {
         if line.trim_start().starts_with("Summary [") {
-            summary = Some(line.trim().to_string());
+            *summary = Some(line.trim().to_string());
         }
     });
     for reason in sh::read(&skips)?.lines() {
         println!("skipped: {reason}");
     }
-    result.map(|()| summary)
+    result
 }
 
 /// Format, or with `check` say what isn't.

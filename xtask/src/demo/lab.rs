@@ -132,7 +132,12 @@ impl Lab {
         }
         let client =
             format!("timeout --kill-after=2 10 {}/ferroctl -s {RUNTIME}/cli.sock", programs.display());
-        sh::output(sh::cmd(&client).args(command.split_whitespace())).map_err(|e| format!("{command}: {e}"))
+        let out = sh::cmd(&client).args(command.split_whitespace()).output();
+        let out = out.map_err(|e| format!("ferroctl: {e}"))?;
+        if out.status.success() {
+            return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+        }
+        Err(format!("`ferroctl {command}` failed: {}", String::from_utf8_lossy(&out.stderr).trim()))
     }
 
     /// Ask the daemon to end, and see that it does.
