@@ -51,6 +51,6 @@ pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use runtime::Runtime;
-pub use threads::{ThreadInfo, ThreadPlan, Threads};
+pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};
 pub use world::{Shared, World, WorldConfig};

@@ -147,7 +147,7 @@ impl Threads {
 }
 
 /// Cores that this process may use.
-pub(crate) fn usable_cores() -> Vec<usize> {
+pub fn usable_cores() -> Vec<usize> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The packet world of a daemon: made from the configuration, run by threads, driven by the control thread.
+
+use crate::config::Config;
+use crate::plugins;
+use crate::process::paths::Paths;
+use crate::run::{self, Instance};
+use cli::Command;
+use graph::{Plugin, ThreadPlan, Threads, World, WorldConfig};
+use simd::Level;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl run::World for World {
+    fn commands(&self) -> Vec<&'static Command<Self>> {
+        self.plugins().iter().flat_map(|p| p.cli).collect()
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.clock.now())
+    }
+
+    fn advance(&self, by: Duration) {
+        self.clock.adjust(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn waker(&self) -> Arc<sync::Waker> {
+        self.processes.waker().clone()
+    }
+
+    fn poll(&self) -> Option<Duration> {
+        let due = self.processes.run(self);
+        self.qsbr.collect();
+        let until = due.map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
+        // What workers may still read is freed a little later.
+        if self.qsbr.pending() > 0 { Some(until.map_or(RECLAIM, |u| u.min(RECLAIM))) } else { until }
+    }
+}
+
+/// How long freed memory may wait.
+const RECLAIM: Duration = Duration::from_millis(50);
+/// Buffers unless the configuration says otherwise.
+const BUFFERS: usize = 65_536;
+
+/// The graph of this build as a Graphviz picture.
+///
+/// # Errors
+/// Why the graph can't be made.
+pub fn dot() -> Result<String, String> {
+    let (world, _runtimes) =
+        World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins::ALL)?;
+    Ok(world.dot())
+}
+
+/// Makes and starts the instance that the configuration describes.
+///
+/// # Errors
+/// One sentence for the operator.
+pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
+    let plan = plan(config)?;
+    let threads = 1 + plan.worker_cores.len();
+    let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);
+    if let Some(size) = config.buffers.default_data_size
+        && size as usize != buffer::DATA_SIZE
+    {
+        log::warn!(target: "buffers", "default data-size {size}: buffers hold {} bytes here, longer packets are chained", buffer::DATA_SIZE);
+    }
+    let level = level(config);
+    let (world, runtimes) = World::new(&WorldConfig { threads, buffers, level }, enabled(config))?;
+    if let Some(missing) = world.nodes().iter().find(|n| n.missing) {
+        log::warn!(target: "graph", "no plugin brings the node {}: packets to it are dropped", missing.name);
+    }
+    log::info!(target: "buffers", "up to {} buffers, {}", buffers, world.pool.region().page_kind());
+    log::info!(target: "graph", "{threads} threads, instruction set {}", world.level());
+    for (name, variant) in &config.node.nodes {
+        let node = world.node(name).ok_or_else(|| format!("node {name}: no node has this name"))?;
+        let level = variant
+            .name
+            .parse()
+            .map_err(|_| format!("node {name} variant {}: expected v1, v3 or v4", variant.name))?;
+        world.set_variant(Some(node), level).map_err(|e| format!("node {name}: {e}"))?;
+    }
+    let threads = Threads::start(runtimes, &plan)?;
+    let stopped = world.clone();
+    let stop = Box::new(move || {
+        let runtimes = threads.stop(&stopped);
+        drop(runtimes);
+    });
+    Ok(Instance { world, stop })
+}
+
+/// The plugins that the configuration leaves on.
+fn enabled(config: &Config) -> &'static [&'static Plugin] {
+    let on = plugins::ALL.iter().copied().filter(|p| config.plugins.enabled(p.name, true));
+    // The list lives as long as the process: there is one instance in it.
+    Box::leak(on.collect())
+}
+
+/// The level that nodes start with: the best, unless the configuration names one of ours that the processor has. VPP's names of
+/// processors (`skx`, `icl`, …) have no meaning here.
+fn level(config: &Config) -> Level {
+    let best = Level::detect();
+    let Some(variant) = &config.node.default else { return best };
+    match variant.name.parse::<Level>() {
+        Ok(level) if level.is_supported() => level,
+        Ok(level) => {
+            log::warn!(target: "graph", "node default variant {level}: this processor has {best} at most, which is used");
+            best
+        }
+        Err(_) => {
+            log::warn!(target: "graph", "node default variant {}: expected v1, v3 or v4; {best} is used", variant.name);
+            best
+        }
+    }
+}
+
+/// Which threads there are, and where they run.
+fn plan(config: &Config) -> Result<ThreadPlan, String> {
+    let cores = graph::usable_cores();
+    let relative = |core: u16| -> Result<usize, String> {
+        if !config.cpu.relative {
+            return Ok(core as usize);
+        }
+        cores
+            .get(core as usize)
+            .copied()
+            .ok_or_else(|| format!("cpu: core {core} of {} that this process may use", cores.len()))
+    };
+    let main_core = config.cpu.main_core.map(relative).transpose()?;
+    let workers: Vec<Option<usize>> = match (config.cpu.worker_cores(), config.cpu.workers) {
+        (Some(list), _) => list.0.iter().map(|core| relative(*core).map(Some)).collect::<Result<_, _>>()?,
+        (None, Some(n)) => {
+            let free: Vec<usize> = cores
+                .iter()
+                .copied()
+                .filter(|c| Some(*c) != main_core)
+                .skip(config.cpu.skip_cores.unwrap_or(0) as usize)
+                .collect();
+            // The main thread keeps a core for itself if there are enough.
+            let spare = usize::from(main_core.is_none() && free.len() > n as usize);
+            (0..n as usize)
+                .map(|i| if free.len() >= n as usize + spare { free.get(i + spare).copied() } else { None })
+                .collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    if workers.len() > cores.len() {
+        return Err(format!(
+            "cpu: {} workers, but this process may use {} cores ({cores:?}): a worker needs a core of its own",
+            workers.len(),
+            cores.len()
+        ));
+    }
+    Ok(ThreadPlan {
+        main_core,
+        worker_cores: workers,
+        poll_sleep_usec: u64::from(config.unix.poll_sleep_usec.unwrap_or(0)),
+    })
+}

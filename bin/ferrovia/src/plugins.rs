@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The list: every plugin that is part of this build, in the order in which they start.
+
+use graph::Plugin;
+
+/// Every plugin of this build.
+pub static ALL: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &pg::PLUGIN];
