@@ -20,6 +20,10 @@ pub enum IfEvent {
     Mtu(SwIfIndex),
     /// The name has changed.
     Name(SwIfIndex),
+    /// An address was added or removed: the interface, and whether it is an IPv6 one.
+    Address(SwIfIndex, bool),
+    /// IP was enabled (it has an address, or was told so) or disabled: the interface, whether it is IPv6, and on or off.
+    Ip(SwIfIndex, bool, bool),
     /// Moved to another table: the interface, and whether it is the IPv6 one.
     Table(SwIfIndex, bool),
 }

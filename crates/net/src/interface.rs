@@ -235,7 +235,8 @@ impl Interfaces {
         self.views.set(inner.all.iter().map(view).collect());
     }
 
-    fn tell(&self, world: &World, event: IfEvent) {
+    /// Tells subscribers.
+    pub(crate) fn tell(&self, world: &World, event: IfEvent) {
         let mut all = self.inner().subscribers.clone();
         if matches!(event, IfEvent::Deleting(_)) {
             all.reverse();
@@ -486,12 +487,16 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
-    /// Notes whether a protocol is enabled: `ip6` false for IPv4. The IP features call it.
+    /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
     ///
     /// # Errors
     /// One that isn't there.
-    pub fn set_ip_enabled(&self, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
-        self.set_quietly(sw_if, |i| i.ip_enabled[usize::from(ip6)] = on)
+    pub fn set_ip_enabled(&self, world: &World, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
+        let at = usize::from(ip6);
+        if self.get(sw_if)?.ip_enabled[at] == on {
+            return Ok(());
+        }
+        self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
     }
 
     /// Moves an interface to a table, by the table's index. The IP features call it.
@@ -505,13 +510,5 @@ impl Interfaces {
             IfEvent::Table(sw_if, ip6),
             |i| if ip6 { i.fib6 = fib } else { i.fib4 = fib },
         )
-    }
-
-    fn set_quietly(&self, sw_if: SwIfIndex, f: impl FnOnce(&mut Interface)) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
-        f(slot.ok_or_else(|| Error::not_found(format!("no interface has the index {sw_if}")).retval(-2))?);
-        self.publish(&inner);
-        Ok(())
     }
 }

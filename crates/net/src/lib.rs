@@ -5,25 +5,32 @@
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
 //! - [`IfCounters`]: what is counted for each interface.
 //! - [`Adjacencies`]: what is done with a packet once its route is found.
+//! - [`Fib`]: route tables. [`Addresses`]: of interfaces, with the routes that come with them.
 //! - [`Neighbors`]: which station on a link has which address.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
 
+mod addr;
 pub mod adj;
 mod counters;
 mod device;
 mod event;
+pub mod fib;
 mod interface;
+mod meta;
 mod neighbor;
 #[cfg(test)]
 mod tests;
 mod view;
 
+pub use addr::Addresses;
 pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, ethernet_rewrite};
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
+pub use fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 pub use interface::{IfKind, Interface, Interfaces, MtuKind, NewInterface, SubInterface};
+pub use meta::IpMeta;
 pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,
     Refusal,

@@ -230,7 +230,8 @@ impl Adjacencies {
     }
 
     /// Gives back what [`Self::neighbor`] and the others gave. The last holder's call deletes it: nothing that workers look
-    /// packets up in may name it any more.
+    /// packets up in may name it any more. Packets on their way still find it: its place is used again only after a grace
+    /// period.
     pub fn release(&self, index: AdjIndex) {
         let mut held = vec![index];
         while let Some(index) = held.pop() {
@@ -243,10 +244,8 @@ impl Adjacencies {
             }
             let Some(entry) = slot.take() else { continue };
             inner.by_key.remove(&entry.key);
-            self.slots.clear(index.0);
             match entry.key {
                 Key::LoadBalance(mut buckets) => {
-                    self.buckets.clear(index.0);
                     buckets.sort_unstable();
                     buckets.dedup();
                     held.extend(buckets);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Addresses of interfaces, and the routes that come with them.
+
+use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
+use crate::{AdjIndex, IfEvent, IfKind, Interfaces};
+use cli::Error;
+use graph::{Shared, SwIfIndex, World};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+use wire::{Address, Family, Prefix};
+
+/// What one interface has.
+struct Here<A> {
+    /// In the order of adding; the first is the source of what we send.
+    addresses: Vec<Prefix<A>>,
+    /// The protocol was enabled without an address.
+    enabled: bool,
+}
+
+/// The addresses of all interfaces, of one protocol.
+pub struct Addresses<F: Net> {
+    all: Mutex<BTreeMap<SwIfIndex, Here<F::Addr>>>,
+    slots: Slots<Vec<Prefix<F::Addr>>>,
+    fib: Arc<Fib<F>>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl<F: Net> Shared for Addresses<F> {
+    fn make(world: &World) -> Self {
+        let interfaces: Arc<Interfaces> = world.get();
+        // Made before, so that the routes are taken back before the table forgets the interface.
+        let fib = world.get();
+        interfaces.subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event {
+                let addresses = world.get::<Self>();
+                let _ = addresses.clear(world, sw_if);
+                let _ = addresses.enable(world, sw_if, false);
+                addresses.all().remove(&sw_if);
+            }
+        });
+        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib, interfaces }
+    }
+}
+
+/// What can't be the address of a host (RFC 1122 3.2.1.3, RFC 4291 2.5).
+fn is_host<F: Net>(prefix: Prefix<F::Addr>) -> Result<(), Error> {
+    let refuse = |why: &str| Err(Error::parse(format!("{prefix}: {why}")).retval(-7));
+    let addr = prefix.addr();
+    let special = F::special().into_iter().find(|(special, _)| special.contains(addr));
+    if addr.multicast() || addr == F::Addr::ZERO || special.is_some() {
+        return refuse("not an address of a host");
+    }
+    if !F::IS_V6 && prefix.len() < 31 {
+        if prefix.len() == 0 {
+            return refuse("a network of all addresses");
+        }
+        if !prefix.has_host_bits() {
+            return refuse("that is the network's address, not a host's");
+        }
+        if prefix.last() == addr {
+            return refuse("that is the network's broadcast address, not a host's");
+        }
+    }
+    Ok(())
+}
+
+impl<F: Net> Addresses<F> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Here<F::Addr>>> {
+        self.all.lock().expect("no panic inside")
+    }
+
+    /// The addresses of an interface with the lengths of their networks, for workers; the first is the usual source.
+    #[inline(always)]
+    pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
+        self.slots.get(sw_if, turn).map_or(&[], |a| a)
+    }
+
+    /// The addresses of an interface, for control.
+    pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
+        self.all().get(&sw_if).map_or_else(Vec::new, |h| h.addresses.clone())
+    }
+
+    /// The interface that has this address, in a table.
+    pub fn owner(&self, table: TableIndex, addr: F::Addr) -> Option<SwIfIndex> {
+        let owners: Vec<SwIfIndex> = {
+            let all = self.all();
+            let has = all.iter().filter(|(_, h)| h.addresses.iter().any(|a| a.addr() == addr));
+            has.map(|(sw_if, _)| *sw_if).collect()
+        };
+        owners.into_iter().find(|sw_if| self.table_of(*sw_if).ok() == Some(table))
+    }
+
+    /// The table that an interface is in.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn table_of(&self, sw_if: SwIfIndex) -> Result<TableIndex, Error> {
+        let interface = self.interfaces.get(sw_if)?;
+        Ok(TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 }))
+    }
+
+    /// Gives an interface an address. The network behind it becomes reachable by it, and the address ours.
+    ///
+    /// # Errors
+    /// An interface that isn't there or carries nothing; an address that is no host's; one that is there, or whose
+    /// network overlaps with another's in the same table.
+    pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
+        let interface = self.interfaces.get(sw_if)?;
+        if interface.kind == IfKind::Local {
+            return Err(Error::unsupported(format!("{} has no addresses", interface.name)));
+        }
+        is_host::<F>(prefix)?;
+        let table = self.table_of(sw_if)?;
+        self.check_free(sw_if, table, prefix)?;
+        let first = {
+            let mut all = self.all();
+            let here = all.entry(sw_if).or_insert_with(|| Here { addresses: Vec::new(), enabled: false });
+            let first = !here.addresses.iter().any(|a| a.network() == prefix.network());
+            here.addresses.push(prefix);
+            first
+        };
+        self.publish(sw_if);
+        for (route, kind) in routes::<F>(sw_if, prefix, first) {
+            self.fib.set(world, table, route, Source::Interface, &[Path::new(kind)])?;
+        }
+        self.changed(world, sw_if)
+    }
+
+    /// Takes an address from an interface.
+    ///
+    /// # Errors
+    /// One that isn't there (−6).
+    pub fn remove(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
+        let table = self.table_of(sw_if)?;
+        let other = {
+            let mut all = self.all();
+            let addresses = all.get_mut(&sw_if).map(|h| &mut h.addresses);
+            let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
+            let (Some(addresses), Some(at)) = (addresses, at) else {
+                let name = self.interfaces.name(sw_if);
+                return Err(Error::not_found(format!("{name} has no address {prefix}")).retval(-6));
+            };
+            addresses.remove(at);
+            addresses.iter().find(|a| a.network() == prefix.network()).copied()
+        };
+        self.publish(sw_if);
+        if let Some(other) = other {
+            // The network stays, but no longer speaks from this address.
+            let kind = PathKind::Attached { sw_if, address: other.addr() };
+            self.fib.set(world, table, prefix.network(), Source::Interface, &[Path::new(kind)])?;
+        }
+        for (route, _) in routes::<F>(sw_if, prefix, other.is_none()) {
+            // Whatever is there already gone is what was wanted.
+            let _ = self.fib.remove(world, table, route, Source::Interface, &[]);
+        }
+        self.changed(world, sw_if)
+    }
+
+    /// Takes all addresses from an interface.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn clear(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+        self.list(sw_if).into_iter().try_for_each(|prefix| self.remove(world, sw_if, prefix))
+    }
+
+    /// Enables the protocol on an interface without an address, or takes that back.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        self.interfaces.get(sw_if)?;
+        self.all().entry(sw_if).or_insert_with(|| Here { addresses: Vec::new(), enabled: false }).enabled =
+            on;
+        self.changed(world, sw_if)
+    }
+
+    /// Moves an interface to the table of this id.
+    ///
+    /// # Errors
+    /// What isn't there; an interface that has addresses.
+    pub fn set_table(&self, world: &World, sw_if: SwIfIndex, id: u32) -> Result<(), Error> {
+        let table = self.fib.find_table(id)?;
+        let interface = self.interfaces.get(sw_if)?;
+        if self.table_of(sw_if)? == table {
+            return Ok(());
+        }
+        if let Some(address) = self.list(sw_if).first() {
+            let why = format!("{} has the address {address}: remove it first", interface.name);
+            return Err(Error::failed(why));
+        }
+        self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)
+    }
+
+    fn check_free(&self, sw_if: SwIfIndex, table: TableIndex, new: Prefix<F::Addr>) -> Result<(), Error> {
+        let others: Vec<_> = self.all().iter().map(|(i, h)| (*i, h.addresses.clone())).collect();
+        for (other, addresses) in others {
+            if self.table_of(other).ok() != Some(table) {
+                continue;
+            }
+            for old in addresses {
+                let name = self.interfaces.name(other);
+                if old.addr() == new.addr() {
+                    return Err(Error::failed(format!("{name} has the address {old} already")).retval(-56));
+                }
+                // An interface may have several addresses of one network.
+                let same = other == sw_if && old.network() == new.network();
+                if !same && (old.covers(&new) || new.covers(&old)) {
+                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}")).retval(-56));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn publish(&self, sw_if: SwIfIndex) {
+        self.slots.set(sw_if.0, self.list(sw_if));
+    }
+
+    fn changed(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+        let on = self.all().get(&sw_if).is_some_and(|h| h.enabled || !h.addresses.is_empty());
+        self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
+        self.fib.sync_neighbors(world, sw_if);
+        self.interfaces.tell(world, IfEvent::Address(sw_if, F::IS_V6));
+        Ok(())
+    }
+}
+
+type Route<F> = (Prefix<<F as Family>::Addr>, PathKind<<F as Family>::Addr>);
+
+/// The routes of an address; `network`: with those of its network, which its other addresses share.
+fn routes<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>, network: bool) -> Vec<Route<F>> {
+    let address = prefix.addr();
+    let mut routes = vec![(Prefix::host(address), PathKind::Receive { sw_if, address })];
+    if network && prefix.len() < F::BITS {
+        routes.push((prefix.network(), PathKind::Attached { sw_if, address }));
+        // RFC 3021: a network of two has neither.
+        if !F::IS_V6 && prefix.len() < 31 {
+            // Directed broadcasts are not sent on unless an operator says so (RFC 2644).
+            for host in [prefix.network().addr(), prefix.last()] {
+                routes.push((Prefix::host(host), PathKind::Fixed(AdjIndex::DROP)));
+            }
+        }
+    }
+    routes
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Route tables.
+//!
+//! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: the best source's count. Equal lists of
+//! paths are one [`PathList`](list), whatever the number of entries; it owns one alias of an adjacency, and that is what the
+//! table for workers holds. So a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it.
+//!
+//! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the
+//! changed prefix are resolved again; when a list changes between usable and not, those that follow it.
+
+mod control;
+mod entry;
+mod list;
+mod model;
+mod neighbors;
+mod resolve;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+pub use entry::{RouteInfo, RouteSource, Source};
+pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
+
+use crate::{Adjacencies, Interfaces, Neighbors};
+use control::Inner;
+use graph::{Shared, World};
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+
+/// The route tables of one protocol.
+pub struct Fib<F: Net> {
+    tables: Slots<Arc<F::Lpm>>,
+    inner: Mutex<Inner<F>>,
+    adjacencies: Arc<Adjacencies>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl<F: Net> Shared for Fib<F> {
+    fn make(world: &World) -> Self {
+        let this = Self {
+            tables: Slots::new(world.qsbr.clone()),
+            inner: Mutex::default(),
+            adjacencies: world.get(),
+            interfaces: world.get(),
+        };
+        this.add_table(world, 0, "default").expect("memory for the first table");
+        this.interfaces.subscribe(|world, event| world.get::<Self>().on_interface(world, event));
+        world.get::<Neighbors>().subscribe(|world, event| world.get::<Self>().on_neighbor(world, event));
+        this
+    }
+}
+
+impl<F: Net> Fib<F> {
+    /// What workers look up in; the values are [`AdjIndex`](crate::AdjIndex)es.
+    #[inline(always)]
+    pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t F::Lpm> {
+        self.tables.get(index.0, turn).map(|table| &**table)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner<F>> {
+        self.inner.lock().expect("no panic inside")
+    }
+}

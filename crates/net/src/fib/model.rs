@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables, paths, and what the two protocols differ in.
+
+use crate::{AdjIndex, Link};
+use graph::SwIfIndex;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use sync::Qsbr;
+use tables::{Key, Lpm, Lpm4, Lpm6};
+use wire::{Address, Family, Ip4, Ip6, Prefix};
+
+/// What the routing of a protocol needs beside [`Family`].
+pub trait Net: Family {
+    /// An address as the tables take it.
+    type Key: Key;
+    /// The table that workers look up in.
+    type Lpm: Lpm<Key = Self::Key> + 'static;
+    /// Its packets.
+    const LINK: Link;
+    /// An address as a key.
+    fn key(addr: Self::Addr) -> Self::Key;
+    /// A key as an address.
+    fn addr(key: Self::Key) -> Self::Addr;
+    /// The address, if it is of this protocol.
+    fn of_ip(ip: IpAddr) -> Option<Self::Addr>;
+    /// An empty table.
+    ///
+    /// # Errors
+    /// When address space is used up.
+    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Self::Lpm>;
+    /// Prefixes that no packet may go to, and what is done with those that do (RFC 1812 5.3.7, RFC 4291 2.5).
+    fn special() -> Vec<(Prefix<Self::Addr>, AdjIndex)>;
+}
+
+impl Net for Ip4 {
+    type Key = u32;
+    type Lpm = Lpm4;
+    const LINK: Link = Link::Ip4;
+    #[inline(always)]
+    fn key(addr: Ipv4Addr) -> u32 {
+        addr.to_bits()
+    }
+    fn addr(key: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(key)
+    }
+    fn of_ip(ip: IpAddr) -> Option<Ipv4Addr> {
+        if let IpAddr::V4(addr) = ip { Some(addr) } else { None }
+    }
+    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm4> {
+        Lpm4::new(domain)
+    }
+    fn special() -> Vec<(Prefix<Ipv4Addr>, AdjIndex)> {
+        [
+            ([0, 0, 0, 0], 8, AdjIndex::MARTIAN),
+            ([127, 0, 0, 0], 8, AdjIndex::MARTIAN),
+            ([224, 0, 0, 0], 4, AdjIndex::DROP),
+            ([240, 0, 0, 0], 4, AdjIndex::MARTIAN),
+            ([255, 255, 255, 255], 32, AdjIndex::RECEIVE),
+        ]
+        .into_iter()
+        .filter_map(|(addr, len, adj)| Some((Prefix::new(addr.into(), len)?, adj)))
+        .collect()
+    }
+}
+
+impl Net for Ip6 {
+    type Key = u128;
+    type Lpm = Lpm6;
+    const LINK: Link = Link::Ip6;
+    #[inline(always)]
+    fn key(addr: Ipv6Addr) -> u128 {
+        addr.to_bits()
+    }
+    fn addr(key: u128) -> Ipv6Addr {
+        Ipv6Addr::from_bits(key)
+    }
+    fn of_ip(ip: IpAddr) -> Option<Ipv6Addr> {
+        if let IpAddr::V6(addr) = ip { Some(addr) } else { None }
+    }
+    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm6> {
+        Lpm6::new(domain)
+    }
+    fn special() -> Vec<(Prefix<Ipv6Addr>, AdjIndex)> {
+        let hosts = [(Ipv6Addr::UNSPECIFIED, 128), (Ipv6Addr::LOCALHOST, 128)];
+        hosts.into_iter().filter_map(|(a, len)| Some((Prefix::new(a, len)?, AdjIndex::MARTIAN))).collect()
+    }
+}
+
+/// Names a table to workers and interfaces: small, dense, given when the table is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(transparent)]
+pub struct TableIndex(pub u32);
+
+impl TableIndex {
+    /// The table of id 0, which is always there.
+    pub const DEFAULT: Self = Self(0);
+
+    /// As an index of an array.
+    #[inline(always)]
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for TableIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A table, for `show`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableInfo {
+    /// Its index.
+    pub index: TableIndex,
+    /// The number that operators give it.
+    pub id: u32,
+    /// The name that operators give it.
+    pub name: String,
+    /// Entries in it.
+    pub routes: usize,
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum PathKind<A> {
+    /// The destinations are neighbours on the interface; `address` is its own in that network, or zero.
+    Attached {
+        /// The interface.
+        sw_if: SwIfIndex,
+        /// Its address.
+        address: A,
+    },
+    /// To a neighbour on an interface.
+    Neighbor {
+        /// The interface.
+        sw_if: SwIfIndex,
+        /// The neighbour.
+        nexthop: A,
+    },
+    /// To wherever the entry leads that covers the next hop.
+    Recursive {
+        /// The table to look it up in.
+        table: TableIndex,
+        /// The next hop.
+        nexthop: A,
+    },
+    /// To ourselves: an address of an interface.
+    Receive {
+        /// The interface.
+        sw_if: SwIfIndex,
+        /// Its address.
+        address: A,
+    },
+    /// The packet's destination is looked up in another table.
+    Lookup(TableIndex),
+    /// One of the adjacencies that every instance has: drop, unreachable, prohibited, punt, local.
+    Fixed(AdjIndex),
+}
+
+/// One of the ways of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Path<A> {
+    /// Where it leads.
+    pub kind: PathKind<A>,
+    /// Its share of the flows, relative to the others' of the same preference; 0 counts as 1.
+    pub weight: u8,
+    /// Only the usable paths of the lowest preference are taken.
+    pub preference: u8,
+}
+
+impl<A: Address> Path<A> {
+    /// A path of weight 1 and preference 0.
+    pub const fn new(kind: PathKind<A>) -> Self {
+        Self { kind, weight: 1, preference: 0 }
+    }
+
+    /// The interface that the path names.
+    pub fn sw_if(&self) -> Option<SwIfIndex> {
+        match self.kind {
+            PathKind::Attached { sw_if, .. }
+            | PathKind::Neighbor { sw_if, .. }
+            | PathKind::Receive { sw_if, .. } => Some(sw_if),
+            _ => None,
+        }
+    }
+}

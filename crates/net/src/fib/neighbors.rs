@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Host routes to neighbours: in a connected network, a packet goes to the neighbour's own adjacency once he is known.
+
+use super::{Fib, Net, Path, PathKind, Source, TableIndex};
+use crate::{Interfaces, NeighborEvent, Neighbors};
+use graph::{SwIfIndex, World};
+use std::net::IpAddr;
+use wire::Prefix;
+
+impl<F: Net> Fib<F> {
+    pub(super) fn on_neighbor(&self, world: &World, event: &NeighborEvent) {
+        match event {
+            NeighborEvent::Set { new, .. } => self.sync(world, new.sw_if, new.ip, !new.no_fib_entry),
+            NeighborEvent::Gone { gone, .. } => self.sync(world, gone.sw_if, gone.ip, false),
+        }
+    }
+
+    /// The interface's networks have changed: its neighbours get host routes where they lie in one, and lose those where not.
+    pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
+        for n in world.get::<Neighbors>().list(F::IS_V6, Some(sw_if)) {
+            self.sync(world, sw_if, n.ip, !n.no_fib_entry);
+        }
+    }
+
+    fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
+        let Some(nexthop) = F::of_ip(ip) else { return };
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
+        let path = Path::new(PathKind::Neighbor { sw_if, nexthop });
+        let host = Prefix::host(nexthop);
+        self.with(world, |inner, cx| {
+            // Only where the network is connected by this interface: a neighbour's word is no route to somewhere else.
+            let cover = inner.covering(table, nexthop, F::BITS - 1);
+            let attached = cover.and_then(|(_, list)| inner.lists.get(list)).is_some_and(|list| {
+                let here =
+                    |p: &Path<F::Addr>| matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if);
+                list.paths.iter().any(here)
+            });
+            // A table that is gone has no routes.
+            let _ = match wanted && attached {
+                true => inner.put(cx, table, host, Source::Neighbor, vec![path]),
+                false => inner.take(cx, table, host, Source::Neighbor).map(drop),
+            };
+        });
+    }
+}
