@@ -55,8 +55,8 @@ fn with_line(manifest: &str, section: &str, like: impl Fn(&str) -> bool, line: &
 
 /// The list of plugins with one more at its end.
 fn with_plugin(source: &str, name: &str) -> Res<String> {
-    let wrong = || format!("{PLUGINS}: no list of the form `PLUGINS: &[&Plugin] = &[…];`");
-    let start = source.find("PLUGINS: &[&Plugin] = &[").ok_or_else(wrong)?;
+    let wrong = || format!("{PLUGINS}: no list of the form `: &[&Plugin] = &[…];`");
+    let start = source.find(": &[&Plugin] = &[").ok_or_else(wrong)?;
     let end = start + source[start..].find("];").ok_or_else(wrong)?;
     let list = source[..end].trim_end().trim_end_matches(',');
     Ok(format!("{list},\n    &{name}::PLUGIN,\n{}", &source[end..]))
@@ -67,34 +67,25 @@ pub fn verb(name: &str) -> Res {
     let name = Name::new(name)?;
     let Name { kebab, snake, .. } = &name;
     let dir = root().join("features").join(snake);
-    let workspace = sh::read(root().join("Cargo.toml"))?;
+    let daemon = root().join("bin/ferrovia/Cargo.toml");
+    let manifest = sh::read(&daemon)?;
     if dir.exists() {
         return Err(format!("features/{snake} is there already"));
     }
-    if workspace.lines().any(|l| l.starts_with(&format!("{snake} = "))) {
+    let taken = |manifest: &str| manifest.lines().any(|l| l.starts_with(&format!("{snake} = ")));
+    if taken(&manifest) || taken(&sh::read(root().join("Cargo.toml"))?) {
         return Err(format!("{snake} is the name of a crate already"));
     }
     // Everything is made before anything is written.
-    let ours = |l: &str| l.contains("package = \"ferrovia-");
-    let line = format!("{snake} = {{ path = \"features/{snake}\", package = \"ferrovia-{kebab}\" }}");
-    let workspace = with_line(&workspace, "[workspace.dependencies]", ours, &line)?;
-    let daemon = root().join("bin/ferrovia/Cargo.toml");
-    let before = |l: &str| {
-        l.split(' ').next().is_some_and(|key| !key.starts_with('[') && !key.is_empty() && key < snake)
-    };
-    let manifest = with_line(
-        &sh::read(&daemon)?,
-        "[dependencies]",
-        before,
-        &format!("{snake} = {{ workspace = true }}"),
-    )?;
+    let is_feature = |l: &str| l.contains("../features/");
+    let line = format!("{snake} = {{ path = \"../../features/{snake}\", package = \"ferrovia-{kebab}\" }}");
+    let manifest = with_line(&manifest, "[dependencies]", is_feature, &line)?;
     let plugins = with_plugin(&sh::read(root().join(PLUGINS))?, snake)?;
 
     for file in FILES {
         let content = name.rename(&sh::read(root().join(SAMPLE).join(file))?);
         sh::write(dir.join(file), content)?;
     }
-    sh::write(root().join("Cargo.toml"), workspace)?;
     sh::write(daemon, manifest)?;
     sh::write(root().join(PLUGINS), plugins)?;
     sh::run(&mut sh::cargo(&format!("fmt -p ferrovia-{kebab}")))?;
@@ -137,12 +128,10 @@ mod tests {
     #[test]
     fn a_line_goes_to_its_section() {
         let manifest = "[a]\nx = 1\n\n[dependencies]\narp = 1\nip = 1\n\n[z]\narp = 1\n";
-        let before = |l: &str| {
-            l.split(' ').next().is_some_and(|key| !key.starts_with('[') && !key.is_empty() && key < "gre")
-        };
-        let expected = manifest.replacen("arp = 1\n", "arp = 1\ngre = 1\n", 1);
-        assert_eq!(with_line(manifest, "[dependencies]", before, "gre = 1"), Ok(expected));
-        assert!(with_line(manifest, "[none]", before, "gre = 1").is_err());
+        let added = |like: &str| with_line(manifest, "[dependencies]", |l| l.starts_with(like), "gre = 1");
+        assert_eq!(added("arp"), Ok(manifest.replacen("arp = 1\n", "arp = 1\ngre = 1\n", 1)));
+        assert_eq!(added("none"), Ok(manifest.replace("ies]\n", "ies]\ngre = 1\n")));
+        assert!(with_line(manifest, "[none]", |_| true, "gre = 1").is_err());
     }
 
     #[test]
@@ -153,5 +142,7 @@ mod tests {
         let short = "pub static PLUGINS: &[&Plugin] = &[&ethernet::PLUGIN, &ip::PLUGIN];\n";
         assert!(with_plugin(short, "gre").unwrap().contains("&ip::PLUGIN,\n    &gre::PLUGIN,\n];"));
         assert!(with_plugin("static X: u8 = 1;", "gre").is_err());
+        let list = sh::read(root().join(PLUGINS)).unwrap();
+        assert!(with_plugin(&list, "gre").unwrap().contains("::PLUGIN,\n    &gre::PLUGIN,\n]"));
     }
 }

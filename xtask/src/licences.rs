@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::setup;
 use crate::sh::{self, Res};
 
 /// The strings of `allow = [ … ]` in the section `[licenses]` of deny.toml.
@@ -118,11 +119,18 @@ pub fn verb() -> Res {
         return Err(format!("licences: {} of {count} dependencies", faults.len()));
     }
     println!("licences: {count} dependencies, all within deny.toml's list");
-    if sh::have("cargo-deny") {
-        return sh::run(&mut sh::cargo("deny --offline check licenses bans sources"));
+    // Duplicates and sources are cargo-deny's. CI has it; at home it is taken where it is there.
+    if std::env::var_os("CI").is_some() {
+        setup::DENY.ensure()?;
     }
-    println!("licences: cargo-deny is not installed, so its checks of duplicates and sources did not run");
-    Ok(())
+    if !setup::DENY.is_there() {
+        println!("licences: cargo-deny is not installed: bans and sources are left to CI");
+        return Ok(());
+    }
+    // Not the advisories: their list is no part of a package registry and can't be had everywhere.
+    sh::run(&mut sh::cargo(
+        "deny --log-level error --offline check --hide-inclusion-graph licenses bans sources",
+    ))
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ pub fn test(args: &[&str]) -> Res {
 pub fn counted_test(args: &[&str], summary: &mut Option<String>) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
     let chosen = !args.is_empty();
-    if !setup::nextest() {
+    if let Err(why) = setup::NEXTEST.ensure() {
+        println!("== {why}: going on with `cargo test`, one test at a time");
         let mut command = sh::cargo("test");
         command.args(if chosen { args } else { &["--workspace"] }).args(["--", "--test-threads=1"]);
         return sh::run(&mut command);
