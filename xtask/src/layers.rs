@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["crates/buffer", "crates/tables", "crates/msg", "crates/cli", "crates/stats", "crates/netlink"],
     &["crates/graph", "crates/plugin-abi"],
     &["crates/net"],
+    &["crates/driver"],
     &["features/*", "drivers/*"],
     &["bin/*"],
 ];

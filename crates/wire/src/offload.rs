@@ -64,6 +64,32 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
+impl Gso {
+    /// Kind and ECN as virtio's `gso_type`.
+    #[inline(always)]
+    pub const fn vnet_type(self) -> u8 {
+        let kind = match self.kind {
+            GsoKind::TcpV4 => GSO_TCPV4,
+            GsoKind::TcpV6 => GSO_TCPV6,
+            GsoKind::UdpL4 => GSO_UDP_L4,
+        };
+        if self.ecn { kind | GSO_ECN } else { kind }
+    }
+
+    /// The inverse of [`Gso::vnet_type`]: the kind, and whether ECN is in use; `None` for a kind that this crate doesn't
+    /// know, and for none.
+    #[inline(always)]
+    pub const fn from_vnet_type(gso_type: u8) -> Option<(GsoKind, bool)> {
+        let kind = match gso_type & !GSO_ECN {
+            GSO_TCPV4 => GsoKind::TcpV4,
+            GSO_TCPV6 => GsoKind::TcpV6,
+            GSO_UDP_L4 => GsoKind::UdpL4,
+            _ => return None,
+        };
+        Some((kind, gso_type & GSO_ECN != 0))
+    }
+}
+
 impl Offload {
     /// Nothing left to do, nothing known.
     pub const NONE: Self = Self { csum: Csum::None, gso: None };
@@ -81,19 +107,12 @@ impl Offload {
         } else {
             Csum::None
         };
-        let kind = match gso_type & !GSO_ECN {
-            GSO_NONE => return Some(Self { csum, gso: None }),
-            GSO_TCPV4 => GsoKind::TcpV4,
-            GSO_TCPV6 => GsoKind::TcpV6,
-            GSO_UDP_L4 => GsoKind::UdpL4,
-            _ => return None,
-        };
-        let gso = Gso {
-            kind,
-            ecn: gso_type & GSO_ECN != 0,
-            size: u16::from_ne_bytes([g0, g1]),
-            hdr_len: u16::from_ne_bytes([h0, h1]),
-        };
+        if gso_type & !GSO_ECN == GSO_NONE {
+            return Some(Self { csum, gso: None });
+        }
+        let Some((kind, ecn)) = Gso::from_vnet_type(gso_type) else { return None };
+        let gso =
+            Gso { kind, ecn, size: u16::from_ne_bytes([g0, g1]), hdr_len: u16::from_ne_bytes([h0, h1]) };
         if gso.size == 0 { None } else { Some(Self { csum, gso: Some(gso) }) }
     }
 
@@ -107,14 +126,7 @@ impl Offload {
         };
         let (gso_type, hdr_len, size) = match self.gso {
             None => (GSO_NONE, 0, 0),
-            Some(gso) => {
-                let kind = match gso.kind {
-                    GsoKind::TcpV4 => GSO_TCPV4,
-                    GsoKind::TcpV6 => GSO_TCPV6,
-                    GsoKind::UdpL4 => GSO_UDP_L4,
-                };
-                (if gso.ecn { kind | GSO_ECN } else { kind }, gso.hdr_len, gso.size)
-            }
+            Some(gso) => (gso.vnet_type(), gso.hdr_len, gso.size),
         };
         let ([h0, h1], [g0, g1]) = (hdr_len.to_ne_bytes(), size.to_ne_bytes());
         let ([s0, s1], [o0, o1]) = (start.to_ne_bytes(), offset.to_ne_bytes());

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets on their way from a device's memory into buffers.
+
+use crate::offload::note;
+use buffer::{Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, Owned};
+use wire::offload::Offload;
+
+/// Bytes of one burst, more or less: what is copied in is still in the cache when it is copied out.
+const BYTES: u64 = 256 << 10;
+
+/// Frames of packets, by what they begin with.
+pub(crate) type Frames = [Box<Frame>; 3];
+
+/// What a queue receives in one turn, at most [`FRAME_SIZE`] packets and about 256 KiB. For each packet: [`Self::reserve`]
+/// memory, write it to [`Self::parts`], and [`Self::push`] it.
+pub struct Burst<'a> {
+    pub(crate) cache: &'a mut Cache,
+    /// Ethernet or IPv4, IPv6, neither; empty at the start.
+    pub(crate) frames: &'a mut Frames,
+    /// Fresh buffers, what is used next at the end.
+    pub(crate) spare: &'a mut Vec<Owned>,
+    pub(crate) sw_if: u32,
+    pub(crate) ip: bool,
+    pub(crate) packets: usize,
+    pub(crate) bytes: u64,
+    pub(crate) no_buffer: u64,
+}
+
+impl Burst<'_> {
+    /// How many more packets it takes; 0 when it has enough of them, or of bytes.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        if self.bytes >= BYTES { 0 } else { FRAME_SIZE - self.packets }
+    }
+
+    /// Sets memory for `len` bytes aside. False, and counted, if all buffers are in use: the packet is lost.
+    #[inline(always)]
+    #[must_use]
+    pub fn reserve(&mut self, len: usize) -> bool {
+        let n = buffers(len);
+        while self.spare.len() < n {
+            match self.cache.alloc() {
+                Some(buffer) => self.spare.push(buffer),
+                None => {
+                    self.no_buffer += 1;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The memory that was set aside for `len` bytes, piece by piece.
+    #[inline(always)]
+    pub fn parts(&mut self, len: usize) -> impl Iterator<Item = &mut [u8]> {
+        self.spare.iter_mut().rev().take(buffers(len)).map(|buffer| &mut buffer.fresh_area()[..])
+    }
+
+    /// Adds the packet whose `len` bytes were written to [`Self::parts`]. `tag` is a VLAN tag (TPID, TCI) that belongs behind
+    /// its addresses; `offload`'s offsets are without it. The burst has to have room.
+    #[inline(always)]
+    pub fn push(&mut self, len: usize, offload: Offload, tag: Option<[u16; 2]>) {
+        let Some(mut packet) = self.spare.pop() else { return };
+        packet.set_len(len.min(DATA_SIZE));
+        if len > DATA_SIZE {
+            self.chain(&mut packet, len - DATA_SIZE);
+        }
+        packet.rx_if = self.sw_if;
+        match tag {
+            None => note(&mut packet, offload),
+            Some(tag) => {
+                put_tag(&mut packet, tag);
+                note(&mut packet, offload.shifted(4));
+            }
+        }
+        let kind = if self.ip { begins_with(&mut packet) } else { 0 };
+        self.packets += 1;
+        self.bytes += packet.packet_len() as u64;
+        let pushed = self.frames[kind].push(packet);
+        debug_assert!(pushed.is_ok(), "a packet more than there was room for");
+    }
+
+    #[inline(never)]
+    fn chain(&mut self, packet: &mut Buffer, mut left: usize) {
+        let (n, spare) = (buffers(left), &mut *self.spare);
+        packet.append_segments((0..n).map_while(|_| {
+            let mut segment = spare.pop()?;
+            segment.set_len(left.min(DATA_SIZE));
+            left = left.saturating_sub(DATA_SIZE);
+            Some(segment)
+        }));
+    }
+}
+
+/// Buffers for this many bytes; at least one.
+#[inline(always)]
+fn buffers(len: usize) -> usize {
+    len.div_ceil(DATA_SIZE).max(1)
+}
+
+/// Puts a VLAN tag back where the device took it from.
+#[inline(never)]
+fn put_tag(packet: &mut Buffer, [tpid, tci]: [u16; 2]) {
+    if packet.len() < 12 || packet.push::<4>().is_none() {
+        return;
+    }
+    let bytes = packet.data_mut();
+    bytes.copy_within(4..16, 0);
+    bytes[12..14].copy_from_slice(&tpid.to_be_bytes());
+    bytes[14..16].copy_from_slice(&tci.to_be_bytes());
+    packet.flags.set(Flags::VLAN);
+}
+
+/// Which frame a packet without a link layer goes to.
+#[inline(always)]
+fn begins_with(packet: &mut Buffer) -> usize {
+    packet.mark_l2();
+    match packet.data().first().map(|byte| byte >> 4) {
+        Some(4) => 0,
+        Some(6) => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What threads and control give each other outside of the packets' way.
+
+use crate::links::LinkMonitor;
+use graph::{Shared, Signal, World};
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+/// The way back to the instance for orders that run on its threads.
+pub(crate) struct Home(OnceLock<Weak<World>>);
+
+impl Shared for Home {
+    fn make(_: &World) -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl Home {
+    /// The instance, unless it is ending.
+    pub fn world(&self) -> Option<Arc<World>> {
+        self.0.get()?.upgrade()
+    }
+}
+
+/// What threads want to have dropped by control: closing a socket may take milliseconds.
+pub(crate) struct Trash {
+    things: Mutex<Vec<Box<dyn Any + Send>>>,
+    pub signal: Signal,
+}
+
+impl Shared for Trash {
+    fn make(world: &World) -> Self {
+        Self { things: Mutex::default(), signal: world.processes.signal() }
+    }
+}
+
+impl Trash {
+    pub fn put(&self, thing: impl Any + Send) {
+        self.things.lock().expect("no panic inside").push(Box::new(thing));
+        self.signal.raise();
+    }
+
+    /// Drops what has gathered.
+    pub fn empty(&self) {
+        let things = std::mem::take(&mut *self.things.lock().expect("no panic inside"));
+        drop(things);
+    }
+}
+
+/// Starts what drivers share. Each driver calls it when its plugin starts.
+pub fn start(world: &Arc<World>) {
+    let home = world.get::<Home>();
+    if home.0.set(Arc::downgrade(world)).is_ok() {
+        let signal = world.get::<Trash>().signal.clone();
+        world.processes.spawn(Box::new(LinkMonitor), &signal);
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The input node of a driver whose receive queues are polled: on each thread it has the queues that are placed there.
+
+use crate::burst::{Burst, Frames};
+use crate::queues::Wish;
+use buffer::{Frame, Owned};
+use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
+use net::IfLanes;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+/// What a queue lost, in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses {
+    /// Lost by the device because nobody took them in time.
+    pub missed: u64,
+    /// Refused: malformed, or of a kind that nobody here knows.
+    pub errors: u64,
+}
+
+/// A device's receive queue.
+pub trait RxQueue: AsFd + Send + 'static {
+    /// The driver's input node.
+    const NODE: &'static str;
+
+    /// Moves what waits into the burst, until that has no more room.
+    fn receive(&mut self, burst: &mut Burst<'_>);
+
+    /// Forgets what waits.
+    fn discard(&mut self);
+
+    /// What was lost since the last call; called about once a second.
+    fn losses(&mut self) -> Losses {
+        Losses::default()
+    }
+
+    /// Called after many polls that brought nothing: does away with what would keep the descriptor readable.
+    fn idle(&mut self) {}
+}
+
+/// A queue at its place.
+pub(crate) struct Slot<Q> {
+    pub queue: Q,
+    /// What control wants of it.
+    pub wish: Arc<Wish>,
+    /// It is polled.
+    pub up: bool,
+    /// Its descriptor wakes the thread.
+    pub watched: bool,
+}
+
+/// Polls the queues of a driver that this thread has.
+pub struct PollInput<Q> {
+    pub(crate) slots: Vec<Slot<Q>>,
+    frames: Frames,
+    spare: Vec<Owned>,
+    lanes: IfLanes,
+    device_input: Option<ArcIndex>,
+    /// Polls since the last packet.
+    idle: u32,
+    /// When losses were counted last.
+    counted: u64,
+}
+
+/// Where received packets go.
+#[derive(Next, Clone, Copy)]
+pub enum InputTo {
+    /// A frame.
+    #[next("ethernet-input")]
+    Ethernet,
+    /// A packet of an interface without link layer.
+    #[next("ip4-input")]
+    Ip4,
+    /// As well.
+    #[next("ip6-input")]
+    Ip6,
+    /// neither IPv4 nor IPv6.
+    #[drop]
+    NoIp,
+}
+
+/// After so many polls without a packet the queues look why they are woken.
+const IDLE_POLLS: u32 = 256;
+const SECOND: u64 = 1_000_000_000;
+
+impl<Q: RxQueue> Build for PollInput<Q> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            slots: Vec::new(),
+            frames: std::array::from_fn(|_| Frame::new(world.pool)),
+            spare: Vec::with_capacity(64),
+            lanes: IfLanes::new(world, thread),
+            device_input: world.arc("device-input"),
+            idle: 0,
+            counted: 0,
+        }
+    }
+}
+
+impl<Q: RxQueue> PollInput<Q> {
+    /// How the thread has to learn of packets: as the most demanding of its queues.
+    pub(crate) fn mode(&self) -> InputMode {
+        let rank = |mode: &InputMode| match mode {
+            InputMode::Disabled => 0,
+            InputMode::Interrupt => 1,
+            InputMode::Adaptive => 2,
+            InputMode::Polling => 3,
+        };
+        let modes = self.slots.iter().filter(|slot| slot.up).map(|slot| slot.wish.mode());
+        modes.max_by_key(rank).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn poll_slot(&mut self, i: usize, cx: &mut Cx<'_, false>) -> usize {
+        let slot = &mut self.slots[i];
+        if !slot.up {
+            return 0;
+        }
+        let Wish { sw_if, ip, .. } = *slot.wish;
+        let mut burst = Burst {
+            cache: cx.cache(),
+            frames: &mut self.frames,
+            spare: &mut self.spare,
+            sw_if: sw_if.0,
+            ip,
+            packets: 0,
+            bytes: 0,
+            no_buffer: 0,
+        };
+        slot.queue.receive(&mut burst);
+        let Burst { packets, bytes, no_buffer, .. } = burst;
+        if no_buffer > 0 {
+            self.lanes.rx_no_buf.add(sw_if.at(), no_buffer);
+        }
+        if packets > 0 {
+            self.lanes.rx.add(sw_if.at(), packets as u64, bytes);
+            let [first, six, other] = &mut self.frames;
+            if ip {
+                cx.emit_frame(InputTo::Ip4, first);
+                cx.emit_frame(InputTo::Ip6, six);
+                cx.emit_frame(InputTo::NoIp, other);
+            } else {
+                match self.device_input {
+                    Some(arc) => cx.emit_frame_on(arc, sw_if, InputTo::Ethernet, first),
+                    None => cx.emit_frame(InputTo::Ethernet, first),
+                }
+            }
+        }
+        packets
+    }
+
+    #[cold]
+    fn count_losses(&mut self) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.up) {
+            let Losses { missed, errors } = slot.queue.losses();
+            self.lanes.rx_miss.add(slot.wish.sw_if.at(), missed);
+            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors);
+        }
+    }
+}
+
+impl<Q: RxQueue> Input for PollInput<Q> {
+    const NAME: &'static str = Q::NODE;
+    type Next = InputTo;
+
+    fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
+        let packets = (0..self.slots.len()).map(|i| self.poll_slot(i, cx)).sum();
+        if packets > 0 {
+            self.idle = 0;
+        } else {
+            self.idle += 1;
+            if self.idle == IDLE_POLLS {
+                self.idle = 0;
+                self.slots.iter_mut().filter(|slot| slot.up).for_each(|slot| slot.queue.idle());
+            }
+        }
+        if cx.now().wrapping_sub(self.counted) >= SECOND {
+            self.counted = cx.now();
+            self.count_losses();
+        }
+        packets
+    }
+}

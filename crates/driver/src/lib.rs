@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! What drivers have in common. A driver writes how frames get from and to its device ([`RxQueue`], [`TxQueue`]); here is
+//! what lies between that and the graph.
+//!
+//! - [`PollInput`], the driver's input node: on each thread it polls the queues that are placed there.
+//! - [`RxQueues`], the control side of an interface's queues: which thread polls which, and how.
+//! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of the device for a vector.
+//! - [`Takes`]: the work (checksums, segmentation) that a device takes over; what it doesn't is done by the processor.
+//! - [`Links`]: the state of the host's links that interfaces depend on.
+//!
+//! A queue belongs to one thread, so there is no lock on the packets' way. Control gives orders that a thread carries out
+//! between two turns; what it has no more use for it gives back, because closing takes time.
+
+mod burst;
+mod home;
+mod input;
+mod links;
+mod offload;
+mod queues;
+mod software;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+pub use burst::Burst;
+pub use home::start;
+pub use input::{InputTo, Losses, PollInput, RxQueue};
+pub use links::{LinkNews, LinkUser, Links};
+pub use offload::{Takes, left, note};
+pub use queues::RxQueues;
+pub use software::{Cut, Range, finish_checksum, l3_offset};
+pub use tx::{Loss, Pieces, Tx, TxQueue, TxQueues, TxTo};

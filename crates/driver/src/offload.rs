@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checksums and segmentation that somebody else has to do: between a device's words and a packet's metadata.
+
+use buffer::{Buffer, Flags};
+use wire::offload::{Csum, Gso, GsoKind, Offload};
+
+/// Which work a device takes over for packets that it sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Takes {
+    /// Completes partial checksums.
+    pub csum: bool,
+    /// Cuts super-packets into segments, checksums included.
+    pub gso: bool,
+}
+
+impl Takes {
+    /// All of it.
+    pub const ALL: Self = Self { csum: true, gso: true };
+
+    /// A device that cuts has to compute checksums.
+    pub(crate) const fn sane(self) -> Self {
+        Self { csum: self.csum, gso: self.gso && self.csum }
+    }
+}
+
+/// Notes in the packet's metadata what its sender has verified, or left to be done. Offsets count from its first byte.
+#[inline(always)]
+pub fn note(b: &mut Buffer, offload: Offload) {
+    match offload.csum {
+        Csum::None => {}
+        Csum::Valid => b.flags.set(Flags::L4_CSUM_OK),
+        Csum::Partial { start, offset } => {
+            // The packet has been on no wire that could have changed it.
+            b.flags.set(Flags::CSUM_PARTIAL.with(Flags::L4_CSUM_OK));
+            (b.offload.csum_start, b.offload.csum_offset) = (start, offset);
+        }
+    }
+    if let Some(gso) = offload.gso {
+        b.flags.set(Flags::GSO);
+        (b.offload.gso_size, b.offload.gso_kind) = (gso.size, gso.vnet_type());
+    }
+}
+
+/// What is left to do for a packet.
+#[inline(always)]
+pub fn left(b: &Buffer) -> Offload {
+    if !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        return Offload::NONE;
+    }
+    let mut left = Offload::NONE;
+    if b.flags.has(Flags::CSUM_PARTIAL) {
+        left.csum = Csum::Partial { start: b.offload.csum_start, offset: b.offload.csum_offset };
+    }
+    if b.flags.has(Flags::GSO)
+        && let Some((kind, ecn)) = Gso::from_vnet_type(b.offload.gso_kind)
+    {
+        left.gso = Some(Gso { kind, ecn, size: b.offload.gso_size, hdr_len: header_len(b, kind) });
+    }
+    left
+}
+
+/// Bytes of all headers; 0, which asks the device to look itself, if they aren't where the checksum says.
+#[inline(always)]
+fn header_len(b: &Buffer, kind: GsoKind) -> u16 {
+    if !b.flags.has(Flags::CSUM_PARTIAL) {
+        return 0;
+    }
+    let l4 = b.offload.csum_start;
+    let len = match kind {
+        GsoKind::UdpL4 => Some(8),
+        // The data offset, in words of 32 bits (RFC 9293 3.1).
+        _ => b.bytes::<1>(usize::from(l4) + 12).map(|[offset]| u16::from(offset >> 4) * 4),
+    };
+    len.map_or(0, |len| l4.saturating_add(len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use buffer::{Cache, Pool};
+
+    #[test]
+    fn what_is_noted_is_left() {
+        let pool = Pool::new(63).expect("a small pool");
+        let mut cache = Cache::new(pool);
+        let mut packet = vec![0; 100];
+        packet[34 + 12] = 0x80;
+        let gso = Gso { kind: GsoKind::TcpV4, ecn: true, size: 1448, hdr_len: 66 };
+        let partial = Csum::Partial { start: 34, offset: 16 };
+        for offload in [
+            Offload::NONE,
+            Offload { csum: partial, gso: None },
+            Offload { csum: partial, gso: Some(gso) },
+            Offload {
+                csum: Csum::Partial { start: 34, offset: 6 },
+                gso: Some(Gso { kind: GsoKind::UdpL4, ecn: false, hdr_len: 42, ..gso }),
+            },
+        ] {
+            let mut b = cache.alloc().expect("a buffer");
+            assert!(b.set_data(&packet));
+            note(&mut b, offload);
+            assert_eq!(left(&b), offload);
+            // Behind the Ethernet header and back, as a routed packet goes.
+            assert!(b.pull(14));
+            b.push::<18>().expect("headroom");
+            assert_eq!(left(&b), offload.shifted(4));
+            cache.free(b);
+        }
+        let mut b = cache.alloc().expect("a buffer");
+        note(&mut b, Offload { csum: Csum::Valid, gso: None });
+        assert!(b.flags.has(Flags::L4_CSUM_OK) && left(&b) == Offload::NONE);
+        note(&mut b, Offload { csum: partial, gso: Some(gso) });
+        assert_eq!(left(&b).gso.map(|g| g.hdr_len), Some(0), "there are no headers");
+        drop(b);
+        drop(cache);
+        assert_eq!(pool.release(), Ok(()));
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which thread polls which receive queue, and how.
+//!
+//! Control writes what it wants of a queue and tells all threads. Whoever has the queue follows: polls it or not, hands it on
+//! to another thread, gives it back. So nobody waits for anybody, and orders that cross on the way end well.
+
+use crate::home::{Home, Trash};
+use crate::input::{PollInput, RxQueue, Slot};
+use cli::Error;
+use graph::{InputMode, NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What control wants of a queue.
+pub(crate) struct Wish {
+    pub sw_if: SwIfIndex,
+    /// Packets begin with an IP header.
+    pub ip: bool,
+    number: u16,
+    thread: AtomicU16,
+    mode: AtomicU8,
+    up: AtomicBool,
+    gone: AtomicBool,
+}
+
+const MODES: [InputMode; 4] =
+    [InputMode::Disabled, InputMode::Polling, InputMode::Interrupt, InputMode::Adaptive];
+
+impl Wish {
+    pub fn mode(&self) -> InputMode {
+        MODES.get(usize::from(self.mode.load(Ordering::Acquire))).copied().unwrap_or_default()
+    }
+
+    fn set_mode(&self, mode: InputMode) {
+        self.mode.store(MODES.iter().position(|m| *m == mode).unwrap_or(0) as u8, Ordering::Release);
+    }
+
+    fn thread(&self) -> ThreadIndex {
+        ThreadIndex(self.thread.load(Ordering::Acquire))
+    }
+}
+
+/// Spreads queues over the workers, one after the other.
+struct Placement(AtomicUsize);
+
+impl Shared for Placement {
+    fn make(_: &World) -> Self {
+        Self(AtomicUsize::new(0))
+    }
+}
+
+/// The thread for the next queue: the workers in turn, the main thread if there are none.
+fn next_thread(world: &World) -> u16 {
+    match world.threads() - 1 {
+        0 => 0,
+        workers => 1 + (world.get::<Placement>().0.fetch_add(1, Ordering::Relaxed) % workers) as u16,
+    }
+}
+
+/// The receive queues of one interface.
+pub struct RxQueues<Q> {
+    wishes: Mutex<Vec<Arc<Wish>>>,
+    queue: PhantomData<fn() -> Q>,
+}
+
+impl<Q> Default for RxQueues<Q> {
+    fn default() -> Self {
+        Self { wishes: Mutex::default(), queue: PhantomData }
+    }
+}
+
+impl<Q: RxQueue> RxQueues<Q> {
+    fn node(world: &World) -> Result<NodeIndex, Error> {
+        world.node(Q::NODE).ok_or_else(|| Error::failed(format!("no plugin brings the node {}", Q::NODE)))
+    }
+
+    /// Gives each queue a thread. They are not polled before [`Self::set_up`]. Where there were queues before (see
+    /// [`Self::close`]), the new ones take their places.
+    ///
+    /// # Errors
+    /// The driver's input node is missing.
+    pub fn open(&self, world: &World, sw_if: SwIfIndex, ip: bool, queues: Vec<Q>) -> Result<(), Error> {
+        let node = Self::node(world)?;
+        let before = self.list();
+        let mut wishes = Vec::new();
+        for (number, queue) in (0..).zip(queues) {
+            let place = before.iter().find(|q| q.queue == number);
+            let thread = place.map_or_else(|| next_thread(world), |q| q.thread.0);
+            let wish = Arc::new(Wish {
+                sw_if,
+                ip,
+                number,
+                thread: AtomicU16::new(thread),
+                mode: AtomicU8::new(0),
+                up: AtomicBool::new(false),
+                gone: AtomicBool::new(false),
+            });
+            wish.set_mode(place.map_or(InputMode::Adaptive, |q| q.mode));
+            wishes.push(wish.clone());
+            let (home, slot) = (world.get::<Home>(), Slot { queue, wish, up: false, watched: false });
+            world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &home, slot));
+        }
+        *self.wishes.lock().expect("no panic inside") = wishes;
+        Ok(())
+    }
+
+    /// The queues and where they are.
+    pub fn list(&self) -> Vec<net::RxQueue> {
+        let wishes = self.wishes.lock().expect("no panic inside");
+        let queue = |w: &Arc<Wish>| net::RxQueue { queue: w.number, thread: w.thread(), mode: w.mode() };
+        wishes.iter().map(queue).collect()
+    }
+
+    /// Moves a queue to another thread, or changes how it is polled.
+    ///
+    /// # Errors
+    /// A queue or a thread that doesn't exist.
+    pub fn place(&self, world: &World, place: net::RxQueue) -> Result<(), Error> {
+        if place.thread.at() >= world.threads() {
+            return Err(Error::not_found(format!("there is no thread {}", place.thread)).retval(-7));
+        }
+        let wish = self.wishes.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
+        let wish =
+            wish.ok_or_else(|| Error::not_found(format!("no receive queue {}", place.queue)).retval(-7))?;
+        wish.set_mode(place.mode);
+        wish.thread.store(place.thread.0, Ordering::Release);
+        Self::tell(world)
+    }
+
+    /// Begins to poll the queues, with what comes from now on, or ends it.
+    ///
+    /// # Errors
+    /// The driver's input node is missing.
+    pub fn set_up(&self, world: &World, up: bool) -> Result<(), Error> {
+        self.wishes.lock().expect("no panic inside").iter().for_each(|w| w.up.store(up, Ordering::Release));
+        Self::tell(world)
+    }
+
+    /// Takes the queues from their threads and closes them; their places are kept.
+    pub fn close(&self, world: &World) {
+        self.wishes
+            .lock()
+            .expect("no panic inside")
+            .iter()
+            .for_each(|w| w.gone.store(true, Ordering::Release));
+        // Without the node there are no queues.
+        let _ = Self::tell(world);
+    }
+
+    fn tell(world: &World) -> Result<(), Error> {
+        let (node, home) = (Self::node(world)?, world.get::<Home>());
+        world.on_threads(move |rt| follow::<Q>(rt, node, &home));
+        Ok(())
+    }
+}
+
+fn arrive<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>, slot: Slot<Q>) {
+    if let Some(input) = rt.input_mut::<PollInput<Q>>(node) {
+        input.slots.push(slot);
+        follow::<Q>(rt, node, home);
+    }
+}
+
+/// Does on this thread what control wants of the queues that are here.
+fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
+    let here = rt.thread();
+    let Some(input) = rt.input_mut::<PollInput<Q>>(node) else { return };
+    let mut stay = Vec::with_capacity(input.slots.len() + 1);
+    for mut slot in std::mem::take(&mut input.slots) {
+        let (wish, gone) = (slot.wish.clone(), slot.wish.gone.load(Ordering::Acquire));
+        let leaves = gone || wish.thread() != here;
+        let up = wish.up.load(Ordering::Acquire) && !gone;
+        if up && !slot.up {
+            slot.queue.discard();
+        }
+        slot.up = up;
+        watch(rt, &mut slot, up && !leaves);
+        if !leaves {
+            stay.push(slot);
+            continue;
+        }
+        let Some(world) = home.world() else { continue };
+        if gone {
+            world.get::<Trash>().put(slot);
+        } else {
+            let home = home.clone();
+            world.on_thread(wish.thread(), move |rt| arrive(rt, node, &home, slot));
+        }
+    }
+    let Some(input) = rt.input_mut::<PollInput<Q>>(node) else { return };
+    input.slots = stay;
+    let mode = input.mode();
+    rt.set_input_mode(node, mode);
+}
+
+fn watch<Q: RxQueue>(rt: &mut Runtime, slot: &mut Slot<Q>, wanted: bool) {
+    if slot.watched && !wanted {
+        rt.unwatch(&slot.queue);
+    } else if wanted
+        && !slot.watched
+        && let Err(error) = rt.watch(&slot.queue)
+    {
+        log::error!(target: "driver", "{}: a queue can't be waited for: {error}", Q::NODE);
+        return;
+    }
+    slot.watched = wanted;
+}

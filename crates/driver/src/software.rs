@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checksums and segmentation by the processor, for devices that don't do them. Packets may be chains.
+
+use buffer::{Buffer, Flags, Segments};
+use wire::EtherType;
+use wire::checksum::Sum;
+use wire::gso::{GsoError, MAX_HEADERS, Plan};
+
+/// Completes the packet's partial checksum, wherever the packet's bytes lie. False if it has none, or its field lies
+/// beyond the packet's end or in a shared segment; the packet is as it was then.
+pub fn finish_checksum(b: &mut Buffer) -> bool {
+    let (start, offset) = (usize::from(b.offload.csum_start), usize::from(b.offload.csum_offset));
+    if !b.flags.has(Flags::CSUM_PARTIAL) || start + offset + 2 > b.packet_len() {
+        return false;
+    }
+    // The field holds the pseudo-header's sum, and is part of what is summed. 0 becomes 0xffff, which is equal in one's
+    // complement, because 0 would mean "none" in UDP.
+    let value = Sum::of_parts(Range { start, ..pieces(b) }).finish_udp();
+    if !b.write_u16(start + offset, value) {
+        return false;
+    }
+    b.flags.clear(Flags::CSUM_PARTIAL);
+    true
+}
+
+/// Where the IP header of an Ethernet frame stands, behind at most two tags.
+pub fn l3_offset(frame: &[u8]) -> Option<usize> {
+    (12..=20).step_by(4).find_map(|at| {
+        let ethertype = EtherType(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+        (!ethertype.is_vlan()).then_some(at + 2)
+    })
+}
+
+/// A super-packet as the packets that it stands for. Their payload stays where it is.
+pub struct Cut<'a> {
+    plan: Plan<'a>,
+    packet: &'a Buffer,
+}
+
+impl<'a> Cut<'a> {
+    /// Plans how to cut a packet whose IP header stands at `l3`. The first segment has to hold all headers.
+    ///
+    /// # Errors
+    /// Why it can't be cut.
+    pub fn new(packet: &'a Buffer, l3: usize) -> Result<Self, GsoError> {
+        let plan = Plan::new(packet.data(), l3, packet.packet_len(), packet.offload.gso_size)?;
+        Ok(Self { plan, packet })
+    }
+
+    /// Into how many packets; at least 1.
+    pub fn count(&self) -> usize {
+        self.plan.count()
+    }
+
+    /// Writes the headers of packet `index`, checksums included, and returns their length; `None` if there is no such
+    /// packet.
+    pub fn write_headers(&self, index: usize, headers: &mut [u8; MAX_HEADERS]) -> Option<usize> {
+        self.plan.write_headers(index, Sum::of_parts(self.payload(index)), headers)
+    }
+
+    /// The payload of packet `index`, piece by piece.
+    pub fn payload(&self, index: usize) -> Range<'a> {
+        let std::ops::Range { start, end } = self.plan.payload(index);
+        Range { start, end, ..pieces(self.packet) }
+    }
+}
+
+/// Some bytes of a packet, piece by piece.
+pub struct Range<'a> {
+    segments: Segments<'a>,
+    at: usize,
+    start: usize,
+    end: usize,
+}
+
+/// The whole packet.
+#[inline(always)]
+pub(crate) fn pieces(packet: &Buffer) -> Range<'_> {
+    Range { segments: packet.segments(), at: 0, start: 0, end: usize::MAX }
+}
+
+impl<'a> Iterator for Range<'a> {
+    type Item = &'a [u8];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while self.at < self.end {
+            let segment = self.segments.next()?;
+            let from = self.start.saturating_sub(self.at).min(segment.len());
+            let to = (self.end - self.at).min(segment.len());
+            self.at += segment.len();
+            if from < to {
+                return Some(&segment[from..to]);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use buffer::{Cache, Owned, Pool};
+    use proptest::prelude::*;
+    use wire::{gso, l4};
+
+    /// A TCP packet over IPv4 in an Ethernet frame, its checksum partial.
+    fn frame(payload: &[u8], tags: usize) -> Vec<u8> {
+        let mut bytes = vec![2; 12];
+        for _ in 0..tags {
+            bytes.extend([0x81, 0, 0, 7]);
+        }
+        bytes.extend([8, 0]);
+        let len = (40 + payload.len()) as u16;
+        bytes.extend([
+            0x45,
+            0,
+            (len >> 8) as u8,
+            len as u8,
+            1,
+            2,
+            0,
+            0,
+            64,
+            6,
+            0,
+            0,
+            10,
+            0,
+            0,
+            1,
+            10,
+            0,
+            0,
+            2,
+        ]);
+        bytes.extend([0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+        bytes.extend(payload);
+        let l3 = 14 + 4 * tags;
+        l4::set_partial(&mut bytes[l3..]).expect("TCP");
+        bytes
+    }
+
+    /// The bytes in a chain whose first segment holds `first` of them, the others `rest` each.
+    fn chain(cache: &mut Cache, bytes: &[u8], first: usize, rest: usize) -> Owned {
+        let (head, tail) = bytes.split_at(first.min(bytes.len()));
+        let mut packet = cache.alloc().expect("a buffer");
+        assert!(packet.set_data(head));
+        let mut segments = Vec::new();
+        for part in tail.chunks(rest) {
+            let mut segment = cache.alloc().expect("a buffer");
+            assert!(segment.set_data(part));
+            segments.push(segment);
+        }
+        packet.append_segments(segments);
+        packet
+    }
+
+    proptest! {
+        #[test]
+        fn as_for_a_packet_in_one_piece(
+            payload in prop::collection::vec(any::<u8>(), 0..6000), tags in 0usize..3, first in 62usize..2048,
+            rest in 700usize..2048, size in 500u16..1500,
+        ) {
+            let pool = Pool::new(630).expect("a small pool");
+            let mut cache = Cache::new(pool);
+            let bytes = frame(&payload, tags);
+            let l3 = 14 + 4 * tags;
+            prop_assert_eq!(l3_offset(&bytes), Some(l3));
+            let mut packet = chain(&mut cache, &bytes, first, rest);
+            packet.flags.set(Flags::CSUM_PARTIAL);
+            (packet.offload.csum_start, packet.offload.csum_offset) = (l3 as u16 + 20, 16);
+            packet.offload.gso_size = size;
+
+            let mut want = Vec::new();
+            gso::segment(&bytes, l3, size, |headers, payload| want.push([headers, payload].concat())).expect("cut");
+            let cut = Cut::new(&packet, l3).expect("cut");
+            let got: Vec<_> = (0..cut.count()).map(|i| {
+                let mut headers = [0; MAX_HEADERS];
+                let len = cut.write_headers(i, &mut headers).expect("there");
+                let mut bytes = headers[..len].to_vec();
+                bytes.extend(cut.payload(i).flatten());
+                bytes
+            }).collect();
+            prop_assert_eq!(got, want);
+
+            prop_assert!(finish_checksum(&mut packet));
+            let mut whole = vec![0; packet.packet_len()];
+            packet.copy_out(0, &mut whole);
+            prop_assert_eq!(l4::verify(&whole[l3..]), Ok(l4::Verdict::Valid));
+            prop_assert!(!finish_checksum(&mut packet), "it is complete");
+            packet.flags.set(Flags::CSUM_PARTIAL);
+            packet.offload.csum_offset = (whole.len() - l3 - 20 - 1) as u16;
+            prop_assert!(!finish_checksum(&mut packet), "beyond the end");
+            cache.free(packet);
+            drop(cache);
+            prop_assert_eq!(pool.release(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn frames_without_ip_have_none() {
+        assert_eq!(l3_offset(&[0; 13]), None);
+        let mut tagged = vec![0; 12];
+        tagged.extend([0x81, 0, 0, 1].repeat(3));
+        assert_eq!(l3_offset(&tagged), None);
+    }
+}
