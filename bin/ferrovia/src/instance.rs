@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::plugins;
-use crate::process::paths::Paths;
+use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
 use cli::Command;
 use graph::{Plugin, ThreadPlan, Threads, World, WorldConfig};
@@ -57,6 +57,7 @@ pub fn dot() -> Result<String, String> {
 /// # Errors
 /// One sentence for the operator.
 pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
+    process::crash::set_crash_context(graph::crash_context);
     let plan = plan(config)?;
     let threads = 1 + plan.worker_cores.len();
     let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);

@@ -3,6 +3,7 @@
 
 use crate::arcs::ArcTable;
 use crate::core::{Core, Open};
+use crate::crash;
 use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
 use crate::node::{Node, as_dynamic};
@@ -384,8 +385,10 @@ fn run_one(
         if frame.traced {
             core.trace.set_time(core.clock.now());
         }
+        crash::enter(&slot.rt, core, n);
         // SAFETY: `slot.run` is one of the node's own variants.
         unsafe { slot.node.run(slot.run, &slot.rt, core, turn, arcs, &mut frame) };
+        crash::leave();
         if frame.is_empty() { core.give_spare(frame) } else { discard(core, frame) }
     } else {
         discard(core, frame);

@@ -475,3 +475,32 @@ fn a_readable_descriptor_wakes_its_process() {
         world.processes.run(world);
     }
 }
+
+/// Writes the report from inside of a node.
+struct Reporter(Arc<Sink>);
+impl Node for Reporter {
+    const NAME: &'static str = "reporter";
+    type Next = RelayTo;
+    type Trace = Seen;
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> RelayTo {
+        cx.trace(b, Seen(7));
+        let mut out = Vec::new();
+        crash_context(&mut out);
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains("node reporter") && text.contains("a frame of 1 packets"), "{text}");
+        assert!(text.contains("first byte 7"), "{text}");
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+        RelayTo::Gone
+    }
+}
+
+#[test]
+fn a_crash_tells_node_frame_and_last_trace() {
+    let mut bench = Bench::new(RELAYS);
+    let sink: Arc<Sink> = bench.world.get();
+    bench.world.add_node("reporter", |world, _| Reporter(world.get()));
+    let room = TraceLog::room(4);
+    bench.rt.trace().order(NodeIndex(999), 1, room, 0);
+    bench.node("reporter", &[packet(0, 0)], |b| Bench::trace(b, 3));
+    assert_eq!(sink.0.load(Ordering::Relaxed), 1);
+}
