@@ -187,23 +187,22 @@ impl Frame {
         self.len = at + 1;
     }
 
-    /// Appends raw indices that were selected from `from` by `select(source, target, at) -> new end`.
+    /// Makes room for `count` raw indices to be selected from `from`: gives the source, the target, and where in the target
+    /// they go. No closure does the selecting: one would be compiled for the lowest instruction set, whatever its caller's.
     ///
     /// # Safety
-    /// `select` appends `count` entries of the source at `at`, each packet of `from` is selected exactly once over all
-    /// calls, and [`Frame::emptied`] follows.
+    /// The caller appends `count` entries of the source at that place at once, each packet of `from` is selected exactly
+    /// once over all calls, and [`Frame::emptied`] follows.
     #[inline(always)]
-    pub unsafe fn take_selected(
-        &mut self,
-        from: &Frame,
+    pub unsafe fn take_selected<'a>(
+        &'a mut self,
+        from: &'a Frame,
         count: usize,
-        select: impl FnOnce(&[u32; FRAME_SIZE], &mut [u32; FRAME_SIZE], usize) -> usize,
-    ) {
+    ) -> (&'a [u32; FRAME_SIZE], &'a mut [u32; FRAME_SIZE], usize) {
         let at = self.len();
         assert!(at + count <= FRAME_SIZE);
-        let end = select(&from.indices, &mut self.indices, at);
-        debug_assert_eq!(end, at + count);
         self.len = at + count;
+        (&from.indices, &mut self.indices, at)
     }
 
     /// Forgets the packets: every one has got another owner.

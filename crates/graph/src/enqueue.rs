@@ -58,10 +58,10 @@ impl Core {
             let mask = simd::equal_mask::<I>(codes, n, code);
             let count = mask.iter().map(|w| w.count_ones() as usize).sum();
             let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
-            // SAFETY: `mask` selects packets of this code only, and each code is handled once.
-            unsafe {
-                stage.take_selected(frame, count, |from, to, at| simd::compress_u32::<I>(from, &mask, to, at))
-            };
+            // SAFETY: `mask` selects the `count` packets of this code, and each code is handled once.
+            let (source, target, at) = unsafe { stage.take_selected(frame, count) };
+            let end = simd::compress_u32::<I>(source, &mask, target, at);
+            debug_assert_eq!(end, at + count);
             stage.traced = frame.traced;
             self.send_all(node, code, &mut stage);
             self.stage = Some(stage);
