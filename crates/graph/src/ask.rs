@@ -3,7 +3,7 @@
 
 use crate::{Runtime, ThreadIndex, World};
 use cli::{Error, Output, Task, TaskState};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A thread that has not answered by then is not waited for.
@@ -11,25 +11,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers under way: one for each thread.
 pub struct Asked<T> {
-    slots: Vec<Arc<OnceLock<T>>>,
+    slots: Vec<Slot<T>>,
     until: Instant,
 }
+
+/// The thread's until it has answered, then control's: nobody ever waits for the lock.
+type Slot<T> = Arc<Mutex<Option<T>>>;
 
 impl World {
     /// Asks every thread something, at its next turn; a thread that sleeps is woken. Control doesn't wait: a command goes on
     /// with [`Asked::then`].
-    pub fn ask<T: Send + Sync + 'static>(
+    pub fn ask<T: Send + 'static>(
         &self,
         question: impl Fn(&mut Runtime) -> T + Send + Sync + 'static,
     ) -> Asked<T> {
         let question = Arc::new(question);
         let ask = |thread| {
-            let slot = Arc::new(OnceLock::new());
+            let slot: Slot<T> = Arc::new(Mutex::new(None));
             let (answer, question) = (slot.clone(), question.clone());
             let control = self.processes.waker().clone();
             self.on_thread(ThreadIndex(thread as u16), move |rt| {
-                // Nobody else has this slot to set.
-                let _ = answer.set(question(rt));
+                *answer.lock().expect("no panic inside") = Some(question(rt));
                 drop(answer);
                 control.wake();
             });
@@ -39,7 +41,7 @@ impl World {
     }
 }
 
-impl<T: Send + Sync + 'static> Asked<T> {
+impl<T: Send + 'static> Asked<T> {
     /// The answers, by thread, once all are there or it has taken too long: `None` for a thread that hasn't answered.
     pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
         // A thread that has answered has let go of its slot.
@@ -48,7 +50,8 @@ impl<T: Send + Sync + 'static> Asked<T> {
             return None;
         }
         let slots = std::mem::take(&mut self.slots);
-        Some(slots.into_iter().map(|slot| Arc::into_inner(slot).and_then(OnceLock::into_inner)).collect())
+        let answer = |slot: Slot<T>| Arc::into_inner(slot)?.into_inner().ok()?;
+        Some(slots.into_iter().map(answer).collect())
     }
 
     /// Waits for the answers: for callers that are no commands.
@@ -75,7 +78,7 @@ struct Then<T, F> {
 
 impl<T, F> Task for Then<T, F>
 where
-    T: Send + Sync + 'static,
+    T: Send + 'static,
     F: FnOnce(Vec<Option<T>>) -> Result<Output, Error>,
 {
     fn poll(&mut self, now: Duration) -> TaskState {

@@ -13,7 +13,9 @@ const HEAD: &str = r##"digraph ferrovia {
 
 /// Whether packets end there. So many nodes drop that their arrows would hide all others: they get a red border instead.
 fn is_end(name: &str) -> bool {
-    ["drop", "punt"].iter().any(|end| name == *end || name.strip_suffix(end).is_some_and(|n| n.ends_with('-')))
+    ["drop", "punt"]
+        .iter()
+        .any(|end| name == *end || name.strip_suffix(end).is_some_and(|n| n.ends_with('-')))
 }
 
 /// Nodes of one family stand in one frame: those with the same first word, and those of one interface.
@@ -102,7 +104,10 @@ mod tests {
         assert_eq!(text.matches("subgraph").count(), 2, "ip4 and pg0: {text}");
         assert_eq!(text.matches("-> \"error-drop\"").count(), 0);
         assert!(text.contains(r##"    "ip4-input" [color="#c04040"];"##), "{text}");
-        assert!(text.contains("{ rank=min; \"pg-input\" }") && text.contains("{ rank=max; \"drop\" }"), "{text}");
+        assert!(
+            text.contains("{ rank=min; \"pg-input\" }") && text.contains("{ rank=max; \"drop\" }"),
+            "{text}"
+        );
         assert_eq!(text.matches('{').count(), text.matches('}').count());
         assert_eq!(text.matches(" -> ").count(), 5);
     }

@@ -169,7 +169,8 @@ impl Bench {
         let tree = cli::Tree::new(commands).unwrap_or_else(|e| panic!("{e}"));
         let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
         runner.line(&tree, &self.world, line, false, &mut said);
-        for _ in 0..10_000 {
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while std::time::Instant::now() < patience {
             let now = std::time::Duration::from_nanos(self.world.clock.now());
             if let Some(result) = runner.poll(&tree, &self.world, now, &mut said) {
                 let texts = said.into_iter().map(|s| match s {

@@ -165,10 +165,12 @@ fn pin(core: usize) -> Result<(), String> {
 fn work(mut rt: Runtime, pause: u64) -> Runtime {
     rt.gauges.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
     let mut idle = Idle::default();
-    let mut poll_all = true;
-    while !rt.is_stopped() {
-        let packets = rt.turn(poll_all);
-        poll_all = true;
+    loop {
+        let packets = rt.turn(true);
+        // Before it sleeps: nobody would wake it again.
+        if rt.is_stopped() {
+            return rt;
+        }
         if packets > 0 || rt.is_busy() {
             idle.packets(rt.core.now);
             continue;
@@ -190,7 +192,6 @@ fn work(mut rt: Runtime, pause: u64) -> Runtime {
         }
         rt.sleep();
     }
-    rt
 }
 
 /// How long to spin: decided by how far apart packets come.

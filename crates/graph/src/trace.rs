@@ -10,7 +10,7 @@ use std::any::TypeId;
 use std::fmt;
 
 /// What a node tells of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
-pub trait Trace: Copy + Send + Sync + 'static {
+pub trait Trace: Copy + Send + 'static {
     /// Writes it for people.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
@@ -161,11 +161,11 @@ impl TraceLog {
         self.lost
     }
 
-    /// Forgets all records and orders.
-    pub fn clear(&mut self) {
-        self.chunks.clear();
+    /// Forgets all orders, and gives the records back: whoever asked frees them.
+    pub fn take(&mut self) -> Vec<Vec<Record>> {
         self.orders.clear();
         (self.filling, self.lost) = (0, 0);
+        std::mem::take(&mut self.chunks)
     }
 
     /// Whether packets of this input are wanted.

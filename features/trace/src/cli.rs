@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{self, Passed};
+use crate::filter::Expression;
+use crate::{pcap, show};
+use cli::{Command, Error, Matches, Output};
+use graph::World;
+use net::Interfaces;
+use serde_json::json;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "trace add",
+        usage: "<node:input> <count:u32> [filter] [verbose]",
+        help: "Trace the next packets that an input brings, on each thread",
+        run: |w, m| {
+            control::add(w, m.str("node"), m.req("count")?).map_err(|e| e.at(m.span("node")))?;
+            Ok(Output::empty())
+        },
+    },
+    Command {
+        path: "show trace",
+        usage: "[max <max:u32>]",
+        help: "The traces there are: every node that a packet passed, and what it told",
+        run: show::show,
+    },
+    Command {
+        path: "clear trace",
+        usage: "",
+        help: "Forget all traces, and those asked for",
+        run: |w, _| Ok(control::clear(w).then(|_| Ok(Output::empty()))),
+    },
+    Command {
+        path: "trace filter",
+        usage: "{clear|none|interface <interface:interface>|{include|exclude} <node:node> <count:u32>}",
+        help: "Trace only packets of an interface; show only traces that passed a node, or didn't; clear: all filters",
+        run: trace_filter,
+    },
+    Command { path: "show trace filter", usage: "", help: "The filters of traces", run: show_filter },
+    Command {
+        path: "set bpf trace filter",
+        usage: "{del [<expression:block>]|[no-optimize] {<expression:block>|<expression:rest>}}",
+        help: "Trace only packets that an expression of pcap-filter(7) describes",
+        run: bpf_filter,
+    },
+    Command {
+        path: "show bpf trace filter",
+        usage: "",
+        help: "The expression that traced packets fit",
+        run: show_filter,
+    },
+    Command {
+        path: "pcap trace",
+        usage: "[rx] [tx] [drop] [off] [status] [max <max:u64>] [intfc <interface:interface>] [file <file:string>] \
+                [max-bytes-per-pkt <bytes:32-65535>] [filter {<expression:block>|<expression:string>}] \
+                [preallocate-data] [free-data]",
+        help: "Write packets that come in, leave or are dropped to a pcapng file",
+        run: pcap_trace,
+    },
+];
+
+fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
+    if m.flag("clear") {
+        control::clear_filters(world)?;
+    } else if m.flag("interface") {
+        let interface =
+            world.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+        control::set_interface(world, Some(interface))?;
+    } else if m.flag("none") {
+        control::set_passed(world, None)?;
+    } else {
+        let name = m.str("node");
+        let node = world.node(name).ok_or_else(|| {
+            let names: Vec<_> = world.nodes().into_iter().map(|n| n.name).collect();
+            Error::not_found(format!("no node is named `{name}'"))
+                .near(name, names)
+                .at(m.span("node"))
+                .retval(-6)
+        })?;
+        let passed = Passed { include: m.flag("include"), node, count: m.req("count")? };
+        control::set_passed(world, Some(passed))?;
+    }
+    Ok(Output::empty())
+}
+
+fn bpf_filter(world: &World, m: &Matches) -> Result<Output, Error> {
+    let expression = (!m.flag("del")).then(|| Expression {
+        text: m.str("expression").trim().to_string(),
+        optimize: !m.flag("no-optimize"),
+    });
+    control::set_expression(world, expression).map_err(|e| e.at(m.span("expression")))?;
+    Ok(Output::empty())
+}
+
+fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
+    let wanted = world.get::<control::Filters>().get();
+    let (mut text, mut json) = (String::new(), json!({}));
+    if let Some(interface) = wanted.interface {
+        let name = world.get::<Interfaces>().name(interface);
+        text += &format!("interface: {name}\n");
+        json["interface"] = name.into();
+    }
+    if let Some(expression) = wanted.expression {
+        let [ethernet, ip] = expression.compile()?.lengths();
+        let length = |n: Option<usize>| n.map_or("nothing fits".into(), |n| format!("{n} instructions"));
+        text += &format!("expression: {}\n", expression.text);
+        text += &format!("  Ethernet frames: {}\n  IP packets: {}\n", length(ethernet), length(ip));
+        json["expression"] = json!({ "text": expression.text, "ethernet": ethernet, "ip": ip });
+    }
+    if let Some(passed) = wanted.passed {
+        let (word, node) = (if passed.include { "include" } else { "exclude" }, world.node_name(passed.node));
+        text += &format!("shown: {word} {node}, {} packets at most\n", passed.count);
+        json["shown"] = json!({ word: &*node, "count": passed.count });
+    }
+    if text.is_empty() {
+        text += "No filter\n";
+    }
+    Ok(Output::both(text, json))
+}
+
+fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
+    let on = pcap::Directions { rx: m.flag("rx"), tx: m.flag("tx"), drop: m.flag("drop") };
+    if m.flag("status") {
+        return Ok(pcap::status(world));
+    }
+    if m.flag("off") {
+        return pcap::stop(world);
+    }
+    if !on.any() {
+        return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status"));
+    }
+    let interface = match m.str("interface") {
+        "" | "any" => None,
+        name => Some(world.get::<Interfaces>().find(name).map_err(|e| e.at(m.span("interface")))?),
+    };
+    let defaults = pcap::Limits::default();
+    let limits = pcap::Limits {
+        packets: m.get("max").unwrap_or(defaults.packets),
+        bytes: m.get::<u32>("bytes").map_or(defaults.bytes, |n| n as usize),
+    };
+    let filter =
+        m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
+    let file = m.has("file").then(|| m.str("file"));
+    pcap::start(world, on, interface, limits, filter, file).map(Output::text)
+}

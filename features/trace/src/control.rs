@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs of traces.
+
+use crate::filter::Expression;
+use cli::Error;
+use graph::{Asked, NodeIndex, Record, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
+use std::sync::{Arc, Mutex};
+use wire::describe::Layer;
+
+/// Packets that one `trace add` may ask for: their records take 5 KiB each.
+pub const MAX_PACKETS: u32 = 100_000;
+
+/// Which traces are shown: those of packets that passed a node, or that didn't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Passed it, or didn't.
+    pub include: bool,
+    /// The node.
+    pub node: NodeIndex,
+    /// So many at most.
+    pub count: usize,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Packets that come in there.
+    pub interface: Option<SwIfIndex>,
+    /// Packets that an expression describes.
+    pub expression: Option<Expression>,
+    /// Of the traces there are, those to show.
+    pub passed: Option<Passed>,
+}
+
+/// The filters in force.
+pub struct Filters(Mutex<Wanted>);
+
+impl Shared for Filters {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl Filters {
+    /// A copy.
+    pub fn get(&self) -> Wanted {
+        self.0.lock().expect("no panic inside").clone()
+    }
+}
+
+/// The nodes that bring packets in, by name.
+pub fn inputs(world: &World) -> Vec<String> {
+    world.nodes().iter().filter(|n| n.input).map(|n| n.name.to_string()).collect()
+}
+
+/// What packets begin with at a node: its name says it.
+pub fn layer(node: &str) -> Layer {
+    match node.split('-').next() {
+        Some("ip4") => Layer::Ip4,
+        Some("ip6") => Layer::Ip6,
+        Some("mpls") => Layer::Mpls,
+        Some("arp") => Layer::Arp,
+        _ => Layer::Ethernet,
+    }
+}
+
+/// Traces the next `n` packets that an input brings, on each thread.
+///
+/// # Errors
+/// A node that isn't there or brings no packets, with those that do; more than [`MAX_PACKETS`].
+pub fn add(world: &World, input: &str, n: u32) -> Result<(), Error> {
+    let inputs = inputs(world);
+    if !inputs.iter().any(|name| name == input) {
+        let what = if world.node(input).is_some() { "brings no packets in" } else { "isn't there" };
+        let error = Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
+        return Err(error.near(input, &inputs).retval(-6));
+    }
+    if n == 0 || n > MAX_PACKETS {
+        return Err(
+            Error::limit(format!("{n} packets can't be traced at once: 1 to {MAX_PACKETS}")).retval(-7)
+        );
+    }
+    let node = world.node(input).unwrap_or_default();
+    for thread in (0..world.threads()).map(|t| ThreadIndex(t as u16)) {
+        let room = TraceLog::room(n);
+        world.on_thread(thread, move |rt| rt.trace().order(node, n, room, thread.0));
+    }
+    Ok(())
+}
+
+/// Forgets all traces, and those asked for. The records come back here to be freed.
+pub fn clear(world: &World) -> Asked<Vec<Vec<Record>>> {
+    world.ask(|rt| rt.trace().take())
+}
+
+/// Traces only packets that come in by this interface, or by any.
+///
+/// # Errors
+/// None: it takes what it gets.
+pub fn set_interface(world: &World, interface: Option<SwIfIndex>) -> Result<(), Error> {
+    change(world, |wanted| wanted.interface = interface)
+}
+
+/// Traces only packets that this expression describes, or all.
+///
+/// # Errors
+/// An expression that can't be compiled.
+pub fn set_expression(world: &World, expression: Option<Expression>) -> Result<(), Error> {
+    change(world, |wanted| wanted.expression = expression)
+}
+
+/// Shows only some of the traces, or all.
+///
+/// # Errors
+/// None: it takes what it gets.
+pub fn set_passed(world: &World, passed: Option<Passed>) -> Result<(), Error> {
+    change(world, |wanted| wanted.passed = passed)
+}
+
+/// Removes all filters.
+///
+/// # Errors
+/// None.
+pub fn clear_filters(world: &World) -> Result<(), Error> {
+    change(world, |wanted| *wanted = Wanted::default())
+}
+
+fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
+    let filters = world.get::<Filters>();
+    let mut wanted = filters.get();
+    f(&mut wanted);
+    apply(world, &wanted)?;
+    *filters.0.lock().expect("no panic inside") = wanted;
+    Ok(())
+}
+
+/// Gives every thread its filter.
+fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
+    let ip: Arc<[bool]> = world.nodes().iter().map(|n| layer(&n.name) != Layer::Ethernet).collect();
+    let mut filters = Vec::new();
+    for _ in 0..world.threads() {
+        let program = wanted.expression.as_ref().map(Expression::compile).transpose()?;
+        let (interface, ip) = (wanted.interface, ip.clone());
+        let filter: Option<graph::Filter> = (program.is_some() || interface.is_some()).then(|| {
+            Box::new(move |b: &buffer::Buffer, to: NodeIndex| {
+                interface.is_none_or(|i| i.0 == b.rx_if)
+                    && program
+                        .as_ref()
+                        .is_none_or(|p| p.matches(b.data(), ip.get(to.at()).is_some_and(|ip| *ip)))
+            }) as graph::Filter
+        });
+        filters.push(filter);
+    }
+    for (thread, filter) in filters.into_iter().enumerate() {
+        world.on_thread(ThreadIndex(thread as u16), move |rt| rt.trace().set_filter(filter));
+    }
+    Ok(())
+}

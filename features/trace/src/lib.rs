@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Looking at packets: traces of their way through the graph, and captures into files.
+//!
+//! - `trace add`: the next packets of an input leave a record at every node that they pass; `show trace` prints them. Filters,
+//!   by interface and by an expression of pcap-filter(7), decide on the packet as it comes in.
+//! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output` and `error-drop` of the chosen
+//!   interfaces as long as a capture runs. It copies packets into memory that was set aside; a process writes it to a pcapng
+//!   file with interface names, directions and the reasons of drops.
+//!
+//! Without a trace or a capture, nothing of this costs anything on the packets' way.
+//!
+//! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`, so they are captured only
+//! when they leave or are dropped (as in VPP).
+
+mod cli;
+pub mod control;
+mod filter;
+mod pcap;
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub use filter::Expression;
+pub use pcap::{Directions, Limits, start as start_capture, stop as stop_capture};
+
+use graph::{Feature, NodeDef, Plugin};
+
+/// Traces and captures.
+pub static PLUGIN: Plugin = Plugin {
+    name: "trace",
+    about: "Packet traces, and captures into files",
+    nodes: &[NodeDef::of::<pcap::node::Capture>()],
+    features: &[
+        // First of what looks at a packet, last of what changes it.
+        Feature {
+            arc: "device-input",
+            node: "pcap-capture",
+            before: &[
+                "worker-handoff",
+                "l2-patch",
+                "span-input",
+                "p2p-ethernet-input",
+                "bond-input",
+                "adl-input",
+            ],
+            after: &[],
+        },
+        Feature {
+            arc: "interface-output",
+            node: "pcap-capture",
+            before: &[],
+            after: &["nsim-output-feature", "flowprobe-output-l2", "ipsec-if-output", "span-output"],
+        },
+        Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
+    ],
+    cli: cli::COMMANDS,
+    start: |world| {
+        world.register_live("input", control::inputs);
+        pcap::init(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};

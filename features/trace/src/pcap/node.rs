@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `pcap-capture`: copies packets that pass, on whatever arc it was enabled.
+
+use super::chunk::{Chunk, Direction, Header};
+use crate::filter::Program;
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, Signal, SwIfIndex, ThreadIndex, World};
+use net::{IfFlags, Interfaces};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sync::spsc::{Consumer, Producer};
+
+/// What all threads of a capture share.
+#[derive(Debug, Default)]
+pub struct Meter {
+    /// Packets still wanted.
+    pub left: AtomicU64,
+    /// Packets that found no memory.
+    pub lost: AtomicU64,
+}
+
+impl Meter {
+    /// Claims one of the packets still wanted.
+    fn claim(&self) -> bool {
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+    }
+}
+
+/// One thread's part of a running capture.
+pub struct Tap {
+    /// To the writer.
+    pub full: Producer<Chunk>,
+    /// Back from the writer.
+    pub empty: Consumer<Chunk>,
+    /// Being filled.
+    pub chunk: Chunk,
+    pub bytes: usize,
+    pub filter: Option<Program>,
+    pub meter: Arc<Meter>,
+    pub signal: Signal,
+}
+
+impl Tap {
+    /// Makes room for a packet: hands the chunk over, and goes on with an empty one.
+    fn turn_over(&mut self) -> bool {
+        let Some(empty) = self.empty.pop() else { return false };
+        // The ring holds all chunks there are.
+        let sent = self.full.push(std::mem::replace(&mut self.chunk, empty)).is_ok();
+        self.signal.raise();
+        sent
+    }
+
+    fn take<'a>(&mut self, header: Header, segments: impl Iterator<Item = &'a [u8]>) {
+        if !self.meter.claim() {
+            return;
+        }
+        if self.chunk.has_room(header.kept as usize) || self.turn_over() {
+            self.chunk.push(header, segments);
+        } else {
+            self.meter.left.fetch_add(1, Ordering::Relaxed);
+            self.meter.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.meter.left.load(Ordering::Relaxed) == 0 {
+            self.signal.raise();
+        }
+    }
+}
+
+/// The node: on an arc as long as a capture runs there.
+pub struct Capture {
+    /// The running capture's part on this thread.
+    pub tap: Option<Box<Tap>>,
+    interfaces: Arc<Interfaces>,
+}
+
+#[derive(Next, Clone, Copy)]
+pub enum CaptureTo {
+    #[next_feature]
+    Continue,
+}
+
+impl Build for Capture {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { tap: None, interfaces: world.get() }
+    }
+}
+
+/// Whether a node that drops sees the Ethernet header in front.
+fn sees_ethernet(node: &str) -> bool {
+    let layer2 = ["ethernet-", "l2-", "bond-", "lacp-", "span-", "bvi-"];
+    layer2.iter().any(|prefix| node.starts_with(prefix)) || node.ends_with("-output") || node.ends_with("-tx")
+}
+
+impl Capture {
+    #[cold]
+    #[inline(never)]
+    fn capture<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) {
+        let Some(tap) = &mut self.tap else { return };
+        let direction = Direction::ALL[cx.feature_config(b) as usize % 3];
+        let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
+        let view = self.interfaces.views(cx.turn).get(interface as usize);
+        let mut ip = view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
+        // A node behind ethernet-input has lost sight of the Ethernet header, which still stands before what it sees.
+        let mut uncovered = 0;
+        if direction == Direction::Drop && !ip {
+            let node = cx.reason(b.error).map_or("", |reason| &*reason.node);
+            match b.l2_len() {
+                _ if sees_ethernet(node) => {}
+                n @ 14..=64 if b.rewind(n) => uncovered = n,
+                _ => ip = matches!(b.data().first().map(|byte| byte >> 4), Some(4 | 6)),
+            }
+        }
+        if tap.filter.as_ref().is_none_or(|f| f.matches(b.data(), ip)) {
+            let length = b.packet_len();
+            let header = Header {
+                time: cx.now(),
+                interface: SwIfIndex(interface),
+                direction,
+                ip,
+                error: if direction == Direction::Drop { b.error } else { 0 },
+                length: length as u32,
+                kept: length.min(tap.bytes) as u32,
+            };
+            tap.take(header, b.segments());
+        }
+        if uncovered > 0 {
+            let covered = b.pull(uncovered);
+            debug_assert!(covered, "it was just uncovered");
+        }
+    }
+}
+
+impl Node for Capture {
+    const NAME: &'static str = "pcap-capture";
+    type Next = CaptureTo;
+    type Trace = ();
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> CaptureTo {
+        self.capture(b, cx);
+        CaptureTo::Continue
+    }
+
+    /// Once a second, what there is goes to the file.
+    fn tick(&mut self, _: &mut Cx<'_, false>) {
+        if let Some(tap) = self.tap.as_mut().filter(|tap| !tap.chunk.is_empty()) {
+            // Without an empty chunk, it goes with the next full one.
+            let _ = tap.turn_over();
+        }
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show trace`: the way of each packet, node by node.
+
+use crate::control::{Filters, Passed, layer};
+use cli::{Error, Matches, Output};
+use graph::{InputTrace, Record, TraceLog, World};
+use net::{IfKind, Interfaces};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use wire::describe::{Layer, describe};
+
+/// Packets shown of each thread, unless said otherwise.
+const MAX: usize = 50;
+
+/// What a thread has.
+struct Log {
+    records: Vec<Record>,
+    lost: u64,
+}
+
+/// A record, and the thread that wrote it.
+type Step = (usize, Record);
+
+/// What records are printed with.
+struct View {
+    /// By index.
+    nodes: Vec<Arc<str>>,
+    /// By index.
+    threads: Vec<String>,
+    interfaces: Arc<Interfaces>,
+    passed: Option<Passed>,
+    max: usize,
+}
+
+pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
+    let view = View {
+        nodes: world.nodes().into_iter().map(|n| n.name).collect(),
+        threads: world.thread_list().into_iter().map(|t| t.name).collect(),
+        interfaces: world.get(),
+        passed: world.get::<Filters>().get().passed,
+        max: m.get("max").unwrap_or(MAX),
+    };
+    let asked = world.ask(|rt| {
+        let log = rt.trace();
+        Log { records: log.records().copied().collect(), lost: log.lost() }
+    });
+    Ok(asked.then(move |logs| Ok(view.show(logs))))
+}
+
+impl View {
+    fn show(&self, logs: Vec<Option<Log>>) -> Output {
+        let lost: Vec<u64> = logs.iter().map(|log| log.as_ref().map_or(0, |l| l.lost)).collect();
+        let silent: Vec<bool> = logs.iter().map(Option::is_none).collect();
+        let mut packets = self.packets(logs);
+        let (mut text, mut json) = (String::new(), Vec::new());
+        for (thread, name) in self.threads.iter().enumerate() {
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "------------------- Start of thread {thread} {name} -------------------");
+            let mine = packets.remove(&thread).unwrap_or_default();
+            if silent[thread] {
+                text += "The thread doesn't answer\n";
+            } else if mine.is_empty() {
+                text += "No packets in trace buffer\n";
+            }
+            let shown: Vec<_> = mine.iter().take(self.max).collect();
+            for (i, steps) in shown.iter().enumerate() {
+                let _ = writeln!(text, "Packet {}\n", i + 1);
+                self.packet(&mut text, steps);
+                text.push('\n');
+            }
+            if shown.len() < mine.len() {
+                let _ = writeln!(
+                    text,
+                    "Limiting display to {} of {} packets. To display more specify max.",
+                    shown.len(),
+                    mine.len()
+                );
+            }
+            if lost[thread] > 0 {
+                let _ = writeln!(text, "{} records did not fit", lost[thread]);
+            }
+            let packets: Vec<_> =
+                shown.iter().enumerate().map(|(i, steps)| self.packet_json(i + 1, steps)).collect();
+            json.push(json!({ "thread": thread, "name": name, "packets": packets, "of": mine.len(), "lost": lost[thread] }));
+        }
+        Output::both(text, Value::Array(json))
+    }
+
+    /// The packets that are to be shown, by the thread that they came in on, each with its records in the order of time.
+    fn packets(&self, logs: Vec<Option<Log>>) -> BTreeMap<usize, Vec<Vec<Step>>> {
+        let mut traces: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
+        for (thread, log) in logs.into_iter().enumerate() {
+            for record in log.into_iter().flat_map(|log| log.records) {
+                traces.entry(record.trace).or_default().push((thread, record));
+            }
+        }
+        let mut packets: BTreeMap<usize, Vec<Vec<Step>>> = BTreeMap::new();
+        let mut left = self.passed.map_or(usize::MAX, |p| p.count);
+        for (trace, mut steps) in traces {
+            let passed = |p: Passed| steps.iter().any(|(_, r)| r.node == p.node) == p.include;
+            if left == 0 || !self.passed.is_none_or(passed) {
+                continue;
+            }
+            left -= 1;
+            // Stable: records of one thread stay in the order in which they were written.
+            steps.sort_by_key(|(_, record)| record.time);
+            packets.entry(TraceLog::thread_of(trace).at()).or_default().push(steps);
+        }
+        packets
+    }
+
+    fn node(&self, record: &Record) -> &str {
+        self.nodes.get(record.node.at()).map_or("unknown", |name| name)
+    }
+
+    fn packet(&self, text: &mut String, steps: &[Step]) {
+        let mut on = steps.first().map(|(thread, _)| *thread);
+        for (thread, record) in steps {
+            let _ = writeln!(text, "{}: {}", time(record.time), self.node(record));
+            if on.replace(*thread) != Some(*thread) {
+                let _ = writeln!(text, "  on thread {thread} {}", self.threads[*thread]);
+            }
+            for line in self.detail(record).lines() {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+
+    fn packet_json(&self, number: usize, steps: &[Step]) -> Value {
+        let node = |(thread, record): &Step| {
+            json!({
+                "time": record.time as f64 / 1e9,
+                "node": self.node(record),
+                "thread": thread,
+                "detail": self.detail(record).lines().collect::<Vec<_>>(),
+            })
+        };
+        json!({ "packet": number, "nodes": steps.iter().map(node).collect::<Vec<_>>() })
+    }
+
+    /// What the node told. An input's record holds bytes; here they become headers.
+    fn detail(&self, record: &Record) -> String {
+        let Some(input) = record.get::<InputTrace>() else { return record.to_string() };
+        let (bytes, length) = (input.head.bytes(), input.len);
+        let to = self.nodes.get(input.to.at()).map_or("", |name| name);
+        let kind = self.interfaces.get(input.rx_if).map(|i| i.kind);
+        let layer = match layer(to) {
+            Layer::Ethernet if kind.is_ok_and(|kind| kind == IfKind::Ip) => Layer::Ip,
+            layer => layer,
+        };
+        format!(
+            "{}, {length} bytes, next {to}\n{}",
+            self.interfaces.name(input.rx_if),
+            describe(bytes, layer)
+        )
+    }
+}
+
+/// `HH:MM:SS:uuuuuu` since the start.
+fn time(nanoseconds: u64) -> String {
+    let seconds = nanoseconds / 1_000_000_000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02}:{:06}", seconds % 60, nanoseconds / 1000 % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn times_are_hours_minutes_seconds_microseconds() {
+        assert_eq!(super::time(0), "00:00:00:000000");
+        assert_eq!(super::time(3_661_000_042_999), "01:01:01:000042");
+        assert_eq!(super::time(360_000_000_000_000), "100:00:00:000000");
+    }
+}

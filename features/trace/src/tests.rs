@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use graph::drive::Bench;
+use graph::{
+    ArcIndex, Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Shared, SwIfIndex, ThreadIndex, ThreadPlan,
+    Threads, World, WorldConfig,
+};
+use net::Interfaces;
+use pcap_file::DataLink;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use testkit::golden::without_times;
+use testkit::{golden, pkt};
+
+/// Packets that the next poll brings, each from an interface.
+#[derive(Default)]
+struct Feed(Mutex<VecDeque<(SwIfIndex, Vec<u8>)>>);
+impl Shared for Feed {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+/// A driver's input.
+struct TestInput {
+    feed: Arc<Feed>,
+    arc: ArcIndex,
+    frame: Box<buffer::Frame>,
+}
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[next("ethernet-input")]
+    Ethernet,
+}
+impl Input for TestInput {
+    const NAME: &'static str = "test-input";
+    type Next = To;
+    fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
+        let packets = std::mem::take(&mut *self.feed.0.lock().expect("no panic inside"));
+        for (interface, bytes) in &packets {
+            let mut b = cx.alloc().expect("a free buffer");
+            b.rx_if = interface.0;
+            assert!(b.append_bytes(bytes, cx.cache()), "short enough");
+            assert!(self.frame.push(b).is_ok(), "few enough");
+            cx.emit_frame_on(self.arc, *interface, To::Ethernet, &mut self.frame);
+        }
+        packets.len()
+    }
+}
+impl Build for TestInput {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        let arc = world.arc("device-input").expect("the interface feature brings it");
+        Self { feed: world.get(), arc, frame: buffer::Frame::new(world.pool) }
+    }
+}
+
+static TEST: Plugin = Plugin { name: "test", nodes: &[NodeDef::input::<TestInput>()], ..Plugin::EMPTY };
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN, &TEST];
+
+const OWN: &str = "02:00:00:00:00:01";
+const OTHER: &str = "02:00:00:00:00:09";
+
+/// Two interfaces, up.
+fn bench() -> Bench {
+    let mut bench = Bench::new(PLUGINS);
+    bench.rt.receive();
+    let input = bench.index("test-input");
+    bench.rt.set_input_mode(input, InputMode::Adaptive);
+    for i in 0..2 {
+        run(&mut bench, &format!("create loopback interface mac {OWN}"));
+        run(&mut bench, &format!("set interface state loop{i} up"));
+    }
+    bench
+}
+
+fn run(bench: &mut Bench, line: &str) -> String {
+    bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+fn json(bench: &mut Bench, line: &str) -> serde_json::Value {
+    serde_json::from_str(&run(bench, &format!("{line} -j"))).expect("valid JSON")
+}
+
+/// Brings packets in by loop`i`, and runs the graph.
+fn receive(bench: &mut Bench, i: u32, packets: impl IntoIterator<Item = Vec<u8>>) {
+    let feed: Arc<Feed> = bench.world.get();
+    feed.0.lock().expect("no panic inside").extend(packets.into_iter().map(|p| (SwIfIndex(i + 1), p)));
+    bench.settle();
+}
+
+fn ping(to: &str) -> Vec<u8> {
+    pkt::ether(OTHER, to).ip4("10.0.0.9", "10.0.0.1").icmp_echo(7, 1).payload_len(56).build()
+}
+
+fn dns() -> Vec<u8> {
+    pkt::ether(OTHER, OWN).ip4("10.0.0.9", "10.0.0.1").udp(4000, 53).payload_len(20).build()
+}
+
+/// Nodes of each trace that is shown.
+fn shown(bench: &mut Bench) -> Vec<Vec<String>> {
+    let json = json(bench, "show trace");
+    let packets = json[0]["packets"].as_array().expect("a list");
+    let nodes = |p: &serde_json::Value| {
+        let nodes = p["nodes"].as_array().expect("a list").iter();
+        nodes.map(|n| n["node"].as_str().expect("a name").to_string()).collect()
+    };
+    packets.iter().map(nodes).collect()
+}
+
+#[test]
+fn a_trace_shows_every_node_and_header() {
+    let mut bench = bench();
+    golden!("trace-empty", run(&mut bench, "show trace"));
+    run(&mut bench, "trace add test-input 2");
+    receive(&mut bench, 0, [ping(OWN), ping(OTHER), ping(OWN)]);
+    golden!("trace", without_times(&run(&mut bench, "show trace")));
+    let value = json(&mut bench, "show trace max 1");
+    assert_eq!((&value[0]["of"], value[0]["packets"].as_array().map(Vec::len)), (&2.into(), Some(1)));
+    assert!(value[0]["packets"][0]["nodes"][0]["time"].as_f64() > Some(0.0));
+    assert!(run(&mut bench, "show trace max 1").contains("Limiting display to 1 of 2 packets"));
+    run(&mut bench, "clear trace");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench), [[""; 0]; 0]);
+}
+
+#[test]
+fn asking_again_asks_for_more() {
+    let mut bench = bench();
+    for _ in 0..2 {
+        run(&mut bench, "trace add test-input 1");
+    }
+    receive(&mut bench, 0, [ping(OWN), ping(OWN), ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 2);
+    run(&mut bench, "trace add test-input 3");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 3);
+}
+
+#[test]
+fn only_inputs_can_be_traced() {
+    let mut bench = bench();
+    let error = bench.cli("trace add ethernet-input 5").expect_err("no input").to_string();
+    assert!(error.contains("brings no packets in; inputs are test-input"), "{error}");
+    let error = bench.cli("trace add test-inptu 5").expect_err("no node").to_string();
+    assert!(error.contains("isn't there") && error.contains("did you mean `test-input'"), "{error}");
+    assert!(bench.cli("trace add test-input 0").is_err());
+    assert_eq!(cli::Live::candidates(&*bench.world, "input", "te"), ["test-input"]);
+}
+
+#[test]
+fn filters_choose_packets_as_they_come_in() {
+    let mut bench = bench();
+    assert_eq!(run(&mut bench, "show trace filter"), "No filter\n");
+    run(&mut bench, "trace filter interface loop1");
+    run(&mut bench, "set bpf trace filter {udp dst port 53 and host 10.0.0.1}");
+    let text = run(&mut bench, "show bpf trace filter");
+    assert!(text.starts_with("interface: loop1\nexpression: udp dst port 53 and host 10.0.0.1\n"), "{text}");
+    run(&mut bench, "trace add test-input 10");
+    for i in 0..2 {
+        receive(&mut bench, i, [ping(OWN), dns()]);
+    }
+    assert_eq!(shown(&mut bench).len(), 1);
+    assert!(run(&mut bench, "show trace").contains("UDP: 4000 -> 53"));
+    run(&mut bench, "set bpf trace filter del");
+    receive(&mut bench, 1, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 2);
+    run(&mut bench, "trace filter clear");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 3);
+    let error = bench.cli("set bpf trace filter udp prot 53").expect_err("no expression").to_string();
+    assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
+}
+
+#[test]
+fn traces_are_shown_by_the_nodes_they_passed() {
+    let mut bench = bench();
+    run(&mut bench, "trace add test-input 10");
+    // Not taken by anybody: dropped. Sent to another host: dropped too, for another reason.
+    receive(&mut bench, 0, [ping(OWN), ping(OTHER)]);
+    run(&mut bench, "trace filter include drop 1");
+    assert_eq!(shown(&mut bench).len(), 1);
+    run(&mut bench, "trace filter exclude drop 10");
+    assert!(shown(&mut bench).is_empty());
+    run(&mut bench, "trace filter none");
+    assert_eq!(shown(&mut bench).len(), 2);
+    assert!(bench.cli("trace filter include dorp 1").expect_err("no node").to_string().contains("`drop'"));
+}
+
+/// Name and link type of interfaces; interface, direction, comment and bytes of packets.
+type Capture = (Vec<(String, DataLink)>, Vec<(u32, u32, Option<String>, Vec<u8>)>);
+
+fn read(path: &Path) -> Capture {
+    let mut reader = PcapNgReader::new(File::open(path).expect("a file")).expect("a section");
+    let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
+    while let Some(block) = reader.next_block() {
+        match block.expect("well-formed") {
+            Block::InterfaceDescription(b) => {
+                use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption as O;
+                let name = b
+                    .options
+                    .iter()
+                    .find_map(|o| if let O::IfName(n) = o { Some(n.to_string()) } else { None });
+                assert!(b.options.contains(&O::IfTsResol(9)));
+                interfaces.push((name.expect("a name"), b.linktype));
+            }
+            Block::EnhancedPacket(b) => {
+                let flags = b
+                    .options
+                    .iter()
+                    .find_map(|o| if let EnhancedPacketOption::Flags(f) = o { Some(*f) } else { None });
+                let comment = b.options.iter().find_map(|o| {
+                    if let EnhancedPacketOption::Comment(c) = o { Some(c.to_string()) } else { None }
+                });
+                assert!(b.timestamp.as_secs() > 1_600_000_000, "{:?}", b.timestamp);
+                packets.push((b.interface_id, flags.expect("a direction"), comment, b.data.to_vec()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (interfaces, packets)
+}
+
+#[test]
+fn a_capture_has_names_directions_and_reasons() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("all.pcapng");
+    run(&mut bench, &format!("pcap trace rx tx drop file {} max 10", path.display()));
+    receive(&mut bench, 0, [ping(OWN)]);
+    bench.send("loop1-output", &dns(), |b| b.rx_if = 0);
+    bench.settle();
+    assert!(run(&mut bench, "pcap trace status").contains("4 of 10 packets"));
+    assert!(bench.cli("pcap trace rx").expect_err("one at a time").to_string().contains("runs already"));
+    let said = run(&mut bench, "pcap trace off");
+    assert!(said.starts_with("4 packets in /"), "{said}");
+    let (interfaces, packets) = read(&path);
+    let names: Vec<_> = interfaces.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["loop0", "loop1"]);
+    assert!(interfaces.iter().all(|(_, link)| *link == DataLink::ETHERNET));
+    let why = Some("dropped: ethernet-input: no feature takes this Ethernet type".to_string());
+    // Sent to loop1 comes back in there, and nobody takes it.
+    assert_eq!(packets[0], (0, 1, None, ping(OWN)));
+    assert_eq!(packets[1], (0, 1, why.clone(), ping(OWN)));
+    assert_eq!(packets[2], (1, 2, None, dns()));
+    assert_eq!(packets[3], (1, 1, why, dns()));
+    // Nothing is left on the arcs.
+    let before = bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at());
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(
+        bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at()),
+        before
+    );
+    assert!(bench.cli("pcap trace off").is_err());
+    assert!(run(&mut bench, "pcap trace status").contains("last: 4 packets"));
+}
+
+#[test]
+fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("few");
+    let file = path.display();
+    run(
+        &mut bench,
+        &format!("pcap trace rx intfc loop0 max 2 max-bytes-per-pkt 40 filter {{icmp}} file {file}"),
+    );
+    receive(&mut bench, 1, [ping(OWN)]);
+    receive(&mut bench, 0, [dns(), ping(OWN), ping(OTHER), ping(OWN)]);
+    let running = |bench: &mut Bench| !json(bench, "pcap trace status")["running"].is_null();
+    for _ in 0..1000 {
+        if !running(&mut bench) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        bench.settle();
+    }
+    assert!(!running(&mut bench));
+    let (_, packets) = read(&path);
+    let bytes: Vec<_> = packets.into_iter().map(|(.., bytes)| bytes).collect();
+    assert_eq!(bytes, [&ping(OWN)[..40], &ping(OTHER)[..40]]);
+    // What is there is not written over.
+    let error = bench.cli(&format!("pcap trace rx file {file}")).expect_err("it exists").to_string();
+    assert!(error.contains("exists"), "{error}");
+    assert!(bench.cli("pcap trace rx file ../x").is_err());
+    assert!(bench.cli("pcap trace max 3").expect_err("what?").to_string().contains("choose rx, tx or drop"));
+    assert!(bench.cli("pcap trace rx intfc loop7").expect_err("none").to_string().contains("loop7"));
+}
+
+#[test]
+fn interfaces_that_come_later_are_captured_too() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("later");
+    run(&mut bench, &format!("pcap trace rx intfc any file {}", path.display()));
+    run(&mut bench, &format!("create loopback interface mac {OWN}"));
+    receive(&mut bench, 2, [ping(OWN)]);
+    run(&mut bench, "delete loopback interface intfc loop2");
+    run(&mut bench, "pcap trace off");
+    let (interfaces, packets) = read(&path);
+    // Written when the capture ended: by then the interface was gone.
+    assert_eq!((interfaces[0].0.as_str(), packets.len()), ("loop2", 1));
+    let arc = bench.world.arc("device-input").expect("there");
+    for i in bench.world.get::<Interfaces>().list() {
+        assert!(bench.world.features_of(arc, i.sw_if).is_empty(), "{}", i.name);
+    }
+}
+
+#[test]
+fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
+    use crate::pcap::node::Capture;
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("drop");
+    run(&mut bench, &format!("pcap trace drop file {}", path.display()));
+    let node = bench.index("pcap-capture");
+    bench.settle();
+    assert!(bench.rt.node_mut::<Capture>(node).is_some_and(|n| n.tap.is_some()));
+    // As ip4-input would drop it: the Ethernet header was pulled.
+    bench.send("error-drop", &ping(OWN), |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+        assert!(b.pull(14));
+    });
+    // As a node would that nobody prepared.
+    bench.send("error-drop", &ping(OWN)[14..], |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+    });
+    run(&mut bench, "pcap trace off");
+    let (interfaces, packets) = read(&path);
+    assert_eq!(
+        interfaces.iter().map(|(_, link)| *link).collect::<Vec<_>>(),
+        [DataLink::ETHERNET, DataLink::RAW]
+    );
+    assert_eq!((&packets[0].3, &packets[1].3[..]), (&ping(OWN), &ping(OWN)[14..]));
+    assert_eq!(packets[0].2.as_deref(), Some("dropped: no reason"));
+}
+
+/// Sends every packet on to thread 0.
+struct Over;
+#[derive(Next, Clone, Copy)]
+enum OverTo {
+    #[free]
+    There,
+    #[keep]
+    Here,
+}
+impl graph::Node for Over {
+    const NAME: &'static str = "test-handoff";
+    type Next = OverTo;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut buffer::Buffer, cx: &mut Cx<'_, TRACED>) -> OverTo {
+        if cx.thread().0 == 0 { OverTo::There } else { OverTo::Here }
+    }
+    fn keep(&mut self, b: buffer::Owned, cx: &mut Cx<'_, false>) {
+        let node = cx.node();
+        cx.handoff(ThreadIndex(0), node, b);
+    }
+}
+
+#[test]
+fn a_packet_that_changes_threads_has_one_trace() {
+    let config = WorldConfig { threads: 2, buffers: 1024, ..WorldConfig::default() };
+    let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
+    let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
+    world.add_node("test-handoff", |_, _| Over);
+    ethernet::register_ethertype(&world, wire::EtherType::IP4, "test-handoff").expect("free");
+    let tree = cli::Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands fit together");
+    let run = |line: &str| {
+        let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
+        runner.line(&tree, &world, line, true, &mut said);
+        loop {
+            let now = std::time::Duration::from_nanos(world.clock.now());
+            if let Some(result) = runner.poll(&tree, &world, now, &mut said) {
+                result.unwrap_or_else(|e| panic!("{line}: {e}"));
+                let [cli::Said::Answer(text)] = &said[..] else { panic!("{line}: {said:?}") };
+                break serde_json::from_str::<serde_json::Value>(text).expect("valid JSON");
+            }
+            std::thread::sleep(std::time::Duration::from_micros(100));
+        }
+    };
+    run(&format!("create loopback interface mac {OWN}"));
+    run("set interface state loop0 up");
+    run("trace add test-input 5");
+    let feed: Arc<Feed> = world.get();
+    feed.0.lock().expect("no panic inside").push_back((SwIfIndex(1), ping(OWN)));
+    let input = world.node("test-input").expect("there");
+    world.on_thread(ThreadIndex(1), move |rt| rt.set_input_mode(input, InputMode::Polling));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let steps = loop {
+        let value = run("show trace");
+        let steps = value[1]["packets"][0]["nodes"].as_array().cloned().unwrap_or_default();
+        assert_eq!(value[0]["of"], 0, "it came in on the other thread");
+        if steps.len() == 4 || std::time::Instant::now() > deadline {
+            break steps;
+        }
+    };
+    let step = |s: &serde_json::Value| (s["node"].as_str().unwrap_or("").to_string(), s["thread"].as_u64());
+    let steps: Vec<_> = steps.iter().map(step).collect();
+    let want = [("test-input", 1), ("ethernet-input", 1), ("test-handoff", 1), ("test-handoff", 0)];
+    assert_eq!(steps, want.map(|(node, thread)| (node.to_string(), Some(thread))));
+    drop(threads.stop(&world));
+    assert_eq!(world.pool.release(), Ok(()), "no buffer leaks");
+}
