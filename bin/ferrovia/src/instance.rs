@@ -42,6 +42,9 @@ const RECLAIM: Duration = Duration::from_millis(50);
 /// Buffers unless the configuration says otherwise.
 const BUFFERS: usize = 65_536;
 
+/// Buffers whose memory is committed at the start: what threads keep in their caches, and some.
+const COMMITTED: usize = 4096;
+
 /// The graph of this build as a Graphviz picture.
 ///
 /// # Errors
@@ -71,7 +74,8 @@ pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
     if let Some(missing) = world.nodes().iter().find(|n| n.missing) {
         log::warn!(target: "graph", "no plugin brings the node {}: packets to it are dropped", missing.name);
     }
-    log::info!(target: "buffers", "up to {} buffers, {}", buffers, world.pool.region().page_kind());
+    let pages = world.pool.commit(COMMITTED).unwrap_or(world.pool.region().page_kind());
+    log::info!(target: "buffers", "up to {buffers} buffers, {pages}");
     log::info!(target: "graph", "{threads} threads, instruction set {}", world.level());
     for (name, variant) in &config.node.nodes {
         let node = world.node(name).ok_or_else(|| format!("node {name}: no node has this name"))?;

@@ -150,6 +150,16 @@ impl Pool {
         }
     }
 
+    /// Commits the memory of the first `buffers` slots now, in the largest pages that can be had: the last-in-first-out caches use
+    /// these most. Takes some milliseconds for each MiB, on the caller's thread.
+    ///
+    /// # Errors
+    /// The system's, such as too little memory; the buffers work all the same.
+    pub fn commit(&self, buffers: usize) -> io::Result<mem::PageKind> {
+        let bytes = buffers.min(self.limit as usize) * SLOT_SIZE;
+        self.region.collapse(0..bytes.min(self.region.len()))
+    }
+
     /// The memory behind the buffers: its descriptor is what AF_XDP, memif and vhost share.
     pub fn region(&self) -> &Region {
         &self.region

@@ -347,7 +347,7 @@ impl Runtime {
 
     /// Whether something waits that a sleep would delay.
     pub(crate) fn has_work(&mut self) -> bool {
-        self.is_busy() || !self.mailbox.is_empty() || self.core.handoffs.waiting()
+        self.stopped || self.is_busy() || !self.mailbox.is_empty() || self.core.handoffs.waiting()
     }
 
     /// Whether packets wait for some node, or for adoption.
