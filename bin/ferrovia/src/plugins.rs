@@ -4,4 +4,11 @@
 use graph::Plugin;
 
 /// Every plugin of this build.
-pub static ALL: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &pg::PLUGIN];
+pub static ALL: &[&Plugin] = &[
+    &system::PLUGIN,
+    &trace::PLUGIN,
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &ip_neighbor::PLUGIN,
+    &pg::PLUGIN,
+];
