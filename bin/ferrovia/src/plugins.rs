@@ -4,11 +4,5 @@
 use graph::Plugin;
 
 /// Every plugin of this build.
-pub static ALL: &[&Plugin] = &[
-    &system::PLUGIN,
-    &trace::PLUGIN,
-    &interface::PLUGIN,
-    &ethernet::PLUGIN,
-    &ip_neighbor::PLUGIN,
-    &pg::PLUGIN,
-];
+pub static ALL: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip_neighbor::PLUGIN, &arp::PLUGIN, &pg::PLUGIN];
