@@ -4,5 +4,12 @@
 use graph::Plugin;
 
 /// Every plugin of this build.
-pub static ALL: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip_neighbor::PLUGIN, &arp::PLUGIN, &pg::PLUGIN];
+pub static ALL: &[&Plugin] = &[
+    &system::PLUGIN,
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &ip_neighbor::PLUGIN,
+    &arp::PLUGIN,
+    &trace::PLUGIN,
+    &pg::PLUGIN,
+];
