@@ -6,10 +6,9 @@ use graph::Plugin;
 /// Every plugin of this build.
 pub static ALL: &[&Plugin] = &[
     &system::PLUGIN,
+    &trace::PLUGIN,
     &interface::PLUGIN,
     &ethernet::PLUGIN,
     &ip_neighbor::PLUGIN,
-    &arp::PLUGIN,
-    &trace::PLUGIN,
     &pg::PLUGIN,
 ];

@@ -463,6 +463,11 @@ impl World {
     pub fn register_live(&self, kind: &'static str, names: fn(&World) -> Vec<String>) {
         self.live.lock().expect("no panic inside").insert(kind, names);
     }
+
+    /// What [`Self::register_live`] was called for, and `node`.
+    pub fn live_kinds(&self) -> Vec<&'static str> {
+        self.live.lock().expect("no panic inside").keys().copied().chain(["node"]).collect()
+    }
 }
 
 impl cli::Live for World {

@@ -14,6 +14,9 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
     let shared: Arc<Shared> = world.get();
     let signal = shared.signal.clone();
     world.processes.spawn(Box::new(PgProcess { shared }), &signal);
+    world.register_live("stream", |w| {
+        w.get::<Shared>().streams().iter().map(|s| s.spec.name.clone()).collect()
+    });
     Ok(())
 }
 

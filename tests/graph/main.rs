@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The graph and the commands of all plugins together.
+
+mod names;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is asked of a host.
+
+use std::time::Duration;
+
+use fixture::PATIENCE;
+use serde_json::Value;
+use testkit::lab::{Netns, Output};
+
+/// One `ping` with these options; whether it succeeds is the caller's to judge.
+pub fn ping(host: &Netns, options: &str, to: &str) -> Output {
+    host.command("ping").args(["-n", "-W2"]).args(options.split_whitespace()).args([to]).run()
+}
+
+/// `ping` that is answered each time.
+#[track_caller]
+pub fn pings(host: &Netns, options: &str, to: &str) -> String {
+    let output = ping(host, options, to);
+    assert!(output.success() && output.stdout.contains(" 0% packet loss"), "{}", output.complaint());
+    output.stdout
+}
+
+/// A counter of a host's network stack, such as `("Ip", "ReasmOKs")`, from `/proc/net/snmp` and `/proc/net/netstat`.
+#[track_caller]
+pub fn counter(host: &Netns, group: &str, name: &str) -> u64 {
+    let text = host.sh("cat /proc/net/snmp /proc/net/netstat").ok();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(&format!("{group}: ")));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let mut both = names.split(' ').zip(values.split(' '));
+    let value = both.find(|(n, _)| *n == name).and_then(|(_, value)| value.parse().ok());
+    value.unwrap_or_else(|| panic!("no counter {group} {name} in\n{text}"))
+}
+
+/// Packets that a host refused because of a checksum.
+#[track_caller]
+pub fn checksum_errors(host: &Netns) -> u64 {
+    let counters = [
+        ("IpExt", "InCsumErrors"),
+        ("Icmp", "InCsumErrors"),
+        ("Tcp", "InCsumErrors"),
+        ("Udp", "InCsumErrors"),
+    ];
+    counters.into_iter().map(|(group, name)| counter(host, group, name)).sum()
+}
+
+/// Sends `megabytes` of arbitrary bytes by TCP from one host to the other and sees that the same arrive.
+#[track_caller]
+pub fn transfer(from: &Netns, to: &Netns, address: &str, megabytes: u32) {
+    const SERVER: &str = "
+import hashlib, socket
+s = socket.create_server(('', 5000))
+print('listening', flush=True)
+c, h, n = s.accept()[0], hashlib.sha256(), 0
+while b := c.recv(1 << 20):
+    h.update(b); n += len(b)
+print(n, h.hexdigest(), flush=True)
+";
+    const CLIENT: &str = "
+import hashlib, random, socket, sys
+r, h = random.Random(7), hashlib.sha256()
+c = socket.create_connection((sys.argv[1], 5000), timeout=20)
+for _ in range(int(sys.argv[2])):
+    b = r.randbytes(1 << 20); h.update(b); c.sendall(b)
+c.close()
+print(int(sys.argv[2]) << 20, h.hexdigest())
+";
+    let mut server = to.command("/usr/bin/python3").args(["-c", SERVER]).spawn();
+    server.wait_for("listening", PATIENCE);
+    let sent = from.command("/usr/bin/python3").args(["-c", CLIENT, address, &megabytes.to_string()]).ok();
+    assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
+    assert_eq!(server.stdout().trim_start_matches("listening\n"), sent);
+}
+
+/// Runs `iperf3` from one host to the other and gives the client's report.
+#[track_caller]
+pub fn iperf(from: &Netns, to: &Netns, address: &str, options: &str) -> Value {
+    let mut server = to.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
+    server.wait_for("listening", PATIENCE);
+    let client = from.command("iperf3").args(["-J", "-c", address]).args(options.split_whitespace());
+    let text = client.timeout(Duration::from_secs(30)).ok();
+    assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stdout());
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("iperf3: {e}\n{text}"))
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon as a process, and real Linux hosts around it.
+
+mod daemon;
+mod forward;
+mod host;
