@@ -10,5 +10,6 @@ pub static ALL: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
     &ip_neighbor::PLUGIN,
+    &af_packet::PLUGIN,
     &pg::PLUGIN,
 ];

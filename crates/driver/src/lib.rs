@@ -16,8 +16,10 @@ mod burst;
 mod home;
 mod input;
 mod links;
+mod mac;
 mod offload;
 mod queues;
+pub mod rig;
 mod software;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub use burst::Burst;
 pub use home::start;
 pub use input::{InputTo, Losses, PollInput, RxQueue};
 pub use links::{LinkNews, LinkUser, Links};
+pub use mac::own_mac;
 pub use offload::{Takes, left, note};
 pub use queues::RxQueues;
 pub use software::{Cut, Range, finish_checksum, l3_offset};

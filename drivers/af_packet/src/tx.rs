@@ -1,95 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A transmit queue.
+//! `host-NAME-tx`: from buffers to the sockets.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use rustix::io::Errno;
+use crate::TxQueue;
+use driver::Loss;
 use wire::offload::Offload;
 
-use crate::mmsg::{Batch, Messages};
+impl driver::TxQueue for TxQueue {
+    const NODE: &'static str = "af-packet-tx";
 
-/// The kernel takes as much contiguous memory as the header length asks for. What it says itself on reception is the
-/// length of its first piece, which may be all of 64 KiB.
-const MAX_LINEAR: u16 = 256;
-
-/// A transmit queue of a host interface. It belongs to one thread at a time.
-pub struct TxQueue {
-    fd: OwnedFd,
-    messages: Messages,
-}
-
-impl TxQueue {
-    pub(crate) fn new(fd: OwnedFd, messages: Messages) -> Self {
-        Self { fd, messages }
-    }
-
-    /// Begins to collect frames. Nothing is sent, and no frame copied, before [`TxBatch::flush`] or a full batch.
-    #[inline(always)]
-    pub fn batch<'d>(&mut self) -> TxBatch<'_, 'd> {
-        TxBatch { batch: Batch::new(&self.fd, &mut self.messages), report: TxReport::default() }
-    }
-}
-
-impl AsFd for TxQueue {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-/// What became of the frames of a batch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TxReport {
-    /// Taken by the kernel.
-    pub sent: u64,
-    /// No room in the socket: the interface is slower than what it gets.
-    pub full: u64,
-    /// Longer than the interface's MTU and without segmentation offload.
-    pub too_long: u64,
-    /// The interface is down or gone.
-    pub down: u64,
-    /// Dropped by the host's queueing discipline, or refused as malformed (too short for an Ethernet header, offsets
-    /// beyond the end …).
-    pub refused: u64,
-}
-
-/// Frames, borrowed for `'d`, that go out together.
-pub struct TxBatch<'q, 'd> {
-    batch: Batch<'q, 'd>,
-    report: TxReport,
-}
-
-impl<'d> TxBatch<'_, 'd> {
-    /// Adds a frame, which lies in `parts`, one after the other (at most 1,000). Every 256th call makes a system call.
-    #[inline(always)]
-    pub fn push(&mut self, mut offload: Offload, parts: impl IntoIterator<Item = &'d [u8]>) {
-        if self.batch.is_full() {
-            self.send();
-        }
-        if let Some(gso) = &mut offload.gso {
-            gso.hdr_len = gso.hdr_len.min(MAX_LINEAR);
-        }
-        self.batch.push(offload.to_vnet(), parts);
-        self.report.sent += 1;
-    }
-
-    /// Sends what was collected, by one system call unless frames fail. Never waits: what can't go now is dropped, and
-    /// reported.
-    pub fn flush(mut self) -> TxReport {
-        self.send();
-        self.report
-    }
-
-    fn send(&mut self) {
-        let report = &mut self.report;
-        self.batch.send(|error, frames| {
-            let frames = frames as u64;
-            report.sent -= frames;
-            *match error {
-                Errno::AGAIN => &mut report.full,
-                Errno::MSGSIZE => &mut report.too_long,
-                Errno::NETDOWN | Errno::NXIO | Errno::NODEV => &mut report.down,
-                _ => &mut report.refused,
-            } += frames;
-        });
+    #[inline]
+    fn send<'d, P: Iterator<Item = &'d [u8]>>(
+        &mut self,
+        frames: impl Iterator<Item = (Offload, P)>,
+        lost: impl FnMut(usize, Loss),
+    ) {
+        TxQueue::send(self, frames, lost);
     }
 }

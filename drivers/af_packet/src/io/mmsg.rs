@@ -7,6 +7,7 @@
 use std::{
     io, iter,
     marker::PhantomData,
+    ops::Range,
     os::fd::{AsFd, AsRawFd, OwnedFd},
 };
 
@@ -92,9 +93,9 @@ impl<'q, 'd> Batch<'q, 'd> {
         starts[*len] = pieces.len() as u32;
     }
 
-    /// Sends the frames of the batch, which is empty afterwards. `failed` gets the errors, and how many frames each
-    /// has cost. It never waits: frames for which the socket has no room fail with EAGAIN.
-    pub fn send(&mut self, mut failed: impl FnMut(Errno, usize)) {
+    /// Sends the frames of the batch, which is empty afterwards. `failed` gets the errors, and which frames each has
+    /// cost, by their numbers in the batch. It never waits: frames for which the socket has no room fail with EAGAIN.
+    pub fn send(&mut self, mut failed: impl FnMut(Errno, Range<usize>)) {
         let count = self.queue.len;
         let pieces = self.queue.pieces.as_mut_ptr();
         for (message, range) in
@@ -127,7 +128,7 @@ impl<'q, 'd> Batch<'q, 'd> {
                 error @ (Errno::AGAIN | Errno::NETDOWN | Errno::NXIO | Errno::NODEV) => (error, count - done),
                 error => (error, 1),
             };
-            failed(lost.0, lost.1);
+            failed(lost.0, done..done + lost.1);
             done += lost.1;
         }
         self.queue.len = 0;

@@ -17,7 +17,7 @@ use libc::{TP_STATUS_KERNEL, TP_STATUS_USER, tpacket_block_desc, tpacket2_hdr, t
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use wire::offload::VNET_HDR_LEN;
 
-use crate::sys;
+use super::sys;
 
 /// Shape of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

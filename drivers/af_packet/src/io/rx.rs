@@ -11,7 +11,7 @@ use libc::{TP_STATUS_COPY, TP_STATUS_CSUM_VALID, TP_STATUS_VLAN_TPID_VALID, TP_S
 use rustix::{io::Errno, net::sockopt};
 use wire::offload::{Csum, Offload, VNET_HDR_LEN};
 
-use crate::{
+use super::{
     ring::{Ring, Slot},
     sys,
 };
@@ -140,7 +140,7 @@ pub struct RxQueue {
 }
 
 impl RxQueue {
-    pub(crate) fn new(fd: Arc<OwnedFd>, ring: Ring) -> Self {
+    pub(super) fn new(fd: Arc<OwnedFd>, ring: Ring) -> Self {
         let scratch = vec![0; MAX_FRAME].into_boxed_slice();
         Self { ring, fd, drops: RxDrops::default(), scratch }
     }
@@ -149,8 +149,17 @@ impl RxQueue {
     /// system call, but one for each frame that was too long for the ring.
     #[inline(always)]
     pub fn recv(&mut self, max: usize, mut f: impl FnMut(RxFrame<'_>)) -> usize {
-        let mut count = 0;
-        while count < max {
+        self.recv_while(max, |frame| {
+            f(frame);
+            true
+        })
+    }
+
+    /// As [`Self::recv`], but stops behind the first frame of which `f` says so by `false`.
+    #[inline(always)]
+    pub fn recv_while(&mut self, max: usize, mut f: impl FnMut(RxFrame<'_>) -> bool) -> usize {
+        let (mut count, mut go_on) = (0, true);
+        while go_on && count < max {
             let Some(slot) = self.ring.peek() else { break };
             let queued = slot.status & TP_STATUS_COPY != 0;
             let rest = queued.then(|| Rest { fd: self.fd.as_fd(), scratch: &mut self.scratch });
@@ -165,7 +174,7 @@ impl RxQueue {
             };
             // Outgoing frames come from kernels that know no PACKET_IGNORE_OUTGOING.
             if whole && offload.is_some() && !slot.outgoing {
-                f(frame);
+                go_on = f(frame);
                 count += 1;
             } else {
                 self.drops.truncated += u64::from(!whole && !slot.outgoing);
@@ -177,6 +186,10 @@ impl RxQueue {
         count
     }
 
+    pub(super) fn shared(&self) -> Arc<OwnedFd> {
+        self.fd.clone()
+    }
+
     /// Something can be received, as far as memory tells: no system call.
     #[inline(always)]
     pub fn is_ready(&mut self) -> bool {
@@ -184,7 +197,7 @@ impl RxQueue {
     }
 
     /// What was dropped here since the last call. What the kernel dropped because the ring was full is in
-    /// [`crate::RxStats`].
+    /// [`super::RxStats`].
     pub fn take_drops(&mut self) -> RxDrops {
         std::mem::take(&mut self.drops)
     }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+use crate::device::{HostDevice, failed};
+use crate::{Config, HostInterface, Mode};
+use cli::Error;
+use driver::{Links, Takes, TxQueues};
+use graph::{Shared, SwIfIndex, World};
+use net::{IfKind, Interfaces, NewInterface};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use wire::MacAddr;
+
+/// What a new host interface shall be.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// The kernel's interface and how it is opened. `tx_queues` is set to the number of threads.
+    pub config: Config,
+    /// Our own address; drawn from the kernel's, and so the same after a restart, if none is given.
+    pub mac: Option<MacAddr>,
+    /// Leave checksums and segmentation to the kernel.
+    pub offloads: bool,
+}
+
+/// The host interfaces of an instance, by the names of the kernel's.
+pub struct Hosts(Mutex<BTreeMap<String, (SwIfIndex, Arc<HostDevice>)>>);
+
+impl Shared for Hosts {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl Hosts {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, (SwIfIndex, Arc<HostDevice>)>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// The kernel's names.
+    pub fn names(&self) -> Vec<String> {
+        self.all().keys().cloned().collect()
+    }
+
+    fn find(&self, world: &World, name: &str) -> Result<(SwIfIndex, Arc<HostDevice>), Error> {
+        let all = self.all();
+        let of_ours = || {
+            let sw_if = world.get::<Interfaces>().find(name).ok()?;
+            all.values().find(|(index, _)| *index == sw_if)
+        };
+        all.get(name).or_else(of_ours).cloned().ok_or_else(|| {
+            Error::not_found(format!("`{name}' is no host interface")).near(name, all.keys()).retval(-2)
+        })
+    }
+}
+
+/// Makes `host-NAME` of the kernel's interface NAME. It is down at first.
+///
+/// # Errors
+/// A name that is in use here, or doesn't exist in the kernel; what the kernel says.
+pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
+    let Create { mut config, mac, offloads } = new;
+    let hosts = world.get::<Hosts>();
+    let host_name = config.name.clone();
+    if hosts.all().contains_key(&host_name) {
+        return Err(Error::failed(format!("host-{host_name} is there already")).retval(-56));
+    }
+    if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
+        return Err(Error::parse("the MAC address isn't one of a single host").retval(-7));
+    }
+    config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
+    let open = HostInterface::open(&config).map_err(|error| {
+        Error::failed(error.to_string()).retval(if error.raw_os_error().is_some() { -11 } else { -2 })
+    })?;
+    let link = open.link.clone();
+    let takes = if offloads { Takes::ALL } else { Takes::default() };
+    let mac = mac.unwrap_or_else(|| driver::own_mac(&host_name, link.mac));
+    let ip = config.mode == Mode::Ip;
+    let (device, rx, tx) =
+        HostDevice::new(config, takes, mac, open).map_err(failed(&format!("host interface {host_name}")))?;
+    let device = Arc::new(device);
+    let interface = NewInterface {
+        name: format!("host-{host_name}"),
+        kind: if ip { IfKind::Ip } else { IfKind::Ethernet },
+        device: device.clone(),
+        mac,
+        mtu: link.mtu.min(u16::MAX.into()) as u16,
+        link_up: link.is_link_up(),
+    };
+    let interfaces = world.get::<Interfaces>();
+    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, takes))?;
+    device.tx.set_node(interfaces.get(sw_if)?.tx);
+    let started = device.rx.open(world, sw_if, ip, rx).and_then(|()| {
+        let follow = world.get::<Links>().follow(world, None, link.index, sw_if, device.clone());
+        follow.map_err(failed("news of the host's links"))
+    });
+    if let Err(error) = started {
+        interfaces.delete(world, sw_if)?;
+        return Err(error);
+    }
+    hosts.all().insert(host_name, (sw_if, device));
+    Ok(sw_if)
+}
+
+/// Takes a host interface away. The kernel's stays as it is.
+///
+/// # Errors
+/// One that isn't there (the kernel's name or ours); one that others lie on.
+pub fn delete(world: &World, name: &str) -> Result<(), Error> {
+    let hosts = world.get::<Hosts>();
+    let (sw_if, _) = hosts.find(world, name)?;
+    world.get::<Interfaces>().delete(world, sw_if)?;
+    world.get::<Links>().forget(sw_if);
+    hosts.all().retain(|_, (index, _)| *index != sw_if);
+    Ok(())
+}
+
+/// Leaves checksums to the kernel, or completes them here.
+///
+/// # Errors
+/// A host interface that isn't there.
+pub fn set_l4_checksum_offload(world: &World, name: &str, on: bool) -> Result<(), Error> {
+    let (_, device) = world.get::<Hosts>().find(world, name)?;
+    device.set_takes(world, |takes| takes.csum = on);
+    Ok(())
+}
+
+/// Hands frames straight to the kernel's interface, or through its queueing discipline.
+///
+/// # Errors
+/// A host interface that isn't there; what the kernel says.
+pub fn set_qdisc_bypass(world: &World, name: &str, bypass: bool) -> Result<(), Error> {
+    let (_, device) = world.get::<Hosts>().find(world, name)?;
+    device.set_qdisc_bypass(bypass)
+}

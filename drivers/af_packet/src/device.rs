@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A host interface as the model of interfaces sees it.
+
+use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
+use cli::Error;
+use driver::{LinkNews, LinkUser, RxQueues, Takes, TxQueues};
+use graph::{SwIfIndex, World};
+use net::{Device, Interfaces};
+use netlink::{Link, Rtnl};
+use std::io;
+use std::sync::{Mutex, MutexGuard};
+use wire::MacAddr;
+
+pub struct HostDevice {
+    pub rx: RxQueues<RxQueue>,
+    pub tx: TxQueues<TxQueue>,
+    state: Mutex<State>,
+}
+
+struct State {
+    config: Config,
+    takes: Takes,
+    rtnl: Rtnl,
+    link: Link,
+    /// `None` while the kernel's interface is gone.
+    control: Option<Control>,
+    /// Transmit sockets.
+    senders: usize,
+    up: bool,
+    promiscuous: bool,
+    mac: MacAddr,
+}
+
+/// An error of the system with what was being done.
+pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::failed(format!("{doing}: {error}")).retval(-11)
+}
+
+/// What an open interface is told at its start: the frames for our own address and for groups come in, but none before it
+/// is taken up.
+fn prepare(control: &Control, mode: Mode, mac: MacAddr, promiscuous: bool) -> io::Result<()> {
+    control.set_receiving(false)?;
+    if mode == Mode::Ethernet {
+        control.membership(Membership::Unicast(mac), true)?;
+        control.membership(Membership::AllMulticast, true)?;
+        if promiscuous {
+            control.membership(Membership::Promiscuous, true)?;
+        }
+    }
+    Ok(())
+}
+
+impl HostDevice {
+    /// Takes over an interface that was just opened; its queues are returned.
+    pub fn new(
+        config: Config,
+        takes: Takes,
+        mac: MacAddr,
+        open: HostInterface,
+    ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
+        let HostInterface { link, rx, tx, control } = open;
+        prepare(&control, config.mode, mac, false)?;
+        let senders = tx.len();
+        let (control, rtnl) = (Some(control), Rtnl::new()?);
+        let state = State { config, takes, rtnl, link, control, senders, up: false, promiscuous: false, mac };
+        let this = Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) };
+        Ok((this, rx, tx))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic inside")
+    }
+
+    pub fn set_takes(&self, world: &World, change: impl FnOnce(&mut Takes)) {
+        let mut state = self.state();
+        change(&mut state.takes);
+        self.tx.set_takes(world, state.takes);
+    }
+
+    pub fn set_qdisc_bypass(&self, bypass: bool) -> Result<(), Error> {
+        let mut state = self.state();
+        if let Some(control) = &state.control {
+            control.set_qdisc_bypass(bypass).map_err(failed("queueing discipline"))?;
+        }
+        state.config.qdisc_bypass = bypass;
+        Ok(())
+    }
+
+    /// The kernel's interface is there again: open it anew.
+    fn reopen(&self, world: &World, sw_if: SwIfIndex, link: Link) -> io::Result<()> {
+        let (config, mac, promiscuous, up) = {
+            let state = self.state();
+            (state.config.clone(), state.mac, state.promiscuous, state.up)
+        };
+        let open = HostInterface::open(&config)?;
+        prepare(&open.control, config.mode, mac, promiscuous)?;
+        if up {
+            open.control.set_receiving(true)?;
+        }
+        let ip = config.mode == Mode::Ip;
+        self.rx.open(world, sw_if, ip, open.rx).map_err(|error| io::Error::other(error.to_string()))?;
+        self.rx.set_up(world, up).map_err(|error| io::Error::other(error.to_string()))?;
+        self.tx.open(world, open.tx);
+        let mut state = self.state();
+        (state.control, state.link) = (Some(open.control), link);
+        Ok(())
+    }
+}
+
+impl Device for HostDevice {
+    fn driver(&self) -> &'static str {
+        "af-packet"
+    }
+
+    fn input_node(&self) -> &'static str {
+        <RxQueue as driver::RxQueue>::NODE
+    }
+
+    /// Takes the kernel's interface up with ours, but not down: somebody else may use it.
+    fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
+        {
+            let state = &mut *self.state();
+            if let Some(control) = &state.control {
+                if up && !state.link.is_admin_up() {
+                    state.rtnl.set_admin_up(state.link.index, true).map_err(failed(&format!(
+                        "the host's interface {} can't be taken up",
+                        state.link.name
+                    )))?;
+                }
+                control.set_receiving(up).map_err(failed("receive queues"))?;
+            }
+            state.up = up;
+        }
+        self.rx.set_up(world, up)
+    }
+
+    fn set_mac(&self, _: &World, mac: MacAddr) -> Result<(), Error> {
+        let state = &mut *self.state();
+        if let (Some(control), Mode::Ethernet) = (&state.control, state.config.mode) {
+            control.membership(Membership::Unicast(mac), true).map_err(failed("MAC address"))?;
+            // The kernel counts; what was added was there.
+            let _ = control.membership(Membership::Unicast(state.mac), false);
+        }
+        state.mac = mac;
+        Ok(())
+    }
+
+    fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), Error> {
+        let state = &mut *self.state();
+        let doing = format!("MTU of the host's interface {}", state.link.name);
+        state.rtnl.set_mtu(state.link.index, mtu.into()).map_err(failed(&doing))
+    }
+
+    fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), Error> {
+        let state = &mut *self.state();
+        if state.promiscuous != on
+            && let Some(control) = &state.control
+        {
+            control.membership(Membership::Promiscuous, on).map_err(failed("promiscuous mode"))?;
+        }
+        state.promiscuous = on;
+        Ok(())
+    }
+
+    fn rx_queues(&self) -> Vec<net::RxQueue> {
+        self.rx.list()
+    }
+
+    fn place(&self, world: &World, queue: net::RxQueue) -> Result<(), Error> {
+        self.rx.place(world, queue)
+    }
+
+    fn details(&self) -> Vec<String> {
+        let state = self.state();
+        let State { config, takes, link, control, senders, .. } = &*state;
+        let on = |on: bool| if on { "on" } else { "off" };
+        let version = match config.version {
+            Version::V2 => 2,
+            Version::V3 => 3,
+        };
+        let there = match (control, link.is_admin_up()) {
+            (None, _) => "gone: opened again when it comes back",
+            (_, true) => "up",
+            (_, false) => "down",
+        };
+        let mac = link.mac.map_or_else(String::new, |mac| format!(", MAC address {mac}"));
+        vec![
+            format!("Linux interface {}, index {}, {there}{mac}", link.name, link.index),
+            format!("receive: {} queues, ring version {version}", config.rx_queues),
+            format!(
+                "transmit: {senders} queues, checksum offload {}, segmentation offload {}, queueing discipline {}",
+                on(takes.csum),
+                on(takes.csum && takes.gso),
+                if config.qdisc_bypass { "bypassed" } else { "kept" },
+            ),
+        ]
+    }
+
+    fn delete(&self, world: &World) {
+        self.rx.close(world);
+        self.tx.close(world);
+        self.state().control = None;
+    }
+}
+
+impl LinkUser for HostDevice {
+    fn news(&self, world: &World, sw_if: SwIfIndex, news: LinkNews) {
+        let interfaces = world.get::<Interfaces>();
+        let Ok(interface) = interfaces.get(sw_if) else { return };
+        let name = &interface.name;
+        let link = match news {
+            LinkNews::Is(link) => {
+                self.state().link = link.clone();
+                link
+            }
+            LinkNews::Gone => {
+                let before = {
+                    let mut state = self.state();
+                    state.control = None;
+                    state.link.name.clone()
+                };
+                log::warn!(target: "af_packet", "{name}: the host's interface {before} is gone");
+                self.rx.close(world);
+                self.tx.close(world);
+                let _ = interfaces.set_link(world, sw_if, false);
+                return;
+            }
+            LinkNews::Back(link) => match self.reopen(world, sw_if, link.clone()) {
+                Ok(()) => {
+                    log::info!(target: "af_packet", "{name}: the host's interface {} is back", link.name);
+                    link
+                }
+                Err(error) => {
+                    log::error!(target: "af_packet", "{name}: the host's interface is back, but: {error}");
+                    return;
+                }
+            },
+        };
+        let mtu = link.mtu.min(u16::MAX.into()) as u16;
+        if interface.mtu[0] != mtu {
+            let _ = interfaces.note_mtu(world, sw_if, mtu);
+        }
+        // The interface is there: it was looked up above, on this thread.
+        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
+    }
+}

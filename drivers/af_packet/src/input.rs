@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `af-packet-input`: from the rings into buffers.
+
+use crate::RxQueue;
+use driver::{Burst, Losses, PollInput};
+
+pub type AfPacketInput = PollInput<RxQueue>;
+
+/// More than a ring holds.
+const ALL: usize = 1 << 20;
+
+impl driver::RxQueue for RxQueue {
+    const NODE: &'static str = "af-packet-input";
+
+    #[inline]
+    fn receive(&mut self, burst: &mut Burst<'_>) {
+        self.recv_while(burst.room(), |frame| {
+            let (len, offload) = (frame.len(), frame.offload);
+            let tag = frame.vlan.map(|tag| [tag.tpid, tag.tci]);
+            // A frame whose rest the socket has lost with the link is left out.
+            if burst.reserve(len) && frame.read_into(burst.parts(len)) == len {
+                burst.push(len, offload, tag);
+            }
+            burst.room() > 0
+        });
+    }
+
+    fn discard(&mut self) {
+        self.recv(ALL, |frame| drop(frame));
+    }
+
+    fn losses(&mut self) -> Losses {
+        let drops = self.take_drops();
+        // The kernel counts as long as the socket is open.
+        let missed = self.stats().take().map_or(0, |count| count.dropped);
+        Losses { missed, errors: drops.truncated + drops.unknown_offload }
+    }
+
+    fn idle(&mut self) {
+        // The link went down, which the link monitor tells; here it only keeps the descriptor readable.
+        let _ = self.take_error();
+    }
+}
