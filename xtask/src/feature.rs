@@ -12,9 +12,9 @@ const PLUGINS: &str = "bin/ferrovia/src/plugins.rs";
 /// One name in its four spellings.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
-    /// Of the node, the plugin and the command: `mss-clamp`.
+    /// Of the folder, the node, the plugin and the command: `mss-clamp`.
     kebab: String,
-    /// Of the folder and the crate: `mss_clamp`.
+    /// Of the crate: `mss_clamp`.
     snake: String,
     /// Of the type: `MssClamp`.
     camel: String,
@@ -66,11 +66,11 @@ fn with_plugin(source: &str, name: &str) -> Res<String> {
 pub fn verb(name: &str) -> Res {
     let name = Name::new(name)?;
     let Name { kebab, snake, .. } = &name;
-    let dir = root().join("features").join(snake);
+    let dir = root().join("features").join(kebab);
     let daemon = root().join("bin/ferrovia/Cargo.toml");
     let manifest = sh::read(&daemon)?;
     if dir.exists() {
-        return Err(format!("features/{snake} is there already"));
+        return Err(format!("features/{kebab} is there already"));
     }
     let taken = |manifest: &str| manifest.lines().any(|l| l.starts_with(&format!("{snake} = ")));
     if taken(&manifest) || taken(&sh::read(root().join("Cargo.toml"))?) {
@@ -78,7 +78,7 @@ pub fn verb(name: &str) -> Res {
     }
     // Everything is made before anything is written.
     let is_feature = |l: &str| l.contains("../features/");
-    let line = format!("{snake} = {{ path = \"../../features/{snake}\", package = \"ferrovia-{kebab}\" }}");
+    let line = format!("{snake} = {{ path = \"../../features/{kebab}\", package = \"ferrovia-{kebab}\" }}");
     let manifest = with_line(&manifest, "[dependencies]", is_feature, &line)?;
     let plugins = with_plugin(&sh::read(root().join(PLUGINS))?, snake)?;
 
@@ -91,7 +91,7 @@ pub fn verb(name: &str) -> Res {
     sh::run(&mut sh::cargo(&format!("fmt -p ferrovia-{kebab}")))?;
     sh::quiet(sh::cmd("rustfmt").arg(Path::new(PLUGINS)))?;
 
-    println!("features/{snake}: one node, one command, one test; {PLUGINS} lists it. Now:");
+    println!("features/{kebab}: one node, one command, one test; {PLUGINS} lists it. Now:");
     println!("  make test ARGS='-p ferrovia-{kebab}'");
     println!("  docs/add-a-feature.md tells what to change first");
     Ok(())

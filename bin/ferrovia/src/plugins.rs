@@ -6,10 +6,11 @@ use graph::Plugin;
 /// Every plugin of this build.
 pub static ALL: &[&Plugin] = &[
     &system::PLUGIN,
-    &trace::PLUGIN,
     &interface::PLUGIN,
     &ethernet::PLUGIN,
     &ip_neighbor::PLUGIN,
+    &arp::PLUGIN,
     &af_packet::PLUGIN,
+    &trace::PLUGIN,
     &pg::PLUGIN,
 ];

@@ -56,6 +56,8 @@ impl Flags {
     pub const L2_BROADCAST: Self = Self(1 << 10);
     /// Layer-2 multicast.
     pub const L2_MULTICAST: Self = Self(1 << 11);
+    /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`], not the receiving interface's.
+    pub const TABLE: Self = Self(1 << 12);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

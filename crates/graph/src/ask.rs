@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 /// A thread that has not answered by then is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Threads answer within a turn. A command looks for the answers again and again that long, and then as often.
+const SOON: Duration = Duration::from_millis(1);
 
 /// Answers under way: one for each thread.
 pub struct Asked<T> {
     slots: Vec<Slot<T>>,
-    until: Instant,
+    since: Instant,
+    patience: Duration,
 }
 
 /// The thread's until it has answered, then control's: nobody ever waits for the lock.
@@ -29,15 +32,12 @@ impl World {
         let ask = |thread| {
             let slot: Slot<T> = Arc::new(Mutex::new(None));
             let (answer, question) = (slot.clone(), question.clone());
-            let control = self.processes.waker().clone();
             self.on_thread(ThreadIndex(thread as u16), move |rt| {
                 *answer.lock().expect("no panic inside") = Some(question(rt));
-                drop(answer);
-                control.wake();
             });
             slot
         };
-        Asked { slots: (0..self.threads()).map(ask).collect(), until: Instant::now() + PATIENCE }
+        Asked { slots: (0..self.threads()).map(ask).collect(), since: Instant::now(), patience: PATIENCE }
     }
 }
 
@@ -46,7 +46,7 @@ impl<T: Send + 'static> Asked<T> {
     pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
         // A thread that has answered has let go of its slot.
         let there = self.slots.iter().all(|slot| Arc::strong_count(slot) == 1);
-        if !there && Instant::now() < self.until {
+        if !there && self.since.elapsed() < self.patience {
             return None;
         }
         let slots = std::mem::take(&mut self.slots);
@@ -82,15 +82,14 @@ where
     F: FnOnce(Vec<Option<T>>) -> Result<Output, Error>,
 {
     fn poll(&mut self, now: Duration) -> TaskState {
-        // Each answer wakes control; this is for those that never come.
-        self.wake = Some(now + PATIENCE);
+        self.wake = Some(if self.asked.since.elapsed() < SOON { now } else { now + SOON });
         let Some(answers) = self.asked.poll() else { return TaskState::Pending };
         let Some(f) = self.f.take() else { return TaskState::Pending };
         f(answers).map_or_else(TaskState::Failed, TaskState::Done)
     }
 
     fn cancel(&mut self) {
-        self.asked.until = Instant::now();
+        self.asked.patience = Duration::ZERO;
     }
 
     fn wake_at(&self) -> Option<Duration> {
@@ -137,7 +136,7 @@ mod tests {
         drop(threads.stop(&world));
         let mut asked = world.ask(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
         assert_eq!(asked.poll(), None);
-        asked.until = std::time::Instant::now();
+        asked.patience = std::time::Duration::ZERO;
         assert_eq!(asked.poll(), Some(vec![None, None, None]));
     }
 }

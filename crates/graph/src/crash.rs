@@ -41,7 +41,11 @@ pub fn crash_context(out: &mut dyn Write) {
     // SAFETY: `enter` was called on this thread further up its stack and `leave` was not, so both are alive; the stack above
     // them stands still while the hook runs, and doesn't go on after it.
     let (node, core) = unsafe { (&*place.node, &*place.core) };
-    let _ = writeln!(out, "node {} (index {}), a frame of {} packets, thread {}", node.name, node.index, place.packets, core.thread);
+    let _ = writeln!(
+        out,
+        "node {} (index {}), a frame of {} packets, thread {}",
+        node.name, node.index, place.packets, core.thread
+    );
     let Some(last) = core.trace.records().last().map(|r| r.trace) else { return };
     let _ = writeln!(out, "last traced packet:");
     for record in core.trace.records().filter(|r| r.trace == last) {

@@ -155,6 +155,12 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
     }
 
+    /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next feature there, or its end.
+    #[inline(always)]
+    pub fn peek_feature(&self, b: &Buffer) -> Option<NodeIndex> {
+        self.arcs.step(b.feature).map(|step| step.node)
+    }
+
     /// What was configured for this feature on the packet's interface.
     #[inline(always)]
     pub fn feature_config(&self, b: &Buffer) -> u32 {

@@ -4,8 +4,8 @@
 use crate::AdjIndex;
 
 buffer::scratch! {
-    /// Valid on the way from a lookup to the node that its adjacency names, and on the way to `ip4-icmp-error` or
-    /// `ip6-icmp-error`.
+    /// Valid on the way from a lookup to the node that its adjacency names, for what is delivered here as far as the node of
+    /// its protocol, and on the way to `ip4-icmp-error` or `ip6-icmp-error`.
     pub struct IpMeta {
         /// The adjacency that the lookup found; a packet that was not looked up has 0.
         pub adj: u32,
@@ -29,6 +29,12 @@ impl IpMeta {
     #[inline(always)]
     pub const fn error(kind: u8, code: u8, rest: u32) -> Self {
         Self { adj: 0, fib: 0, icmp: (kind as u32) << 8 | code as u32, icmp_rest: rest }
+    }
+
+    /// The same about a packet of our own that was looked up in this table: the error comes back there.
+    #[inline(always)]
+    pub const fn in_table(self, fib: u32) -> Self {
+        Self { fib, ..self }
     }
 
     /// The adjacency.

@@ -33,6 +33,9 @@ enum Expect {
     Payload,
 }
 
+/// Bytes of a packet at most.
+const LONGEST: usize = 65_535;
+
 /// Reads the text.
 ///
 /// # Errors
@@ -68,7 +71,10 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
         };
         match word {
             "incrementing" => {
-                let n = number("a number of bytes")? as usize;
+                let n = number("a number of bytes")?;
+                if n > LONGEST as u64 {
+                    return Err(format!("`{word} {n}': a packet has at most {LONGEST} bytes"));
+                }
                 t.bytes.extend((0..n).map(|i| i as u8));
                 expect = Expect::Payload;
             }
@@ -86,6 +92,9 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
             "ICMP" if expect == Expect::Icmp => {}
             _ => field(&mut t, expect, header, word, &mut number)?,
         }
+    }
+    if t.bytes.len() > LONGEST {
+        return Err(format!("the data has {} bytes, a packet at most {LONGEST}", t.bytes.len()));
     }
     if t.bytes.is_empty() {
         return Err("the data is empty: expected headers such as `IP4: 1.2.3 -> 4.5.6', or `hex 0x…'".into());
@@ -385,6 +394,8 @@ mod tests {
             ("IP4: 1.2.3 -> 4.5.6 BLA: 10.0.0.9 -> 1.1.1.1", "expected a protocol"),
             ("hex 0x123", "even number"),
             ("bogus", "isn't known here"),
+            ("incrementing 99999999999999999", "at most 65535 bytes"),
+            ("incrementing 65535 hex 0x00", "at most 65535"),
         ] {
             let error = parse(text, Start::Ethernet).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");

@@ -92,11 +92,13 @@ pub fn config(w: &World, _: &Matches) -> Result<Output> {
 
 pub fn stats(w: &World, m: &Matches) -> Result<Output> {
     const WHAT: [&str; 3] = ["requests", "replies", "gratuitous"];
+    const REFUSED: [&str; 6] = ["unsolicited", "unknown", "ignored", "static", "full", "down"];
     let only = interface(w, m)?;
     let mut table = Table::new().left("Interface");
     for direction in ["RX", "TX"] {
         table = WHAT.iter().fold(table, |t, what| t.right(format!("{direction} {what}")));
     }
+    table = table.right("Refused");
     for i in w.get::<Interfaces>().list() {
         if only.is_some_and(|only| only != i.sw_if) {
             continue;
@@ -109,6 +111,8 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
                 Cell::from(of("arp") + of("ip6-nd"))
             }));
         }
+        let of = |why: &&str| w.stats.simple(&format!("/net/arp/refused/{why}")).sum(i.sw_if.at());
+        row.push(REFUSED.iter().map(of).sum::<u64>().into());
         table.row(row);
     }
     Ok(table.into())

@@ -25,8 +25,13 @@ use table::{Due, Key, Table};
 use wire::{EtherType, MacAddr};
 
 type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
-/// Asks a neighbour whether it is still there: a unicast question.
-pub type Prober = fn(&World, &Neighbor);
+/// Asks neighbours whether they are still there: a unicast question to each.
+pub type Prober = fn(&World, &[Neighbor]);
+
+/// Entries that are looked at in one go.
+const AT_ONCE: usize = 256;
+/// Between two goes, in nanoseconds.
+const PAUSE: u64 = 10_000_000;
 
 /// The neighbours of one family, and the process that ages them.
 struct Side {
@@ -245,14 +250,20 @@ impl Neighbors {
 
     /// Does what is due now; gives the time of the next.
     fn age(&self, world: &World, ip6: bool, prober: Prober) -> Option<u64> {
-        let due = self.table(ip6).take_due(world.clock.now(), |n| self.is_used(n));
+        let now = world.clock.now();
+        let due = self.table(ip6).take_due(now, AT_ONCE, |n| self.is_used(n));
+        let mut probes = Vec::new();
         for due in due {
             match due {
-                Due::Probe(n) => prober(world, &n),
+                Due::Probe(n) => probes.push(n),
                 Due::Lost(n) => self.forget(world, n, Gone::Unanswered),
             }
         }
-        let next = self.table(ip6).next_due();
+        if !probes.is_empty() {
+            prober(world, &probes);
+        }
+        // The rest a little later: a table that grew in a burst is not asked in one.
+        let next = self.table(ip6).next_due().map(|next| next.max(now + PAUSE));
         *self.side(ip6).wakes.lock().expect("no panic inside") = next;
         next
     }

@@ -98,6 +98,19 @@ pub enum Refusal {
     Down,
 }
 
+impl Refusal {
+    /// One word, for counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unsolicited => "unsolicited",
+            Self::Unknown => "unknown",
+            Self::Static => "static",
+            Self::Full => "full",
+            Self::Down => "down",
+        }
+    }
+}
+
 /// What became of something seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
@@ -112,7 +125,10 @@ pub enum Learned {
         from: MacAddr,
     },
     /// Known already: its age starts again.
-    Confirmed,
+    Confirmed {
+        /// Somebody had asked for it.
+        asked: bool,
+    },
     /// Not taken.
     Refused(Refusal),
 }

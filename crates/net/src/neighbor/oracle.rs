@@ -56,7 +56,7 @@ impl Slow {
                     return Learned::Refused(Refusal::Static);
                 }
                 self.put(Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old });
-                if old.mac == mac { Learned::Confirmed } else { Learned::Moved { from: old.mac } }
+                if old.mac == mac { Learned::Confirmed { asked } } else { Learned::Moved { from: old.mac } }
             }
             None => {
                 let refused = match evidence {
@@ -189,7 +189,7 @@ proptest! {
                 Step::Pass(milliseconds) => {
                     now += u64::from(milliseconds) * 1_000_000;
                     let used = |n: &Neighbor| n.mac == mac(1);
-                    prop_assert_eq!(table.take_due(now, used), slow.take_due(now, used));
+                    prop_assert_eq!(table.take_due(now, usize::MAX, used), slow.take_due(now, used));
                 }
             }
             let mut have: Vec<Neighbor> = table.iter().copied().collect();

@@ -151,7 +151,7 @@ impl Table {
             return Learned::Refused(Refusal::Static);
         }
         self.put(Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old });
-        if old.mac == mac { Learned::Confirmed } else { Learned::Moved { from: old.mac } }
+        if old.mac == mac { Learned::Confirmed { asked } } else { Learned::Moved { from: old.mac } }
     }
 
     pub fn remove(&mut self, key: Key) -> Option<Neighbor> {
@@ -167,12 +167,14 @@ impl Table {
         keys.into_iter().filter_map(|key| self.remove(key)).collect()
     }
 
-    /// Takes entries whose time has come. `used` says whether packets went to the neighbour since it was asked last.
-    pub fn take_due(&mut self, now: u64, mut used: impl FnMut(&Neighbor) -> bool) -> Vec<Due> {
-        let mut all = Vec::new();
-        while let Some((time, key)) = self.due.first()
+    /// Takes at most `max` entries whose time has come. `used` says whether packets went to the neighbour since it was asked last.
+    pub fn take_due(&mut self, now: u64, max: usize, mut used: impl FnMut(&Neighbor) -> bool) -> Vec<Due> {
+        let (mut all, mut looked) = (Vec::new(), 0);
+        while looked < max
+            && let Some((time, key)) = self.due.first()
             && time <= now
         {
+            looked += 1;
             let Some(n) = self.get(key) else {
                 self.due.remove(key);
                 continue;

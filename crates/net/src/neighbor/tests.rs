@@ -42,8 +42,8 @@ fn rig() -> Rig {
         };
         told.events.lock().expect("no panic inside").push(text);
     });
-    neighbors.start(&bench.world, false, |world, n| {
-        world.get::<Log>().probes.lock().expect("no panic inside").push(n.ip);
+    neighbors.start(&bench.world, false, |world, due| {
+        world.get::<Log>().probes.lock().expect("no panic inside").extend(due.iter().map(|n| n.ip));
     });
     Rig { bench, neighbors, log, a }
 }
@@ -93,7 +93,7 @@ fn entries_complete_their_adjacency_and_let_it_go() {
     r.neighbors.ask(world, r.a, address(2));
     assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Added { gone: None });
     assert_eq!(r.kind(2), Some(AdjKind::Rewrite));
-    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Confirmed);
+    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Confirmed { asked: false });
     assert_eq!(r.learn(2, 8, Evidence::Announcement { create: false }), Learned::Moved { from: station(7) });
     assert_eq!(adjs.info(route).map(|i| i.adj.rewrite()[..6] == station(8).0), Some(true));
     r.neighbors.remove(world, r.a, address(2)).expect("there");
@@ -153,7 +153,7 @@ fn the_old_are_asked_and_the_silent_removed() {
     r.pass(2);
     assert!(r.probes() >= 2);
     r.neighbors.ask(&r.bench.world, r.a, address(2));
-    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed);
+    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
     r.pass(5);
     assert_eq!(r.neighbors.list(false, Some(r.a)).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(2)]);
     assert_eq!(r.events().last().map(String::as_str), Some("-10.0.0.3 Unanswered"));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ARP frames that go out.
+
+use buffer::{Buffer, Flags};
+use std::net::Ipv4Addr;
+use wire::{Arp, ArpOp, EtherType, Ethernet, Header, MacAddr};
+
+/// Bytes of an untagged frame.
+const LEN: usize = Ethernet::LEN + Arp::LEN;
+
+/// A question or an announcement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Our address.
+    pub sender: Ipv4Addr,
+    /// Who is asked for.
+    pub target: Ipv4Addr,
+    /// The frame's destination.
+    pub to: MacAddr,
+}
+
+impl Request {
+    /// All are asked who has an address.
+    #[inline(always)]
+    pub fn who_has(target: Ipv4Addr, sender: Ipv4Addr) -> Self {
+        Self { sender, target, to: MacAddr::BROADCAST }
+    }
+
+    /// All are told where an address of ours is (RFC 5227 3).
+    pub fn announce(sender: Ipv4Addr) -> Self {
+        Self::who_has(sender, sender)
+    }
+
+    /// Writes the frame into an empty buffer; false if it has no room, which a fresh one has.
+    #[inline(always)]
+    #[must_use]
+    pub fn write(self, b: &mut Buffer, sw_if: u32, mac: MacAddr) -> bool {
+        // The target's station is what is asked for: zero, unless it is one that is known.
+        let target_mac = if self.to.is_multicast() { MacAddr::ZERO } else { self.to };
+        let Some(bytes) = b.put(LEN) else { return false };
+        let Some((ethernet, rest)) = Ethernet::split_mut(bytes) else { return false };
+        let Some(arp) = Arp::view_mut(rest) else { return false };
+        *ethernet = Ethernet::new(mac, self.to, EtherType::ARP);
+        *arp = Arp::new(ArpOp::REQUEST, (mac, self.sender), (target_mac, self.target));
+        b.flags.set(Flags::LOCAL);
+        (b.rx_if, b.tx_if) = (0, sw_if);
+        true
+    }
+}
+
+/// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP header, behind `l2` bytes of
+/// Ethernet header with its tags, which go back as they came. False if there is no such header.
+#[inline(always)]
+#[must_use]
+pub fn answer(b: &mut Buffer, l2: usize, mac: MacAddr, ip: Ipv4Addr) -> bool {
+    /// Payload of the shortest frame (IEEE 802.3 4A.4.2).
+    const SHORTEST: usize = 46;
+    // What stands behind belongs to nobody and needn't go back.
+    b.truncate(SHORTEST);
+    let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
+    let asker = (arp.sender_mac, arp.sender_ip());
+    *arp = Arp::new(ArpOp::REPLY, (mac, ip), asker);
+    if l2 < Ethernet::LEN || !b.rewind(l2) {
+        return false;
+    }
+    let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
+    (ethernet.dst, ethernet.src) = (asker.0, mac);
+    b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+    b.flags.set(Flags::LOCAL);
+    b.tx_if = b.rx_if;
+    true
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `arp-proxy`: answers for others (RFC 1027), in ranges that operators gave, on interfaces where they enabled it.
+
+use crate::counters::ArpLanes;
+use crate::frame::answer;
+use crate::input::ArpTrace;
+use crate::ranges::Ranges;
+use buffer::Buffer;
+use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use net::Interfaces;
+use std::sync::Arc;
+use wire::{Arp, ArpOp, Header};
+
+pub struct ArpProxy {
+    interfaces: Arc<Interfaces>,
+    ranges: Arc<Ranges>,
+    tx: ArpLanes,
+    drop: NodeIndex,
+}
+
+#[derive(Next, Clone, Copy)]
+pub enum To {
+    /// Out by the interface that the request came in by.
+    #[dynamic]
+    Output(NodeIndex),
+    #[next_feature]
+    Continue,
+    /// packet is shorter than an ARP header.
+    #[drop]
+    TooShort,
+    /// request is for a host that nobody here answers for.
+    #[drop]
+    RequestNotForUs,
+    /// no room for the Ethernet header of the answer.
+    #[drop]
+    NoHeader,
+}
+
+impl Build for ArpProxy {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            interfaces: world.get(),
+            ranges: world.get(),
+            tx: ArpLanes::tx(world, thread),
+            drop: world.node("error-drop").expect("this node drops there"),
+        }
+    }
+}
+
+impl Node for ArpProxy {
+    const NAME: &'static str = "arp-proxy";
+    type Next = To;
+    type Trace = ArpTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, ArpTrace(Head::of(b)));
+        }
+        let (rx_if, l2) = (b.rx_if, b.l2_len());
+        let Some(&arp) = Arp::view(b.data()) else { return To::TooShort };
+        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
+        // A probe asks whether an address is free on its own link: not for us to say. Nor is who asks for himself.
+        let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
+        if !asks || arp.sender_mac == view.mac || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn) {
+            let last = cx.peek_feature(b).is_none_or(|next| next == self.drop);
+            return if last { To::RequestNotForUs } else { To::Continue };
+        }
+        if !answer(b, l2, view.mac, arp.target_ip()) {
+            return To::NoHeader;
+        }
+        self.tx.add(rx_if, ArpOp::REPLY, false);
+        To::Output(view.output)
+    }
+}

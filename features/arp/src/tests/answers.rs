@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is answered, what is noted, what is refused.
+
+use super::*;
+use crate::{Gratuitous, control::Arp};
+
+/// Runs `arp-reply` over one frame and tells where it went.
+fn arp_reply(r: &mut Rig, frame: Vec<u8>) -> Option<(String, Option<&'static str>)> {
+    let t0 = r.t0.0;
+    let out = r.bench.node("arp-reply", &[frame], |b| {
+        b.rx_if = t0;
+        b.mark_l2();
+        assert!(b.pull(14));
+    });
+    out.into_iter().next().map(|o| (o.node, o.reason))
+}
+
+#[test]
+fn our_address_is_answered_for_and_the_asker_noted() {
+    let mut r = rig();
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    let want = arp(2, (OWN, [10, 0, 0, 1]), (PEER, [10, 0, 0, 9]), PEER);
+    assert_eq!(r.sent(), [want]);
+    assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
+    assert_eq!((r.counted("rx/requests"), r.counted("tx/replies")), (1, 1));
+    // Bytes that stand behind a long one don't go back.
+    let mut long = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
+    long.resize(1000, 7);
+    r.receive(&long);
+    assert_eq!(r.sent()[0].len(), 60);
+}
+
+#[test]
+fn tags_of_the_request_go_back_with_the_answer() {
+    let mut r = rig();
+    let ask = wire::Arp::new(
+        wire::ArpOp::REQUEST,
+        (PEER, [10, 0, 0, 9].into()),
+        (MacAddr::ZERO, [10, 0, 0, 1].into()),
+    );
+    let frame = testkit::pkt::ether(PEER, MacAddr::BROADCAST).vlan(7).arp(ask).build();
+    let t0 = r.t0.0;
+    let out = r.bench.node("arp-reply", &[frame], |b| {
+        b.rx_if = t0;
+        b.mark_l2();
+        assert!(b.pull(18));
+    });
+    let says = wire::Arp::new(wire::ArpOp::REPLY, (OWN, [10, 0, 0, 1].into()), (PEER, [10, 0, 0, 9].into()));
+    assert_eq!(
+        (out[0].node.as_str(), &out[0].bytes),
+        ("t0-output", &testkit::pkt::ether(OWN, PEER).vlan(7).arp(says).build())
+    );
+}
+
+#[test]
+fn a_probe_is_answered_and_not_noted() {
+    let mut r = rig();
+    r.receive(&request((PEER, [0, 0, 0, 0]), [10, 0, 0, 1]));
+    assert_eq!(r.sent(), [arp(2, (OWN, [10, 0, 0, 1]), (PEER, [0, 0, 0, 0]), PEER)]);
+    assert!(r.neighbors.is_empty(false));
+}
+
+#[test]
+fn each_refusal_has_its_name() {
+    let mut r = rig();
+    let (us, peer) = ((OWN, [10, 0, 0, 1]), [10, 0, 0, 9]);
+    let spoofed = |op| {
+        let mut frame = arp(op, (PEER, peer), us, OWN);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 8]);
+        frame
+    };
+    let group = MacAddr([1, 0, 0x5e, 0, 0, 1]);
+    let cases = [
+        (arp(3, (PEER, peer), us, OWN), "operation is neither request nor reply"),
+        (arp(0, (PEER, peer), us, OWN), "operation is neither request nor reply"),
+        (arp(1, (group, peer), us, OWN), "sender's MAC address is not that of one station"),
+        (arp(2, (MacAddr::ZERO, peer), us, OWN), "sender's MAC address is not that of one station"),
+        (spoofed(1), "sender's MAC address differs from the frame's source"),
+        (spoofed(2), "sender's MAC address differs from the frame's source"),
+        (arp(1, (OWN, peer), us, OWN), "sender is ourselves"),
+        (arp(2, (PEER, [0, 0, 0, 0]), us, OWN), "sender's address is not that of one host"),
+        (arp(1, (PEER, [224, 0, 0, 1]), us, OWN), "sender's address is not that of one host"),
+        (arp(1, (PEER, [255; 4]), us, OWN), "sender's address is not that of one host"),
+        (arp(1, (PEER, [127, 0, 0, 1]), us, OWN), "sender's address is not that of one host"),
+        (arp(1, (PEER, [10, 0, 0, 1]), us, OWN), "another station uses our address"),
+        (arp(1, (PEER, [10, 0, 1, 9]), us, OWN), "sender's address is not in a network of the interface"),
+        (arp(1, (PEER, [10, 0, 0, 255]), us, OWN), "sender's address is not in a network of the interface"),
+        (arp(1, (PEER, [10, 0, 0, 0]), us, OWN), "sender's address is not in a network of the interface"),
+        (request((PEER, peer), [10, 0, 0, 7]), "request is for another host"),
+        (arp(2, (PEER, peer), (PEER, [10, 0, 0, 7]), OWN), "reply is for another host"),
+    ];
+    for (frame, why) in cases {
+        let drops = r.bench.drops();
+        assert_eq!(arp_reply(&mut r, frame), Some(("error-drop".into(), Some(why))));
+        assert_eq!(r.bench.drops(), drops + 1, "{why}");
+    }
+    let short = testkit::pkt::ether(PEER, OWN).payload([0; 27]).build();
+    assert_eq!(arp_reply(&mut r, short).and_then(|o| o.1), Some("packet is shorter than an ARP header"));
+    r.bench.settle();
+    assert!(r.neighbors.is_empty(false) && r.sent().len() == 1, "nothing but the defence of our address");
+}
+
+#[test]
+fn a_frame_is_checked_before_its_sender() {
+    let mut r = rig();
+    let good = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
+    let with = |at: usize, value: u8| {
+        let mut frame = good.clone();
+        frame[14 + at] = value;
+        frame
+    };
+    for (frame, reason) in [
+        (good[..41].to_vec(), "too_short"),
+        (with(1, 6), "hardware_type"),
+        (with(2, 0x86), "protocol_type"),
+        (with(4, 8), "address_length"),
+        (with(5, 16), "address_length"),
+    ] {
+        let before = r.bench.count("arp-input", reason);
+        r.receive(&frame);
+        assert_eq!(r.bench.count("arp-input", reason), before + 1, "{reason}");
+    }
+    assert!(r.sent().is_empty() && r.counted("rx/requests") == 0);
+}
+
+#[test]
+fn an_interface_without_ip4_has_arp_disabled() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let t1 = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
+    world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
+    let arc = world.arc("arp").expect("there");
+    assert_eq!(world.features_of(arc, t1), [("arp-disabled", 0)]);
+    let ask = |r: &mut Rig, target| {
+        r.bench.send("ethernet-input", &request((PEER, [10, 1, 0, 9]), target), |b| b.rx_if = t1.0);
+        r.bench.count("arp-disabled", "disabled")
+    };
+    assert_eq!(ask(&mut r, [10, 1, 0, 1]), 1);
+    add_address(&world, t1, "10.1.0.1/16");
+    assert_eq!(world.features_of(arc, t1), [("arp-reply", 0)]);
+    assert_eq!(ask(&mut r, [10, 1, 0, 1]), 1);
+    let addresses = world.get::<Addresses<Ip4>>();
+    addresses.remove(&world, t1, "10.1.0.1/16".parse().expect("a prefix")).expect("there");
+    assert_eq!(ask(&mut r, [10, 1, 0, 1]), 2);
+}
+
+#[test]
+fn answers_to_no_question_are_refused() {
+    let mut r = rig();
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    assert_eq!((r.known([10, 0, 0, 9]), r.counted("refused/unsolicited")), (None, 1));
+    // One that is known may move.
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    let other = MacAddr([2, 0, 0, 0, 0, 8]);
+    r.receive(&reply((other, [10, 0, 0, 9])));
+    assert_eq!(r.known([10, 0, 0, 9]), Some(other));
+}
+
+#[test]
+fn a_virtual_router_answers_by_the_real_ones_interface() {
+    let mut r = rig();
+    let virtual_mac = MacAddr([0, 0, 0x5e, 0, 1, 5]);
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    let mut frame = reply((virtual_mac, [10, 0, 0, 9]));
+    frame[6..12].copy_from_slice(&PEER.0);
+    r.receive(&frame);
+    assert_eq!(r.known([10, 0, 0, 9]), Some(virtual_mac));
+}
+
+#[test]
+fn announcements_update_or_add_as_configured() {
+    let mut r = rig();
+    let control = r.bench.world.get::<Arp>();
+    let announce = |mac, ip| request((mac, ip), ip);
+    let other = MacAddr([2, 0, 0, 0, 0, 8]);
+    r.receive(&announce(PEER, [10, 0, 0, 9]));
+    assert_eq!(
+        (r.known([10, 0, 0, 9]), r.counted("refused/unknown"), r.counted("rx/gratuitous")),
+        (None, 1, 1)
+    );
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    r.receive(&announce(other, [10, 0, 0, 9]));
+    assert_eq!(r.known([10, 0, 0, 9]), Some(other));
+    control.set_gratuitous(Gratuitous::Ignore);
+    r.receive(&announce(PEER, [10, 0, 0, 9]));
+    assert_eq!((r.known([10, 0, 0, 9]), r.counted("refused/ignored")), (Some(other), 1));
+    control.set_gratuitous(Gratuitous::Learn);
+    r.receive(&arp(2, (PEER, [10, 0, 0, 20]), (MacAddr::BROADCAST, [10, 0, 0, 20]), MacAddr::BROADCAST));
+    assert_eq!(r.known([10, 0, 0, 20]), Some(PEER));
+}
+
+#[test]
+fn a_busy_neighbour_is_noted_once_a_second() {
+    let mut r = rig();
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    r.neighbors.flush(&r.bench.world, None);
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    assert_eq!((r.known([10, 0, 0, 9]), r.sent().len()), (None, 2));
+    r.pass(2);
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
+}
+
+#[test]
+fn our_address_is_defended() {
+    let mut r = rig();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let log = heard.clone();
+    r.bench
+        .world
+        .get::<Arp>()
+        .subscribe_conflicts(move |_, c| log.lock().expect("no panic inside").push((c.ip, c.mac)));
+    let thief = request((PEER, [10, 0, 0, 1]), [10, 0, 0, 1]);
+    let defence = request((OWN, [10, 0, 0, 1]), [10, 0, 0, 1])[..42].to_vec();
+    r.receive(&thief);
+    assert_eq!(r.sent(), std::slice::from_ref(&defence));
+    r.pass(5);
+    r.receive(&thief);
+    assert!(r.sent().is_empty(), "not more often than every ten seconds");
+    r.pass(6);
+    r.receive(&thief);
+    assert_eq!(r.sent(), [defence]);
+    assert_eq!(r.bench.count("arp-reply", "duplicate_address"), 3);
+    assert_eq!(*heard.lock().expect("no panic inside"), [([10, 0, 0, 1].into(), PEER); 2]);
+    assert_eq!(r.known([10, 0, 0, 1]), None);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Announcements, ageing, proxy ARP, commands.
+
+use super::*;
+use cli::Tree;
+use net::NeighborConfig;
+
+fn announcement(mac: MacAddr, ip: [u8; 4]) -> Vec<u8> {
+    request((mac, ip), ip)[..42].to_vec()
+}
+
+#[test]
+fn our_addresses_are_announced_when_they_come_or_move() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let interfaces = world.get::<Interfaces>();
+    add_address(&world, r.t0, "10.0.1.1/24");
+    r.bench.settle();
+    assert_eq!(r.sent(), [announcement(OWN, [10, 0, 1, 1])], "the new one only");
+    let mac = MacAddr([2, 0, 0, 0, 0, 7]);
+    interfaces.set_mac(&world, r.t0, mac).expect("set");
+    r.bench.settle();
+    let both = [announcement(mac, [10, 0, 0, 1]), announcement(mac, [10, 0, 1, 1])];
+    assert_eq!(r.sent(), both);
+    interfaces.set_admin(&world, r.t0, false).expect("down");
+    interfaces.set_link(&world, r.t0, false).expect("down");
+    interfaces.set_admin(&world, r.t0, true).expect("up");
+    r.bench.settle();
+    assert!(r.sent().is_empty(), "nobody hears it while the link is down");
+    interfaces.set_link(&world, r.t0, true).expect("up");
+    r.bench.settle();
+    assert_eq!(r.sent(), both);
+    assert_eq!(r.counted("tx/gratuitous"), 6);
+}
+
+#[test]
+fn who_is_no_longer_on_the_link_is_forgotten() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    add_address(&world, r.t0, "10.0.1.1/24");
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    r.receive(&request((PEER, [10, 0, 1, 9]), [10, 0, 1, 1]));
+    let addresses = world.get::<Addresses<Ip4>>();
+    addresses.remove(&world, r.t0, "10.0.1.1/24".parse().expect("a prefix")).expect("there");
+    assert_eq!((r.known([10, 0, 0, 9]), r.known([10, 0, 1, 9])), (Some(PEER), None));
+    world.get::<Interfaces>().delete(&world, r.t0).expect("deleted");
+    assert!(r.neighbors.is_empty(false));
+}
+
+#[test]
+fn the_old_are_asked_at_their_station_and_the_silent_removed() {
+    let mut r = rig();
+    r.neighbors.configure(false, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
+    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    r.sent();
+    r.pass(99);
+    assert!(r.sent().is_empty());
+    r.pass(1);
+    let probe = arp(1, (OWN, [10, 0, 0, 1]), (PEER, [10, 0, 0, 9]), PEER)[..42].to_vec();
+    assert_eq!(r.sent(), std::slice::from_ref(&probe));
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    r.pass(99);
+    assert!(r.sent().is_empty(), "its answer counts");
+    r.pass(2);
+    assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
+    r.pass(3);
+    assert_eq!((r.sent(), r.known([10, 0, 0, 9])), (vec![probe; 3], None));
+}
+
+fn run(r: &Rig, tree: &Tree<World>, line: &str) -> String {
+    let out = tree.execute(&r.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    out.output.show(out.json)
+}
+
+#[test]
+fn others_are_answered_for_where_that_is_enabled() {
+    let mut r = rig();
+    let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
+    run(&r, &tree, "set arp proxy start 10.0.0.20 end 10.0.0.29");
+    run(&r, &tree, "set arp proxy table-id 0 start 10.0.0.40 end 10.0.0.40");
+    let ask = |r: &mut Rig, sender, target| {
+        r.receive(&request((PEER, sender), target));
+        r.sent()
+    };
+    let answer = |ip| arp(2, (OWN, ip), (PEER, [10, 0, 0, 9]), PEER);
+    assert!(ask(&mut r, [10, 0, 0, 9], [10, 0, 0, 20]).is_empty(), "not enabled");
+    assert_eq!(r.bench.count("arp-reply", "request_not_for_us"), 1);
+    run(&r, &tree, "set interface proxy-arp t0 enable");
+    for (ip, answered) in [(19, false), (20, true), (29, true), (30, false), (40, true)] {
+        let target = [10, 0, 0, ip];
+        let want: Vec<_> = answered.then(|| answer(target)).into_iter().collect();
+        assert_eq!(ask(&mut r, [10, 0, 0, 9], target), want, "{ip}");
+    }
+    assert_eq!(r.bench.count("arp-proxy", "request_not_for_us"), 2);
+    assert!(
+        ask(&mut r, [0, 0, 0, 0], [10, 0, 0, 20]).is_empty(),
+        "whether an address is free is not ours to say"
+    );
+    assert!(r.neighbors.is_empty(false));
+    assert!(!ask(&mut r, [10, 0, 0, 9], [10, 0, 0, 1]).is_empty(), "our own");
+    let shown = run(&r, &tree, "show arp proxy");
+    assert!(shown.contains("10.0.0.20 - 10.0.0.29") && shown.contains("Interfaces: t0"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&run(&r, &tree, "show arp proxy -j")).expect("JSON");
+    assert_eq!(
+        (json["ranges"][1]["start"].as_str(), json["interfaces"][0].as_str()),
+        (Some("10.0.0.40"), Some("t0"))
+    );
+    run(&r, &tree, "set arp proxy del start 10.0.0.20 end 10.0.0.29");
+    assert!(ask(&mut r, [10, 0, 0, 9], [10, 0, 0, 20]).is_empty());
+    run(&r, &tree, "set interface proxy-arp t0 disable");
+    assert!(run(&r, &tree, "show arp proxy").contains("Interfaces: none"));
+    run(&r, &tree, "set arp gratuitous learn");
+    for (line, part) in [
+        ("set arp proxy start 10.0.0.9 end 10.0.0.8", "ends before it starts"),
+        ("set arp proxy start 10.0.0.40 end 10.0.0.40", "already"),
+        ("set arp proxy del start 10.0.0.1 end 10.0.0.40", "no such range"),
+        ("set arp proxy table-id 77 start 10.0.0.1 end 10.0.0.40", "77"),
+        ("set interface proxy-arp t9", "no interface is named `t9'"),
+        ("set interface proxy-arp local0", "no Ethernet frames"),
+        ("set arp gratuitous forget", "learn"),
+    ] {
+        let error = tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        assert!(error.to_string().contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_trace_tells_what_was_said_and_who_is_asked_for() {
+    use graph::Trace;
+    let mut r = rig();
+    let frame = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
+    let t0 = r.t0.0;
+    let b = r.bench.buffer(&frame[14..]);
+    let head = graph::Head::of(&b);
+    drop(b);
+    let mut text = String::new();
+    struct Shown<T>(T);
+    impl<T: Trace> std::fmt::Display for Shown<T> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.show(f)
+        }
+    }
+    text += &Shown(crate::input::ArpTrace(head)).to_string();
+    let target = crate::waiting::Target { sw_if: t0, ip: [10, 0, 0, 9].into() };
+    text += &format!("\n{}", Shown(crate::resolver::ResolveTrace { target, asked: true }));
+    for part in
+        ["request", "02:00:00:00:00:09", "10.0.0.9", "who has 10.0.0.9 on sw_if_index 1: request sent"]
+    {
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets to neighbours who are not known yet.
+
+use super::*;
+use net::{AdjIndex, Adjacencies, IfCounters};
+
+/// An IPv4 packet to `dst`, told apart by its identification.
+fn packet(dst: [u8; 4], id: u16) -> Vec<u8> {
+    let mut bytes =
+        testkit::pkt::ip4("192.0.2.1", &*Ipv4Addr::from(dst).to_string()).udp(1, 2).payload_len(20).build();
+    bytes[4..6].copy_from_slice(&id.to_be_bytes());
+    bytes
+}
+
+fn ids(packets: &[(u32, Vec<u8>)]) -> Vec<u16> {
+    packets.iter().map(|(_, b)| u16::from_be_bytes([b[4], b[5]])).collect()
+}
+
+impl Rig {
+    /// The adjacency of a route over this neighbour.
+    fn route(&self, nexthop: [u8; 4]) -> AdjIndex {
+        self.bench
+            .world
+            .get::<Adjacencies>()
+            .neighbor(&self.bench.world, self.t0, nexthop.into())
+            .expect("there")
+    }
+
+    fn send_to(&mut self, node: &str, adj: AdjIndex, packet: &[u8]) {
+        self.bench.send(node, packet, |b| b.set_scratch(IpMeta::of(adj, 0)));
+    }
+
+    fn glean(&self) -> AdjIndex {
+        self.bench
+            .world
+            .get::<Adjacencies>()
+            .glean(&self.bench.world, self.t0, [10, 0, 0, 1].into())
+            .expect("there")
+    }
+}
+
+fn question(ip: [u8; 4]) -> Vec<u8> {
+    request((OWN, [10, 0, 0, 1]), ip)[..42].to_vec()
+}
+
+#[test]
+fn they_wait_for_the_answer_and_go_in_order() {
+    let mut r = rig();
+    let adj = r.route([10, 0, 0, 9]);
+    for id in 0..5 {
+        r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], id));
+    }
+    assert_eq!(r.sent(), [question([10, 0, 0, 9])], "asked once");
+    assert!(r.rewritten().is_empty());
+    assert_eq!(r.counted("tx/requests"), 1);
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    let gone = r.rewritten();
+    assert_eq!(ids(&gone), [0, 1, 2, 3, 4]);
+    assert!(gone.iter().all(|(a, b)| *a == adj.0 && b.len() == 48));
+    // From now on the lookup sends them to the rewrite; one that is late goes there too.
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 6));
+    assert_eq!((ids(&r.rewritten()), r.sent().len()), (vec![6], 0));
+    r.bench.world.get::<Adjacencies>().release(adj);
+}
+
+#[test]
+fn a_frame_of_packets_asks_once_and_overflows_by_name() {
+    let mut r = rig();
+    let adj = r.route([10, 0, 0, 9]);
+    let packets: Vec<_> = (0..50).map(|id| packet([192, 0, 2, 77], id)).collect();
+    let out = r.bench.node("ip4-arp", &packets, |b| b.set_scratch(IpMeta::of(adj, 0)));
+    let of = |node: &str| out.iter().filter(|o| o.node == node).count();
+    assert_eq!((of("t0-output"), of("ip4-drop"), out.len()), (1, 18, 19));
+    assert_eq!(r.bench.count("ip4-arp", "overflow"), 18);
+    r.bench.settle();
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    assert_eq!(ids(&r.rewritten()), (0..32).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_silent_are_asked_three_times_and_the_sender_told() {
+    let mut r = rig();
+    let adj = r.route([10, 0, 0, 9]);
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 2));
+    r.pass(1);
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 3));
+    r.pass(10);
+    assert_eq!(r.sent(), vec![question([10, 0, 0, 9]); 3]);
+    assert_eq!(r.refused(), [(3, 1); 3], "host unreachable");
+    assert_eq!(r.bench.count("ip4-arp", "no_answer"), 3);
+    // An answer that comes too late is an answer to no question.
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    assert_eq!(r.known([10, 0, 0, 9]), None);
+    // The next packet starts again.
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 4));
+    assert_eq!(r.sent(), [question([10, 0, 0, 9])]);
+}
+
+#[test]
+fn a_destination_on_the_link_is_asked_for_by_itself() {
+    let mut r = rig();
+    let glean = r.glean();
+    r.send_to("ip4-glean", glean, &packet([10, 0, 0, 9], 1));
+    r.send_to("ip4-glean", glean, &packet([10, 0, 0, 8], 2));
+    r.send_to("ip4-glean", glean, &packet([10, 0, 0, 9], 3));
+    assert_eq!(r.sent(), [question([10, 0, 0, 9]), question([10, 0, 0, 8])]);
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    let adjacencies = r.bench.world.get::<Adjacencies>();
+    let adj = adjacencies.find_neighbor(r.t0, [10, 0, 0, 9].into()).expect("made by the neighbour");
+    let gone = r.rewritten();
+    assert_eq!((ids(&gone), gone[0].0, gone[1].0), (vec![1, 3], adj.0, adj.0));
+    // The neighbour has a route of its own, so that the next packet needs no asking.
+    let fib = r.bench.world.get::<net::fib::Fib<Ip4>>();
+    let route = fib.covering(net::fib::TableIndex(0), [10, 0, 0, 9].into()).expect("a route");
+    assert_eq!(route.prefix.to_string(), "10.0.0.9/32");
+    let short = packet([10, 0, 0, 9], 1)[..19].to_vec();
+    r.send_to("ip4-glean", glean, &short);
+    assert_eq!(r.bench.count("ip4-glean", "too_short"), 1);
+}
+
+#[test]
+fn one_that_is_known_but_has_no_route_is_asked_for_all_the_same() {
+    let mut r = rig();
+    let n = net::Neighbor { no_fib_entry: true, ..net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER) };
+    r.neighbors.set(&r.bench.world, n).expect("set");
+    r.bench.settle();
+    let glean = r.glean();
+    r.send_to("ip4-glean", glean, &packet([10, 0, 0, 9], 1));
+    assert!(r.rewritten().is_empty());
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    assert_eq!(ids(&r.rewritten()), [1]);
+}
+
+#[test]
+fn a_neighbour_set_by_hand_lets_them_go() {
+    let mut r = rig();
+    let adj = r.route([10, 0, 0, 9]);
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
+    r.neighbors.set(&r.bench.world, net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER)).expect("set");
+    r.bench.settle();
+    assert_eq!(ids(&r.rewritten()), [1]);
+}
+
+#[test]
+fn nothing_waits_where_nothing_can_be_asked() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let t1 = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
+    let adjacencies = world.get::<Adjacencies>();
+    let adj = adjacencies.neighbor(&world, t1, [10, 9, 0, 9].into()).expect("there");
+    r.send_to("ip4-arp", adj, &packet([10, 9, 0, 9], 1));
+    assert_eq!(r.bench.count("ip4-arp", "interface_down"), 1);
+    world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
+    r.send_to("ip4-arp", adj, &packet([10, 9, 0, 9], 1));
+    assert_eq!(r.bench.count("ip4-arp", "no_source"), 1);
+    r.send_to("ip4-arp", AdjIndex(4000), &packet([10, 9, 0, 9], 1));
+    r.send_to("ip4-arp", AdjIndex::DROP, &packet([10, 9, 0, 9], 1));
+    assert_eq!(r.bench.count("ip4-arp", "no_adjacency"), 2);
+    assert_eq!(world.stats.simple("/net/arp/tx/requests").sum(t1.at()), 0);
+}
+
+#[test]
+fn an_interface_that_goes_down_keeps_nobody_waiting() {
+    let mut r = rig();
+    let adj = r.route([10, 0, 0, 9]);
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
+    r.bench.world.get::<Interfaces>().set_admin(&r.bench.world, r.t0, false).expect("down");
+    r.pass(2);
+    assert_eq!(r.bench.count("ip4-arp", "no_answer"), 1);
+    let counters = r.bench.world.get::<IfCounters>();
+    assert_eq!(counters.tx.sum(r.t0.at()).0, 2, "an announcement and a question, nothing else");
+}
+
+#[test]
+fn a_scan_of_the_network_is_bounded() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let t1 = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
+    world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
+    add_address(&world, t1, "10.1.0.1/16");
+    let glean = world.get::<Adjacencies>().glean(&world, t1, [10, 1, 0, 1].into()).expect("there");
+    r.bench.settle();
+    r.sent();
+    for i in 2..6000u16 {
+        let [a, b] = i.to_be_bytes();
+        r.send_to("ip4-glean", glean, &packet([10, 1, a, b], i));
+    }
+    let (asked, throttled) = (r.sent().len(), r.bench.count("ip4-glean", "throttled"));
+    assert!(asked > 900 && asked <= 1024, "{asked}");
+    assert_eq!(asked as u64 + throttled + r.bench.count("ip4-glean", "overflow"), 5998);
+    r.pass(6);
+    assert_eq!(r.refused().len() as u64, r.bench.count("ip4-glean", "no_answer"));
+    assert!(r.neighbors.is_empty(false), "no state for those who don't answer");
+}
+
+#[test]
+fn every_thread_lets_go() {
+    let config = graph::WorldConfig { threads: 3, buffers: 4096, ..graph::WorldConfig::default() };
+    let (world, mut threads) = World::new(&config, PLUGINS).expect("an instance");
+    let t0 = create(&world, "t0", OWN);
+    world.get::<Interfaces>().set_admin(&world, t0, true).expect("up");
+    add_address(&world, t0, "10.0.0.1/24");
+    let adj = world.get::<Adjacencies>().neighbor(&world, t0, [10, 0, 0, 9].into()).expect("there");
+    let mut turns = |inject: Option<(usize, &str, Vec<u8>)>| {
+        if let Some((thread, node, bytes)) = inject {
+            let rt = &mut threads[thread];
+            let mut b = rt.cache().alloc().expect("a buffer");
+            assert!(b.set_data(&bytes));
+            b.rx_if = t0.0;
+            b.set_scratch(IpMeta::of(adj, 0));
+            rt.inject(world.node(node).expect("there"), b);
+        }
+        for _ in 0..3 {
+            threads.iter_mut().for_each(|rt| _ = rt.turn(true));
+            world.processes.run(&world);
+        }
+    };
+    let gone = world.get::<Gone>();
+    turns(None);
+    for thread in 0..3 {
+        turns(Some((thread, "ip4-arp", packet([192, 0, 2, 77], thread as u16))));
+    }
+    turns(Some((1, "ethernet-input", reply((PEER, [10, 0, 0, 9])))));
+    let mut went = ids(&gone.rewritten.lock().expect("no panic inside"));
+    went.sort_unstable();
+    assert_eq!(went, [0, 1, 2]);
+    drop(threads);
+    assert_eq!(world.pool.release(), Ok(()), "no buffer leaks");
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands.
+
+use crate::state::Icmp;
+use cli::{Command, Error, Matches, Output};
+use graph::World;
+use net::Interfaces;
+use serde_json::json;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set ip icmp",
+        usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-broadcast {enable|disable} \
+                | redirect <interface:interface> {enable|disable}",
+        help: "How many ICMP errors a thread sends in a second; which echo requests are answered; where redirects are sent",
+        run: set,
+    },
+    Command { path: "show ip icmp", usage: "", help: "What is set for ICMP", run: show },
+];
+
+fn set(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (rate, burst) = (m.opt("rate")?, m.opt("burst")?);
+    let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
+    let interface = m.has("interface").then(find).transpose()?;
+    w.get::<Icmp>().change(|s| {
+        s.rate = rate.unwrap_or(s.rate);
+        s.burst = burst.unwrap_or(s.burst);
+        if m.flag("echo") {
+            s.echo = m.flag("enable");
+        }
+        if m.flag("echo-broadcast") {
+            s.echo_broadcast = m.flag("enable");
+        }
+        match interface {
+            Some(sw_if) if m.flag("enable") => {
+                s.no_redirects.remove(&sw_if);
+            }
+            Some(sw_if) => {
+                s.no_redirects.insert(sw_if);
+            }
+            None => {}
+        }
+    });
+    Ok(Output::empty())
+}
+
+fn show(w: &World, _: &Matches) -> Result<Output, Error> {
+    let s = w.get::<Icmp>().settings();
+    let on = |on| if on { "enabled" } else { "disabled" };
+    let interfaces = w.get::<Interfaces>();
+    let quiet: Vec<String> = s.no_redirects.iter().map(|sw_if| interfaces.name(*sw_if)).collect();
+    let redirects =
+        if quiet.is_empty() { String::new() } else { format!("redirect disabled on {}\n", quiet.join(" ")) };
+    let text = format!(
+        "error-rate {} burst {} (for each kind and thread)\necho {}\necho-broadcast {}\n{redirects}",
+        s.rate,
+        s.burst,
+        on(s.echo),
+        on(s.echo_broadcast)
+    );
+    let json = json!({
+        "error_rate": s.rate,
+        "error_burst": s.burst,
+        "echo": s.echo,
+        "echo_broadcast": s.echo_broadcast,
+        "no_redirects": quiet,
+    });
+    Ok(Output::both(text, json))
+}

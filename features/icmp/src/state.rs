@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an operator sets, and which nodes take what.
+
+use crate::limit::Limit;
+use graph::{NodeIndex, Shared, SwIfIndex, World};
+use net::{IfEvent, Interfaces};
+use std::collections::BTreeSet;
+use sync::{Snapshot, Turn};
+use wire::{Icmp4Type, IpProtocol};
+
+/// What an operator sets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Errors of each kind (unreachable, time exceeded, parameter problem, redirect) that a thread sends in a second.
+    pub rate: u32,
+    /// Of these, so many at once after a pause.
+    pub burst: u32,
+    /// Echo requests are answered.
+    pub echo: bool,
+    /// Also those that go to several hosts (RFC 1122 3.2.2.6).
+    pub echo_broadcast: bool,
+    /// Interfaces that no redirects are sent on.
+    pub no_redirects: BTreeSet<SwIfIndex>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { rate: 1000, burst: 100, echo: true, echo_broadcast: false, no_redirects: BTreeSet::new() }
+    }
+}
+
+/// What workers read.
+pub struct Applied {
+    pub settings: Settings,
+    pub limit: Limit,
+}
+
+impl From<Settings> for Applied {
+    fn from(settings: Settings) -> Self {
+        let limit = Limit::new(settings.rate, settings.burst);
+        Self { settings, limit }
+    }
+}
+
+/// Who takes what a number stands for.
+type Takers = [Option<NodeIndex>; 256];
+
+/// The state of an instance.
+pub struct Icmp {
+    applied: Snapshot<Applied>,
+    types: Snapshot<Takers>,
+    quoted: Snapshot<Takers>,
+}
+
+impl Shared for Icmp {
+    fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event {
+                world.get::<Icmp>().change(|s| {
+                    s.no_redirects.remove(&sw_if);
+                });
+            }
+        });
+        let takers = || Snapshot::new(world.qsbr.clone(), [None; 256]);
+        Self {
+            applied: Snapshot::new(world.qsbr.clone(), Settings::default().into()),
+            types: takers(),
+            quoted: takers(),
+        }
+    }
+}
+
+impl Icmp {
+    /// What workers go by.
+    #[inline(always)]
+    pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Applied {
+        self.applied.get(turn)
+    }
+
+    /// Who takes messages of a type.
+    #[inline(always)]
+    pub(crate) fn taker(&self, kind: u8, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.types.get(turn)[usize::from(kind)]
+    }
+
+    /// Who takes errors about our packets of a protocol.
+    #[inline(always)]
+    pub(crate) fn quoted(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.quoted.get(turn)[usize::from(protocol.0)]
+    }
+
+    /// What is set.
+    pub fn settings(&self) -> Settings {
+        self.applied.read(|a| a.settings.clone())
+    }
+
+    /// Changes what is set.
+    pub fn change(&self, f: impl FnOnce(&mut Settings)) {
+        let mut settings = self.settings();
+        f(&mut settings);
+        self.applied.set(settings.into());
+    }
+}
+
+/// Sends received ICMP messages of a type to a node. Length and checksum are right, and all headers lie in the first segment,
+/// which starts at the IP header.
+///
+/// # Errors
+/// A node that doesn't exist; a type that another node takes.
+pub fn register_icmp_type(world: &World, kind: Icmp4Type, node: &str) -> Result<(), String> {
+    register(
+        world,
+        &world.get::<Icmp>().types,
+        "ip4-icmp-input",
+        &format!("ICMP type {}", kind.0),
+        kind.0,
+        node,
+    )
+}
+
+/// Sends received ICMP errors about packets that we sent to a node, by the protocol of the packet that they quote. The quoted
+/// header and 8 bytes behind it lie in the first segment, which starts at the outer IP header.
+///
+/// # Errors
+/// A node that doesn't exist; a protocol that another node takes.
+pub fn register_icmp_error(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    let what = format!("ICMP errors about {protocol}");
+    register(world, &world.get::<Icmp>().quoted, "ip4-icmp-quoted", &what, protocol.0, node)
+}
+
+fn register(
+    world: &World,
+    takers: &Snapshot<Takers>,
+    from: &str,
+    what: &str,
+    number: u8,
+    node: &str,
+) -> Result<(), String> {
+    let taker = world.link(from, node)?;
+    let at = usize::from(number);
+    if let Some(other) = takers.read(|t| t[at]) {
+        return Err(format!("{what}: taken by {}", world.node_name(other)));
+    }
+    takers.update(|old| {
+        let mut new = *old;
+        new[at] = Some(taker);
+        new
+    });
+    Ok(())
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands that wait for answers, and what has come for them. Nodes find a session by its ICMP identifier in a snapshot, and
+//! leave what they heard in its queue; the command looks when it is polled.
+
+use crossbeam_queue::ArrayQueue;
+use graph::{Shared, World};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use sync::{Snapshot, Turn};
+
+/// Answers that wait for the command at most.
+const ROOM: usize = 1024;
+
+/// What an answer says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Says {
+    /// An echo reply.
+    Reply,
+    /// An ICMP error: type, code, last word of its header.
+    Error(u8, u8, u32),
+}
+
+/// An answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heard {
+    /// The instance's clock when it came, in nanoseconds.
+    pub at: u64,
+    /// Who sent it.
+    pub from: Ipv4Addr,
+    /// What it says.
+    pub says: Says,
+    /// The request's sequence number.
+    pub seq: u16,
+    /// Bytes of the ICMP message.
+    pub len: u16,
+    /// Its TTL when it came.
+    pub ttl: u8,
+}
+
+/// One command.
+pub struct Session {
+    /// Its ICMP identifier.
+    pub id: u16,
+    heard: ArrayQueue<Heard>,
+    /// Requests that weren't sent because all buffers were in use.
+    pub unsent: AtomicU32,
+}
+
+impl Session {
+    /// Leaves an answer for the command; false if it doesn't keep up.
+    #[inline(always)]
+    pub fn leave(&self, heard: Heard) -> bool {
+        self.heard.push(heard).is_ok()
+    }
+
+    /// The next answer.
+    pub fn take(&self) -> Option<Heard> {
+        self.heard.pop()
+    }
+}
+
+/// All sessions of an instance.
+pub struct Sessions {
+    open: Snapshot<Vec<Arc<Session>>>,
+    next: AtomicU16,
+    world: OnceLock<Weak<World>>,
+}
+
+impl Shared for Sessions {
+    fn make(world: &World) -> Self {
+        // Not the same identifiers after every start: answers to an instance that ended may still come.
+        let first = std::process::id() as u16 ^ world.clock.now() as u16;
+        Self {
+            open: Snapshot::new(world.qsbr.clone(), Vec::new()),
+            next: AtomicU16::new(first),
+            world: OnceLock::new(),
+        }
+    }
+}
+
+impl Sessions {
+    /// The instance, which commands that go on need.
+    pub fn set_world(&self, world: &Arc<World>) {
+        let _ = self.world.set(Arc::downgrade(world));
+    }
+
+    pub fn world(&self) -> Option<Arc<World>> {
+        self.world.get()?.upgrade()
+    }
+
+    /// The session of this identifier.
+    #[inline(always)]
+    pub fn find<'t>(&'t self, id: u16, turn: &'t Turn<'_>) -> Option<&'t Session> {
+        self.open.get(turn).iter().find(|s| s.id == id).map(|s| &**s)
+    }
+
+    /// A new session with an identifier that no other has; it ends when what is given is dropped.
+    pub fn open(self: &Arc<Self>) -> Opened {
+        let used = |id| self.open.read(|open| open.iter().any(|s| s.id == id));
+        let mut id = self.next.fetch_add(1, Ordering::Relaxed);
+        while used(id) {
+            id = self.next.fetch_add(1, Ordering::Relaxed);
+        }
+        let session = Arc::new(Session { id, heard: ArrayQueue::new(ROOM), unsent: AtomicU32::new(0) });
+        self.open.update(|open| open.iter().chain([&session]).cloned().collect());
+        Opened { sessions: self.clone(), session }
+    }
+
+    /// How many are open.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.open.read(Vec::len)
+    }
+}
+
+/// A session that ends when this is dropped.
+pub struct Opened {
+    pub sessions: Arc<Sessions>,
+    pub session: Arc<Session>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let id = self.session.id;
+        self.sessions.open.update(|open| open.iter().filter(|s| s.id != id).cloned().collect());
+    }
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use crate::sessions::Sessions;
+use buffer::{Buffer, Flags};
+use graph::drive::Bench;
+use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Process, Sleep, SwIfIndex, ThreadIndex, Wake, World};
+use net::{Addresses, Device, Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
+use std::sync::{Arc, Mutex};
+use testkit::pkt;
+use wire::checksum::Sum;
+use wire::icmp::code4;
+use wire::{Header, Icmp4Type, IcmpHeader, Ip4, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header, MacAddr};
+
+/// The network: what comes back for a request. 10.0.0.9 answers; 10.0.0.66 never does; 10.0.0.7 is answered for, twice, by others;
+/// everything else lies behind two routers.
+struct Network {
+    seen: Arc<Seen>,
+}
+
+/// A request: source, table, size, TTL.
+type Request = ([u8; 4], u32, usize, u8);
+
+/// Every request.
+#[derive(Default)]
+struct Seen(Mutex<Vec<Request>>);
+impl graph::Shared for Seen {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[next("ip4-icmp-input")]
+    Back,
+    #[free]
+    Lost,
+}
+
+impl Build for Network {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { seen: world.get() }
+    }
+}
+
+impl Node for Network {
+    const NAME: &'static str = "ip4-lookup";
+    type Next = To;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let request: Vec<u8> = b.segments().flatten().copied().collect();
+        let ip = *Ipv4Header::view(&request).expect("a header");
+        let icmp = *IcmpHeader::view_at(&request, 20).expect("a message");
+        assert!(ip.is_plain() && ip.checksum_ok() && Sum::of(&request[20..]).is_valid());
+        assert_eq!((ip.protocol, ip.packet_len(), icmp.kind), (IpProtocol::ICMP, request.len(), 8));
+        assert!(b.flags.has(Flags::LOCAL.with(Flags::TABLE)) && b.rx_if == 0);
+        self.seen.0.lock().expect("no panic").push((ip.src, b.tx_if, request.len(), ip.ttl));
+        let own = ip.src();
+        let error = |from: [u8; 4], kind, code, rest| {
+            let quote = &request[..request.len().min(100)];
+            pkt::ip4(std::net::Ipv4Addr::from(from), own).icmp(kind, code, rest).payload(quote).build()
+        };
+        let reply = |ttl| {
+            let rest = icmp.rest();
+            pkt::ip4(ip.dst(), own).ttl(ttl).icmp(Icmp4Type(0), 0, rest).payload(&request[28..]).build()
+        };
+        let answer = match (ip.dst, ip.ttl) {
+            ([10, 0, 0, 66], _) => return To::Lost,
+            ([10, 0, 0, 9], _) => reply(64),
+            ([10, 0, 0, 7], _) => error([10, 0, 0, 1], Icmp4Type::UNREACHABLE, code4::HOST_UNREACHABLE, 0),
+            (_, 1) => error([10, 0, 0, 2], Icmp4Type::TIME_EXCEEDED, 0, 0),
+            (_, 2) => return To::Lost,
+            _ => reply(62),
+        };
+        let tail = b.len();
+        b.trim_packet(tail, cx.cache());
+        assert!(b.set_data(&answer[..answer.len().min(2048)]));
+        if answer.len() > 2048 {
+            assert!(b.append_bytes(&answer[2048..], cx.cache()));
+        }
+        b.flags.clear(Flags::LOCAL.with(Flags::TABLE).with(Flags::L4_CSUM_OK));
+        To::Back
+    }
+}
+
+static NETWORK: Plugin = Plugin { name: "network", nodes: &[NodeDef::of::<Network>()], ..Plugin::EMPTY };
+static PLUGINS: &[&Plugin] = &[&icmp::PLUGIN, &PLUGIN, &NETWORK];
+
+/// A clock that runs fast, so that the test needn't wait: a millisecond for each turn.
+struct Fast;
+impl Process for Fast {
+    fn name(&self) -> &'static str {
+        "fast"
+    }
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        world.clock.adjust(1_000_000);
+        Sleep::Until(world.clock.now())
+    }
+}
+
+struct Nothing;
+impl Device for Nothing {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+}
+struct Tx;
+impl Node for Tx {
+    const NAME: &'static str = "test-tx";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Lost
+    }
+}
+
+fn prefix(text: &str) -> Ip4Prefix {
+    text.parse().expect("a prefix")
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new(PLUGINS);
+    let world = &bench.world;
+    let interfaces = world.get::<Interfaces>();
+    let addresses = world.get::<Addresses<Ip4>>();
+    let add = |name: &str, address: Option<&str>| -> SwIfIndex {
+        let new = NewInterface {
+            name: name.into(),
+            kind: IfKind::Ethernet,
+            device: Arc::new(Nothing),
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            mtu: 1500,
+            link_up: true,
+        };
+        let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
+        interfaces.set_admin(world, sw_if, true).expect("up");
+        if let Some(address) = address {
+            addresses.add(world, sw_if, prefix(address)).expect("added");
+        }
+        sw_if
+    };
+    let t0 = add("t0", Some("10.0.0.1/24"));
+    add("t1", Some("192.0.2.1/24"));
+    add("bare", None);
+    let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: [10, 0, 0, 2].into() });
+    let fib = world.get::<Fib<Ip4>>();
+    fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
+    let other = fib.add_table(world, 7, "seven").expect("added");
+    let up = Path::new(PathKind::Lookup(TableIndex::DEFAULT));
+    fib.set(world, other, prefix("8.0.0.0/8"), Source::Cli, &[up]).expect("set");
+    world.processes.spawn(Box::new(Fast), &world.processes.signal());
+    bench
+}
+
+fn run(bench: &mut Bench, line: &str) -> String {
+    bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+/// Without the times.
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(|l| l.split(" time=").next().unwrap_or_default().to_string()).collect()
+}
+
+fn seen(bench: &Bench) -> Vec<Request> {
+    std::mem::take(&mut *bench.world.get::<Seen>().0.lock().expect("no panic"))
+}
+
+#[test]
+fn answers_are_printed_as_they_come() {
+    let mut bench = bench();
+    let text = run(&mut bench, "ping 10.0.0.9 repeat 3 interval 0.2");
+    let want = |seq| format!("76 bytes from 10.0.0.9: icmp_seq={seq} ttl=64");
+    let statistics = "Statistics: 3 sent, 3 received, 0% packet loss".to_string();
+    assert_eq!(lines(&text), [want(1), want(2), want(3), String::new(), statistics]);
+    let (_, time) = text.lines().next().and_then(|l| l.split_once(" time=")).expect("a time");
+    assert!(
+        time.strip_suffix(" ms").and_then(|t| t.parse::<f64>().ok()).is_some_and(|t| t < 1000.0),
+        "{time}"
+    );
+    assert_eq!(seen(&bench), [([10, 0, 0, 1], 0, 96, 255); 3]);
+    assert_eq!(bench.world.get::<Sessions>().count(), 0, "the session has ended");
+    assert_eq!(lines(&run(&mut bench, "ping ipv4 10.0.0.9 repeat 1 burst 3 size 0")).len(), 5);
+    assert_eq!(seen(&bench), [([10, 0, 0, 1], 0, 36, 255); 3]);
+    let text = run(&mut bench, "ping 10.0.0.9 repeat 1 size 65499 verbose");
+    assert!(text.starts_with("Source address: 10.0.0.1, identifier: "), "{text}");
+    assert!(text.contains("\n65515 bytes from 10.0.0.9"), "{text}");
+}
+
+#[test]
+fn what_is_lost_is_waited_for_a_second() {
+    let mut bench = bench();
+    let before = bench.world.clock.now();
+    let text = run(&mut bench, "ping 10.0.0.66 repeat 3 interval 0.01");
+    assert_eq!(text, "\nStatistics: 3 sent, 0 received, 100% packet loss\n");
+    assert!(bench.world.clock.now() - before >= 1_020_000_000);
+    let text = run(&mut bench, "ping 10.0.0.9 repeat 0");
+    assert_eq!(text, "\nStatistics: 0 sent, 0 received, 0% packet loss\n");
+}
+
+#[test]
+fn errors_say_who_and_why() {
+    let mut bench = bench();
+    let text = run(&mut bench, "ping 10.0.0.7 repeat 2 interval 0");
+    assert_eq!(
+        lines(&text),
+        [
+            "From 10.0.0.1: icmp_seq=1 host unreachable",
+            "From 10.0.0.1: icmp_seq=2 host unreachable",
+            "",
+            "Statistics: 2 sent, 0 received, 100% packet loss"
+        ]
+    );
+}
+
+#[test]
+fn programs_get_one_value() {
+    let mut bench = bench();
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "ping 10.0.0.9 repeat 2 interval 0 -j")).expect("JSON");
+    assert_eq!((json["sent"].as_u64(), json["received"].as_u64()), (Some(2), Some(2)));
+    assert_eq!((json["source"].as_str(), json["loss_percent"].as_f64()), (Some("10.0.0.1"), Some(0.0)));
+    assert_eq!(json["answers"][1]["seq"], 2);
+    assert!(json["rtt_ms"]["min"].as_f64() <= json["rtt_ms"]["max"].as_f64());
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "ping 10.0.0.7 repeat 1 interval 0 -j")).expect("JSON");
+    assert_eq!((json["errors"].as_u64(), json["rtt_ms"].is_null()), (Some(1), true));
+    assert_eq!(json["answers"][0]["error"], "host unreachable");
+}
+
+#[test]
+fn the_source_is_that_of_the_way() {
+    let mut bench = bench();
+    for (words, source, table) in [
+        ("8.8.8.8", [10, 0, 0, 1], 0),
+        ("8.8.8.8 table-id 7", [10, 0, 0, 1], 1),
+        ("8.8.8.8 source t1", [192, 0, 2, 1], 0),
+        ("192.0.2.1", [192, 0, 2, 1], 0),
+        ("192.0.2.77", [192, 0, 2, 1], 0),
+    ] {
+        run(&mut bench, &format!("ping {words} repeat 1"));
+        let all = seen(&bench);
+        assert_eq!((all[0].0, all[0].1), (source, table), "{words}");
+    }
+    for (words, part) in [
+        ("9.9.9.9", "no route to 9.9.9.9"),
+        ("10.0.0.9 table-id 7", "no route"),
+        ("10.0.0.9 table-id 8", "no table 8"),
+        ("10.0.0.9 source bare", "bare has none"),
+        ("10.0.0.9 source nope", "no interface is named `nope'"),
+        ("2001:db8::1", "IPv6"),
+        ("10.0.0.9 interval -1", "interval"),
+        ("10.0.0.9 burst 257", "257"),
+        ("10.0.0.9 size 65500", "65500"),
+    ] {
+        let error = bench.cli(&format!("ping {words}")).err().unwrap_or_else(|| panic!("{words} was taken"));
+        assert!(error.to_string().contains(part), "{words}: {error}");
+    }
+    assert!(seen(&bench).is_empty());
+}
+
+#[test]
+fn routers_on_the_way_are_found() {
+    let mut bench = bench();
+    let text = run(&mut bench, "traceroute 8.8.8.8 interval 0.05");
+    let words: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(words.len(), 3, "{text}");
+    assert_eq!((words[0][..2].to_vec(), words[0].len()), (vec!["1:", "10.0.0.2:"], 5), "{text}");
+    assert_eq!(words[1], ["2:", "*", "*", "*"]);
+    assert_eq!((words[2][..2].to_vec(), words[2].len()), (vec!["3:", "8.8.8.8:"], 5), "{text}");
+    assert_eq!(seen(&bench).iter().map(|s| s.3).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    let line = "traceroute 10.0.0.66 max-hops 2 repeat 1 interval 0.01";
+    assert_eq!(run(&mut bench, line), "1: *\n2: *\nThe destination was not reached.\n");
+    let text = run(&mut bench, "traceroute 10.0.0.7 repeat 1");
+    assert!(text.contains("(host unreachable)\nThe destination was not reached.\n"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "traceroute 8.8.8.8 repeat 1 interval 0.05 -j")).expect("JSON");
+    assert_eq!((json["reached"].as_bool(), json["hops"].as_array().map(Vec::len)), (Some(true), Some(3)));
+    assert_eq!(json["hops"][0]["answers"][0]["from"], "10.0.0.2");
+    assert!(json["hops"][1]["answers"][0].is_null());
+}
+
+#[test]
+fn a_cancelled_ping_sums_up() {
+    let mut bench = bench();
+    let tree = cli::Tree::new(PLUGIN.cli).expect("well-formed");
+    let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
+    runner.line(&tree, &bench.world, "ping 10.0.0.9 repeat 1000000 interval 0.005", false, &mut said);
+    for turn in 0..1000 {
+        let now = std::time::Duration::from_nanos(bench.world.clock.now());
+        if turn == 100 {
+            runner.cancel();
+        }
+        if let Some(result) = runner.poll(&tree, &bench.world, now, &mut said) {
+            assert_eq!((result, turn < 200), (Ok(()), true));
+            break;
+        }
+        bench.rt.turn(true);
+        let _ = bench.world.processes.run(&bench.world);
+    }
+    let Some(cli::Said::Answer(last)) = said.last() else { panic!("{said:?}") };
+    assert!(last.contains("Statistics: ") && last.contains(" 0% packet loss"), "{last}");
+    assert_eq!(bench.world.get::<Sessions>().count(), 0);
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_punted() {
+    let mut bench = bench();
+    let reply = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(7, 1).payload_len(8).build();
+    let about =
+        |quote: &[u8]| pkt::ip4("10.0.0.2", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build();
+    let request = pkt::ip4("10.0.0.1", "8.8.8.8").icmp_echo(7, 1).payload_len(8).build();
+    for (node, packet) in [
+        ("ip4-icmp-echo-reply", reply.clone()),
+        ("ip4-icmp-echo-reply", reply[..27].to_vec()),
+        ("ip4-ping-error", about(&request)),
+        ("ip4-ping-error", about(&pkt::ip4("10.0.0.1", "8.8.8.8").icmp_echo_reply(7, 1).build())),
+        ("ip4-ping-error", request[..30].to_vec()),
+    ] {
+        let out = bench.node(node, &[packet], |_| {});
+        assert_eq!(
+            (out[0].node.as_str(), out[0].reason),
+            ("ip4-punt", Some("no ping waits for this answer"))
+        );
+    }
+    let opened = bench.world.get::<Sessions>().open();
+    let reply = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(opened.session.id, 1).build();
+    let mut dropped = 0;
+    for _ in 0..11 {
+        dropped += bench.node("ip4-icmp-echo-reply", &vec![reply.clone(); 100], |_| {}).len();
+    }
+    assert_eq!((dropped, bench.count("ip4-icmp-echo-reply", "full")), (1100 - 1024, 1100 - 1024));
+    let other = bench.world.get::<Sessions>().open();
+    assert_ne!(other.session.id, opened.session.id);
+}
