@@ -36,8 +36,12 @@ fn look(node: &NodeInfo) -> &'static str {
     }
 }
 
-/// Graphviz text of these nodes.
-pub(crate) fn dot(nodes: &[NodeInfo]) -> String {
+/// Graphviz text of these nodes, but for those in `hidden`.
+pub(crate) fn dot(mut nodes: Vec<NodeInfo>, hidden: &[&str]) -> String {
+    let is_hidden = |name: &str| hidden.contains(&name);
+    nodes.retain(|n| !is_hidden(&n.name));
+    nodes.iter_mut().for_each(|n| n.next.retain(|next| !is_hidden(next)));
+    let nodes = &nodes[..];
     let mut families: BTreeMap<&str, Vec<&NodeInfo>> = BTreeMap::new();
     for node in nodes {
         let family = if node.input || is_end(&node.name) { "" } else { family(&node.name) };
@@ -49,7 +53,7 @@ pub(crate) fn dot(nodes: &[NodeInfo]) -> String {
         let indent = if framed { "    " } else { "  " };
         // Writing to a String can't fail.
         if framed {
-            let _ = writeln!(out, "  subgraph cluster_{i} {{\n    label=\"{family}\";");
+            let _ = writeln!(out, "  subgraph cluster_{i} {{\n    labelloc=t; label=\"{family}\";");
         }
         for node in members {
             let _ = writeln!(out, "{indent}\"{}\"{};", node.name, look(node));
@@ -92,15 +96,18 @@ mod tests {
             missing: false,
             level: None,
         };
-        let text = dot(&[
+        let nodes = vec![
             node("pg-input", true, &["ip4-input", "error-drop"]),
             node("ip4-input", false, &["ip4-lookup", "error-drop"]),
-            node("ip4-lookup", false, &["pg0-output"]),
+            node("ip4-lookup", false, &["pg0-output", "capture"]),
+            node("capture", false, &["ip4-input", "drop"]),
             node("pg0-output", false, &["pg0-tx"]),
             node("pg0-tx", false, &[]),
             node("error-drop", false, &["drop"]),
             node("drop", false, &[]),
-        ]);
+        ];
+        let text = dot(nodes, &["capture"]);
+        assert!(!text.contains("capture"), "{text}");
         assert_eq!(text.matches("subgraph").count(), 2, "ip4 and pg0: {text}");
         assert_eq!(text.matches("-> \"error-drop\"").count(), 0);
         assert!(text.contains(r##"    "ip4-input" [color="#c04040"];"##), "{text}");

@@ -452,9 +452,14 @@ impl World {
         Ok(())
     }
 
-    /// The graph as a Graphviz picture: inputs on top, an arrow for each edge.
+    /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs
+    /// would tie them together, so it is left out.
     pub fn dot(&self) -> String {
-        crate::dot::dot(&self.nodes())
+        let arcs = self.arc_list();
+        let on = |node: &str| arcs.iter().filter(|(_, features)| features.contains(&node)).count();
+        let mut hidden: Vec<_> = arcs.iter().flat_map(|(_, features)| features).copied().collect();
+        hidden.retain(|node| on(node) > 1);
+        crate::dot::dot(self.nodes(), &hidden)
     }
 }
 

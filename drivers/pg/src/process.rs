@@ -13,6 +13,10 @@ struct PgProcess {
 pub fn start(world: &Arc<World>) -> Result<(), String> {
     let shared: Arc<Shared> = world.get();
     let signal = shared.signal.clone();
+    // Streams choose any node; these are the usual ones, if they are there.
+    for node in ["ethernet-input", "ip4-input", "ip6-input"] {
+        let _ = world.link("pg-input", node);
+    }
     world.processes.spawn(Box::new(PgProcess { shared }), &signal);
     world.register_live("stream", |w| {
         w.get::<Shared>().streams().iter().map(|s| s.spec.name.clone()).collect()

@@ -35,6 +35,8 @@ struct TestInput {
 enum To {
     #[next("ethernet-input")]
     Ethernet,
+    #[next("ip4-input")]
+    Ip4,
 }
 impl Input for TestInput {
     const NAME: &'static str = "test-input";
@@ -45,6 +47,10 @@ impl Input for TestInput {
             let mut b = cx.alloc().expect("a free buffer");
             b.rx_if = interface.0;
             assert!(b.append_bytes(bytes, cx.cache()), "short enough");
+            if bytes[0] == 0x45 {
+                cx.emit(To::Ip4, b);
+                continue;
+            }
             assert!(self.frame.push(b).is_ok(), "few enough");
             cx.emit_frame_on(self.arc, *interface, To::Ethernet, &mut self.frame);
         }
@@ -173,6 +179,17 @@ fn filters_choose_packets_as_they_come_in() {
     assert_eq!(shown(&mut bench).len(), 3);
     let error = bench.cli("set bpf trace filter udp prot 53").expect_err("no expression").to_string();
     assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
+}
+
+#[test]
+fn packets_without_ethernet_header_are_understood() {
+    let mut bench = bench();
+    run(&mut bench, "set bpf trace filter icmp and src host 10.0.0.9");
+    run(&mut bench, "trace add test-input 10");
+    receive(&mut bench, 0, [ping(OWN)[14..].to_vec(), dns()[14..].to_vec()]);
+    let text = run(&mut bench, "show trace");
+    assert!(text.contains("loop0, 84 bytes, next ip4-input\n  ICMP: 10.0.0.9 -> 10.0.0.1\n"), "{text}");
+    assert_eq!(shown(&mut bench).len(), 1);
 }
 
 #[test]
