@@ -7,7 +7,7 @@ use graph::Plugin;
 pub static ALL: &[&Plugin] = &[
     &system::PLUGIN,
     &interface::PLUGIN,
-    &ethernet::PLUGIN,
+    &ethernet::PLUGIN, &ip::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &af_packet::PLUGIN,

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-input`, `ip4-input-no-checksum`: is this a packet that a router may handle?
+
+use buffer::Buffer;
+use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use net::IfCounters;
+use simd::{Isa, ip4_header_sum};
+use stats::Lane;
+use std::fmt;
+use wire::Ipv4Header;
+use wire::describe::{Layer, describe};
+
+/// Bytes of a header without options.
+const HEADER: usize = 20;
+
+/// With `VERIFY`, the header's checksum is verified.
+pub struct Input<const VERIFY: bool> {
+    unicast: ArcIndex,
+    multicast: ArcIndex,
+    ip4: Lane,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next("ip4-lookup")]
+    Lookup,
+    #[next("ip4-mfib-forward-lookup")]
+    Multicast,
+    /// ip4 options present
+    #[next("ip4-options", count)]
+    Options,
+    #[dynamic]
+    Feature(NodeIndex),
+    /// ip4 length < 20 bytes
+    #[drop]
+    TooShort,
+    /// ip4 version != 4
+    #[drop]
+    Version,
+    /// ip4 header length < 20 bytes or > packet length
+    #[drop]
+    HdrTooShort,
+    /// ip4 length < header length or > l2 length
+    #[drop]
+    BadLength,
+    /// bad ip4 checksum
+    #[drop]
+    BadChecksum,
+    /// ip4 fragment offset == 1
+    #[drop]
+    FragmentOffsetOne,
+    /// ip4 source is on network 0
+    #[drop]
+    SourceThisNetwork,
+    /// ip4 source is on network 127
+    #[drop]
+    SourceLoopback,
+    /// ip4 source is multicast
+    #[drop]
+    SourceMulticast,
+    /// ip4 source is broadcast or reserved
+    #[drop]
+    SourceReserved,
+}
+
+/// The packet's headers.
+#[derive(Clone, Copy)]
+pub struct Ip4Trace(pub Head);
+
+impl Trace for Ip4Trace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", describe(self.0.bytes(), Layer::Ip4))
+    }
+}
+
+impl<const VERIFY: bool> Build for Input<VERIFY> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            unicast: arc(world, "ip4-unicast"),
+            multicast: arc(world, "ip4-multicast"),
+            ip4: world.get::<IfCounters>().ip4.lane(thread.at()),
+        }
+    }
+}
+
+/// One of this plugin's arcs.
+pub fn arc(world: &World, name: &str) -> ArcIndex {
+    world.arc(name).expect("the plugin brings its arcs")
+}
+
+/// What is looked up once for a run of packets from one interface.
+struct From {
+    rx_if: u32,
+    packets: u64,
+    /// Where packets go without a look at the arc.
+    direct: bool,
+}
+
+impl<const VERIFY: bool> Input<VERIFY> {
+    #[inline(always)]
+    fn from<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> From {
+        From { rx_if, packets: 0, direct: !cx.has_arc(self.unicast, rx_if) }
+    }
+
+    #[inline(always)]
+    fn classify<const TRACED: bool>(&self, b: &mut Buffer, from: &From, cx: &Cx<'_, TRACED>) -> To {
+        let len = b.packet_len();
+        let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
+        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let source = header[12];
+        // Everything that hardly ever happens costs one branch; why it was taken is found out in peace.
+        let usual = (header[0] == Ipv4Header::PLAIN)
+            & (total >= HEADER)
+            & (total <= len)
+            & (!VERIFY | (ip4_header_sum::<simd::V1>(header) == 0xffff))
+            & (u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 1)
+            & (source.wrapping_sub(1) < 223)
+            & (source != 127)
+            & (header[16] & 0xf0 != 0xe0)
+            & !((total < len) & b.is_chained());
+        if !usual {
+            return self.unusual(b, cx);
+        }
+        // What lies behind the packet is padding of the frame.
+        b.truncate(total);
+        if from.direct {
+            return To::Lookup;
+        }
+        cx.start_arc(self.unicast, from.rx_if, b).map_or(To::Lookup, To::Feature)
+    }
+
+    /// The same checks one by one, and those that need a look at the whole header.
+    #[cold]
+    #[inline(never)]
+    fn unusual<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> To {
+        match check(b, VERIFY) {
+            Err(why) => why,
+            Ok(Class::Options) => To::Options,
+            Ok(class) => enter(b, class == Class::Multicast, self.unicast, self.multicast, cx)
+                .map_or(if class == Class::Multicast { To::Multicast } else { To::Lookup }, To::Feature),
+        }
+    }
+}
+
+/// Starts the arc of the packet's interface; `None` if no feature is enabled there.
+#[inline(always)]
+pub fn enter<const TRACED: bool>(
+    b: &mut Buffer,
+    to_group: bool,
+    unicast: ArcIndex,
+    multicast: ArcIndex,
+    cx: &Cx<'_, TRACED>,
+) -> Option<NodeIndex> {
+    cx.start_arc(if to_group { multicast } else { unicast }, b.rx_if, b)
+}
+
+/// What kind of good packet it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Unicast,
+    Multicast,
+    /// Of either kind, with options.
+    Options,
+}
+
+/// Checks a header (RFC 1812 5.2.2), and takes off what lies behind the packet if that is in one segment.
+fn check(b: &mut Buffer, verify: bool) -> Result<Class, To> {
+    let len = b.packet_len();
+    // 5.2.2 (1): the length that the link layer reports holds a minimum header.
+    let header = b.bytes::<HEADER>(0).ok_or(To::TooShort)?;
+    // 5.2.2 (3): the version is 4.
+    if header[0] >> 4 != 4 {
+        return Err(To::Version);
+    }
+    // 5.2.2 (4): the header length holds a minimum header; and it is there in one piece.
+    let ihl = usize::from(header[0] & 15) * 4;
+    if ihl < HEADER || ihl > b.len() {
+        return Err(To::HdrTooShort);
+    }
+    // 5.2.2 (5): the total length holds the header. And the packet holds the total length.
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if total < ihl || total > len {
+        return Err(To::BadLength);
+    }
+    // 5.2.2 (2): the checksum is right.
+    if verify && !Ipv4Header::checksum_ok_at(b.data()) {
+        return Err(To::BadChecksum);
+    }
+    // A fragment that overwrites the transport header of the first (RFC 1858 4).
+    if u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 1 {
+        return Err(To::FragmentOffsetOne);
+    }
+    let (source, destination) = (&header[12..16], &header[16..20]);
+    // 5.3.7: a source that no host has. Who has no address yet (DHCP, IGMP queries) speaks to groups only.
+    let to_all = destination == [255; 4];
+    let to_group = destination[0] >> 4 == 0xe;
+    match source[0] {
+        0 if source == [0; 4] && (to_all || to_group) => {}
+        0 => return Err(To::SourceThisNetwork),
+        127 => return Err(To::SourceLoopback),
+        224..240 => return Err(To::SourceMulticast),
+        240.. => return Err(To::SourceReserved),
+        _ => {}
+    }
+    if !b.is_chained() {
+        b.truncate(total);
+    }
+    Ok(if ihl > HEADER {
+        Class::Options
+    } else if to_group {
+        Class::Multicast
+    } else {
+        Class::Unicast
+    })
+}
+
+impl<const VERIFY: bool> Node for Input<VERIFY> {
+    const NAME: &'static str = if VERIFY { "ip4-input" } else { "ip4-input-no-checksum" };
+    type Next = To;
+    type Trace = Ip4Trace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, Ip4Trace(Head::of(b)));
+        }
+        self.ip4.add(b.rx_if as usize, 1);
+        let from = self.from(b.rx_if, cx);
+        self.classify(b, &from, cx)
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let mut from = self.from(v.get(0).rx_if, cx);
+        for i in 0..v.len() {
+            let b = v.get_mut(i);
+            if b.rx_if != from.rx_if {
+                self.ip4.add(from.rx_if as usize, from.packets);
+                from = self.from(b.rx_if, cx);
+            }
+            from.packets += 1;
+            let to = self.classify(b, &from, cx);
+            v.set(i, to);
+        }
+        self.ip4.add(from.rx_if as usize, from.packets);
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-lookup`: from the destination to an adjacency.
+
+use crate::flow;
+use buffer::{Buffer, FRAME_SIZE, Flags};
+use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, TableIndex};
+use simd::Isa;
+use stats::CombinedLane;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use sync::Turn;
+use tables::Lpm;
+use wire::describe::{Layer, describe};
+use wire::icmp::code4;
+use wire::{Icmp4Type, Ip4};
+
+/// Choices and lookups in other tables, one behind the other, before a packet counts as going in a circle.
+const STEPS: usize = 8;
+
+pub struct Lookup {
+    fib: Arc<Fib<Ip4>>,
+    adjacencies: Arc<Adjacencies>,
+    interfaces: Arc<Interfaces>,
+    counters: CombinedLane,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows these")]
+pub enum To {
+    #[dynamic]
+    Node(NodeIndex),
+    #[next("ip4-rewrite")]
+    Rewrite,
+    #[next("ip4-arp")]
+    Arp,
+    #[next("ip4-glean")]
+    Glean,
+    #[next("ip4-local")]
+    Local,
+    #[next("ip4-punt")]
+    Punt,
+    /// ip4 destination lookup miss
+    #[next("ip4-icmp-error", count)]
+    DstLookupMiss,
+    /// ip4 destination unreachable by its route
+    #[next("ip4-icmp-error", count)]
+    Unreachable,
+    /// ip4 destination prohibited by its route
+    #[next("ip4-icmp-error", count)]
+    Prohibited,
+    /// ip4 drop
+    #[drop]
+    Drop,
+    /// ip4 destination is no host's (RFC 1812 5.3.7)
+    #[drop]
+    DstMartian,
+    /// ip4 routes lead in a circle
+    #[drop]
+    Loop,
+    /// ip4 table is gone
+    #[drop]
+    NoTable,
+}
+
+/// What was found.
+#[derive(Clone, Copy)]
+pub struct LookupTrace {
+    fib: u32,
+    adj: AdjIndex,
+    kind: AdjKind,
+    tx_if: u32,
+    nexthop: Ipv4Addr,
+    flow_hash: u32,
+    head: Head,
+}
+
+impl Trace for LookupTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fib {} dpo-idx {} flow hash: {:#010x}", self.fib, self.adj, self.flow_hash)?;
+        write!(f, "\n{:?}", self.kind)?;
+        if self.tx_if != u32::MAX {
+            write!(f, " {} sw_if_index {}", self.nexthop, self.tx_if)?;
+        }
+        write!(f, "\n{}", describe(self.head.bytes(), Layer::Ip4))
+    }
+}
+
+impl Build for Lookup {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let adjacencies: Arc<Adjacencies> = world.get();
+        let counters = adjacencies.counters.lane(thread.at());
+        Self { fib: world.get(), adjacencies, interfaces: world.get(), counters }
+    }
+}
+
+/// The destination; that of no packet is 0, which is a martian's.
+#[inline(always)]
+fn destination(b: &Buffer) -> u32 {
+    b.bytes::<20>(0).map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
+}
+
+#[inline(always)]
+fn table_of(b: &Buffer, views: &[IfView]) -> TableIndex {
+    if b.flags.has(Flags::TABLE) {
+        TableIndex(b.tx_if)
+    } else {
+        TableIndex(views.get(b.rx_if as usize).map_or(0, |view| view.fib4))
+    }
+}
+
+impl Lookup {
+    /// What the table said, as an adjacency that no choice is left in.
+    #[inline(always)]
+    fn follow<'t>(
+        &'t self,
+        b: &mut Buffer,
+        value: u32,
+        fib: TableIndex,
+        turn: &'t Turn<'_>,
+    ) -> Option<(AdjIndex, &'t Adj, TableIndex)> {
+        let index = AdjIndex(value);
+        let adj = self.adjacencies.get(index, turn)?;
+        if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup) {
+            return self.choose(b, index, adj, fib, turn);
+        }
+        Some((index, adj, fib))
+    }
+
+    #[inline(always)]
+    fn choose<'t>(
+        &'t self,
+        b: &mut Buffer,
+        mut index: AdjIndex,
+        mut adj: &'t Adj,
+        mut fib: TableIndex,
+        turn: &'t Turn<'_>,
+    ) -> Option<(AdjIndex, &'t Adj, TableIndex)> {
+        let hash = flow::hash(b);
+        b.flow_hash = hash;
+        for step in 0..STEPS {
+            match adj.kind {
+                AdjKind::LoadBalance => {
+                    // Other bits at each step, or the choice behind a choice would be no choice.
+                    let at = hash.rotate_right(step as u32 * 5) & adj.table;
+                    index = *self.adjacencies.buckets(adj, turn).get(at as usize)?;
+                }
+                AdjKind::Lookup => {
+                    fib = TableIndex(adj.table);
+                    index = AdjIndex(self.fib.table(fib, turn)?.lookup(destination(b)));
+                }
+                _ => return Some((index, adj, fib)),
+            }
+            adj = self.adjacencies.get(index, turn)?;
+        }
+        None
+    }
+
+    /// Leaves what was found with the packet, and says where it goes.
+    #[inline(always)]
+    fn apply(&self, b: &mut Buffer, index: AdjIndex, adj: &Adj, fib: TableIndex) -> To {
+        if adj.kind.forwards() {
+            b.set_scratch(IpMeta::of(index, fib.0));
+            return To::Node(adj.next);
+        }
+        refuse(b, adj.kind)
+    }
+
+    #[inline(always)]
+    fn one(&self, b: &mut Buffer, value: u32, fib: TableIndex, turn: &Turn<'_>) -> To {
+        let Some((index, adj, fib)) = self.follow(b, value, fib, turn) else { return To::Loop };
+        self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);
+        self.apply(b, index, adj, fib)
+    }
+
+    #[inline(always)]
+    fn find<const TRACED: bool>(&self, b: &mut Buffer, views: &[IfView], cx: &mut Cx<'_, TRACED>) -> To {
+        let fib = table_of(b, views);
+        b.flags.clear(Flags::TABLE);
+        let turn = cx.turn;
+        let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
+        let value = table.lookup(destination(b));
+        if TRACED {
+            b.flow_hash = 0;
+            let (index, adj, fib) = self
+                .follow(b, value, fib, turn)
+                .map_or((AdjIndex(value), Adj::default(), fib), |(i, a, f)| (i, *a, f));
+            let record = LookupTrace {
+                fib: fib.0,
+                adj: index,
+                kind: adj.kind,
+                tx_if: adj.tx_if,
+                nexthop: adj.nexthop4(),
+                flow_hash: b.flow_hash,
+                head: Head::of(b),
+            };
+            cx.trace(b, record);
+        }
+        self.one(b, value, fib, turn)
+    }
+}
+
+/// What is not forwarded.
+#[cold]
+#[inline(never)]
+fn refuse(b: &mut Buffer, kind: AdjKind) -> To {
+    let (to, code) = match kind {
+        AdjKind::Martian => return To::DstMartian,
+        // RFC 1812 5.2.7.1: the network can't be reached, if there is no route at all.
+        AdjKind::NoRoute => (To::DstLookupMiss, code4::NET_UNREACHABLE),
+        AdjKind::Unreach => (To::Unreachable, code4::HOST_UNREACHABLE),
+        AdjKind::Prohibit => (To::Prohibited, code4::ADMIN_PROHIBITED),
+        _ => return To::Drop,
+    };
+    b.set_scratch(IpMeta::error(Icmp4Type::UNREACHABLE.0, code, 0));
+    to
+}
+
+impl Node for Lookup {
+    const NAME: &'static str = "ip4-lookup";
+    const DROP: &'static str = "ip4-drop";
+    type Next = To;
+    type Trace = LookupTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let views = self.interfaces.views(cx.turn);
+        self.find(b, views, cx)
+    }
+
+    /// All destinations first, so that the loads of the table's cells overlap; and what is the same for all packets once.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let (n, turn) = (v.len(), cx.turn);
+        let views = self.interfaces.views(turn);
+        let (mut keys, mut values) = ([0; FRAME_SIZE], [0; FRAME_SIZE]);
+        let (rx_if, mut bytes, mut differ) = (v.get(0).rx_if, 0, 0);
+        for (i, key) in keys[..n].iter_mut().enumerate() {
+            let b = v.get(i);
+            *key = destination(b);
+            bytes += b.packet_len() as u64;
+            differ |= (b.rx_if ^ rx_if) | (b.flags.0 & Flags::TABLE.0);
+        }
+        if differ != 0 {
+            for i in 0..n {
+                let to = self.find(v.get_mut(i), views, cx);
+                v.set(i, to);
+            }
+            return;
+        }
+        let fib = table_of(v.get(0), views);
+        let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
+        table.lookup_batch(&keys[..n], &mut values[..n]);
+        let first = values[0];
+        let same = values[..n].iter().fold(0, |differ, value| differ | (value ^ first)) == 0;
+        if same && let Some(adj) = self.adjacencies.get(AdjIndex(first), turn).filter(|a| a.kind.forwards()) {
+            for i in 0..n {
+                v.get_mut(i).set_scratch(IpMeta::of(AdjIndex(first), fib.0));
+            }
+            v.set_all(To::Node(adj.next));
+            self.counters.add(adj.counter as usize, n as u64, bytes);
+            return;
+        }
+        for (i, value) in values[..n].iter().enumerate() {
+            let to = self.one(v.get_mut(i), *value, fib, turn);
+            v.set(i, to);
+        }
+    }
+}

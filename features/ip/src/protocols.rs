@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who takes packets that are for us: by protocol, by UDP port.
+
+use graph::{NodeIndex, Shared, World};
+use sync::{Snapshot, Turn};
+use wire::IpProtocol;
+
+/// Node by number; `NONE` for nobody.
+#[derive(Clone)]
+struct Takers(Box<[u16]>);
+
+const NONE: u16 = u16::MAX;
+
+impl Takers {
+    fn new(len: usize) -> Self {
+        Self(vec![NONE; len].into())
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> Option<NodeIndex> {
+        self.0.get(at).filter(|node| **node != NONE).map(|node| NodeIndex(*node))
+    }
+
+    fn with(&self, at: usize, node: Option<NodeIndex>) -> Self {
+        let mut new = self.clone();
+        new.0[at] = node.map_or(NONE, |node| node.0);
+        new
+    }
+}
+
+/// What workers read.
+pub struct Protocols {
+    protocols: Snapshot<Takers>,
+    ports: Snapshot<Takers>,
+}
+
+impl Shared for Protocols {
+    fn make(world: &World) -> Self {
+        let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
+        Self { protocols: takers(1 << 8), ports: takers(1 << 16) }
+    }
+}
+
+impl Protocols {
+    #[inline(always)]
+    pub fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.protocols.get(turn).get(protocol.0.into())
+    }
+
+    #[inline(always)]
+    pub fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.ports.get(turn).get(port.into())
+    }
+}
+
+/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments.
+///
+/// # Errors
+/// A node that doesn't exist; a protocol that another node takes.
+pub fn register_protocol(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    for from in ["ip4-local", "ip4-local-end-of-arc"] {
+        world.link(from, node)?;
+    }
+    let what = format!("IPv4 {protocol}");
+    set(world, &world.get::<Protocols>().protocols, protocol.0.into(), node, &what)
+}
+
+/// Sends UDP datagrams for us to a port to a node. They start at their payload; layer 3 is marked at the IP header.
+///
+/// # Errors
+/// A node that doesn't exist; a port that another node takes.
+pub fn register_udp_port(world: &World, port: u16, node: &str) -> Result<(), String> {
+    world.link("ip4-udp-lookup", node)?;
+    set(world, &world.get::<Protocols>().ports, port.into(), node, &format!("UDP port {port}"))
+}
+
+/// Sends datagrams to a port nowhere any more.
+pub fn unregister_udp_port(world: &World, port: u16) {
+    world.get::<Protocols>().ports.update(|old| old.with(port.into(), None));
+}
+
+fn set(world: &World, takers: &Snapshot<Takers>, at: usize, node: &str, what: &str) -> Result<(), String> {
+    let index = world.node(node).ok_or_else(|| format!("no node is named {node}"))?;
+    match takers.read(|t| t.get(at)) {
+        Some(other) if other != index => Err(format!("{what} is taken by {}", world.node_name(other))),
+        _ => {
+            takers.update(|old| old.with(at, Some(index)));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-rewrite`: the packet gets its layer-2 header and leaves.
+
+use crate::input::arc;
+use buffer::{Buffer, Flags};
+use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IpMeta};
+use simd::Isa;
+use std::fmt;
+use std::sync::Arc;
+use sync::Turn;
+use wire::describe::{Layer, describe};
+use wire::icmp::code4;
+use wire::{Header, Icmp4Type, Ip4, IpHeader, IpProtocol, Ipv4Header, TcpHeader};
+
+/// Nanoseconds between two redirects of a thread: who doesn't listen isn't told faster.
+const REDIRECT_EVERY: u64 = 100_000_000;
+/// Bytes of a packet that a redirect may quote.
+const QUOTED: usize = 548;
+
+pub struct Rewrite {
+    adjacencies: Arc<Adjacencies>,
+    addresses: Arc<Addresses<Ip4>>,
+    output: ArcIndex,
+    next_redirect: u64,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[dynamic]
+    Output(NodeIndex),
+    #[next("ip4-frag")]
+    Fragment,
+    /// ip4 ttl <= 1
+    #[next("ip4-icmp-error", count)]
+    TimeExpired,
+    /// ip4 MTU exceeded and DF set
+    #[next("ip4-icmp-error", count)]
+    MtuExceeded,
+    /// ip4 redirect requested: egress interface same as ingress
+    #[next("ip4-icmp-error", count)]
+    SameInterface,
+    /// ip4 received as link-layer broadcast or multicast is not forwarded (RFC 1812 5.3.4)
+    #[drop]
+    LinkBroadcast,
+    /// ip4 adjacency is gone
+    #[drop]
+    NoAdjacency,
+    /// ip4 length < 20 bytes
+    #[drop]
+    TooShort,
+    /// no room in front of the packet for a layer-2 header
+    #[drop]
+    NoHeadroom,
+}
+
+/// What the packet looks like as it leaves.
+#[derive(Clone, Copy)]
+pub struct RewriteTrace {
+    adj: AdjIndex,
+    tx_if: u32,
+    mtu: u16,
+    ethernet: bool,
+    head: Head,
+}
+
+impl Trace for RewriteTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tx_sw_if_index {} dpo-idx {} mtu:{}", self.tx_if, self.adj, self.mtu)?;
+        let layer = if self.ethernet { Layer::Ethernet } else { Layer::Ip4 };
+        write!(f, "\n{}", describe(self.head.bytes(), layer))
+    }
+}
+
+impl Build for Rewrite {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        let output = arc(world, "ip4-output");
+        Self { adjacencies: world.get(), addresses: world.get(), output, next_redirect: 0 }
+    }
+}
+
+/// What is the same for all packets over one adjacency.
+#[derive(Clone, Copy)]
+struct Way<'t> {
+    adj: &'t Adj,
+    /// A feature is enabled on the arc of the interface.
+    features: bool,
+}
+
+impl Rewrite {
+    #[inline(always)]
+    fn adj<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> Option<&'t Adj> {
+        self.adjacencies.get(index, turn).filter(|adj| adj.kind == AdjKind::Rewrite)
+    }
+
+    /// Everything but the usual is left to [`Self::unusual`] by one branch.
+    #[inline(always)]
+    fn forward<const TRACED: bool>(
+        b: &mut Buffer,
+        way: Way<'_>,
+        output: ArcIndex,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<To> {
+        const ASIDE: Flags =
+            Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+        let adj = way.adj;
+        let aside = b.flags.any(ASIDE) | (b.rx_if == adj.tx_if) | (b.packet_len() > usize::from(adj.mtu));
+        let Some(header) = b.bytes_mut::<20>(0) else { return Some(To::TooShort) };
+        if aside | (header[8] <= 1) {
+            return None;
+        }
+        decrement(header);
+        Some(Self::leave(b, way, output, cx))
+    }
+
+    /// Puts the layer-2 header in front.
+    #[inline(always)]
+    fn leave<const TRACED: bool>(b: &mut Buffer, way: Way<'_>, output: ArcIndex, cx: &Cx<'_, TRACED>) -> To {
+        let adj = way.adj;
+        b.tx_if = adj.tx_if;
+        if way.features {
+            b.mark_l3();
+        }
+        let rewritten = match adj.rewrite_len {
+            14 => put::<14>(b, adj),
+            18 => put::<18>(b, adj),
+            0 => true,
+            len => b.push_slice(usize::from(len)).map(|to| to.copy_from_slice(adj.rewrite())).is_some(),
+        };
+        if !rewritten {
+            return To::NoHeadroom;
+        }
+        if way.features {
+            return To::Output(cx.start_arc(output, adj.tx_if, b).unwrap_or(adj.output));
+        }
+        To::Output(adj.output)
+    }
+
+    /// Packets of our own, larger than the link, at the end of their life, or going back where they came from.
+    #[cold]
+    #[inline(never)]
+    fn unusual<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        index: AdjIndex,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> To {
+        let Some(adj) = self.adj(index, cx.turn).copied() else { return To::NoAdjacency };
+        let local = b.flags.has(Flags::LOCAL);
+        let Some(ip) = Ipv4Header::view(b.data()).copied() else { return To::TooShort };
+        if !local {
+            if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+                return To::LinkBroadcast;
+            }
+            // RFC 1812 5.3.1.
+            if ip.ttl <= 1 {
+                let error = IpMeta::error(Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT, 0);
+                b.set_scratch(error);
+                return To::TimeExpired;
+            }
+        }
+        if let Err(way) = fit(b, &ip, &adj, index) {
+            return way;
+        }
+        if !local && b.rx_if == adj.tx_if {
+            self.redirect(b, &ip, &adj, cx);
+        }
+        if !local && let Some(header) = b.bytes_mut::<20>(0) {
+            decrement(header);
+        }
+        let features = cx.has_arc(self.output, adj.tx_if);
+        Self::leave(b, Way { adj: &adj, features }, self.output, cx)
+    }
+
+    /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2). The packet itself goes
+    /// on.
+    fn redirect<const TRACED: bool>(
+        &mut self,
+        b: &Buffer,
+        ip: &Ipv4Header,
+        adj: &Adj,
+        cx: &mut Cx<'_, TRACED>,
+    ) {
+        let own = self.addresses.of(adj.tx_if, cx.turn);
+        let neighbors = |p: &wire::Ip4Prefix| p.contains(ip.src()) && p.contains(adj.nexthop4());
+        if cx.now() < self.next_redirect || !own.iter().any(neighbors) {
+            return;
+        }
+        let mut quoted = [0; QUOTED];
+        let len = b.copy_out(0, &mut quoted);
+        let Some(mut copy) = cx.alloc() else { return };
+        if !copy.set_data(&quoted[..len]) {
+            return;
+        }
+        self.next_redirect = cx.now() + REDIRECT_EVERY;
+        copy.rx_if = b.rx_if;
+        copy.flags = Flags(b.flags.0 & Flags::TRACED.0);
+        copy.trace = b.trace;
+        let gateway = adj.nexthop4().to_bits();
+        copy.set_scratch(IpMeta::error(Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST, gateway));
+        cx.emit(To::SameInterface, copy);
+    }
+}
+
+/// Takes one from the TTL and mends the checksum.
+#[inline(always)]
+fn decrement(header: &mut [u8; 20]) {
+    if let Some(ip) = Ipv4Header::view_mut(header) {
+        ip.decrement_ttl();
+    }
+}
+
+#[inline(always)]
+fn put<const N: usize>(b: &mut Buffer, adj: &Adj) -> bool {
+    let (Some(to), Some(from)) = (b.push::<N>(), adj.rewrite.first_chunk::<N>()) else { return false };
+    *to = *from;
+    true
+}
+
+/// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4).
+fn fit(b: &mut Buffer, ip: &Ipv4Header, adj: &Adj, index: AdjIndex) -> Result<(), To> {
+    let mtu = usize::from(adj.mtu);
+    let len = if b.flags.has(Flags::GSO) { segment_len(b, ip) } else { b.packet_len() };
+    if len <= mtu {
+        return Ok(());
+    }
+    if ip.dont_fragment() {
+        let error = IpMeta::error(Icmp4Type::UNREACHABLE.0, code4::FRAGMENTATION_NEEDED, adj.mtu.into());
+        b.set_scratch(error);
+        return Err(To::MtuExceeded);
+    }
+    if b.flags.has(Flags::GSO) {
+        // It will be cut into segments anyway: into smaller ones then, which no host has to put together again.
+        let headers = len - usize::from(b.offload.gso_size);
+        if let Some(size) = mtu.checked_sub(headers).filter(|size| *size >= 8) {
+            b.offload.gso_size = size as u16;
+            return Ok(());
+        }
+    }
+    let fib = b.scratch::<IpMeta>().fib;
+    b.set_scratch(IpMeta::of(index, fib));
+    Err(To::Fragment)
+}
+
+/// Bytes of the largest packet that segmentation will make of this.
+fn segment_len(b: &Buffer, ip: &Ipv4Header) -> usize {
+    let at = ip.header_len();
+    let transport = match ip.protocol {
+        IpProtocol::TCP => TcpHeader::view_at(b.data(), at).map_or(20, TcpHeader::header_len),
+        _ => 8,
+    };
+    at + transport + usize::from(b.offload.gso_size)
+}
+
+impl Node for Rewrite {
+    const NAME: &'static str = "ip4-rewrite";
+    const DROP: &'static str = "ip4-drop";
+    type Next = To;
+    type Trace = RewriteTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let index = b.scratch::<IpMeta>().adj();
+        let Some(adj) = self.adj(index, cx.turn) else { return To::NoAdjacency };
+        let (mtu, tx_if, layer2) = (adj.mtu, adj.tx_if, adj.rewrite_len > 0);
+        let features = cx.has_arc(self.output, adj.tx_if);
+        let to = match Self::forward(b, Way { adj, features }, self.output, cx) {
+            Some(to) => to,
+            None => self.unusual(b, index, cx),
+        };
+        if TRACED {
+            let ethernet = layer2 && matches!(to, To::Output(_));
+            cx.trace(b, RewriteTrace { adj: index, tx_if, mtu, ethernet, head: Head::of(b) });
+        }
+        to
+    }
+
+    /// Mostly all packets of a vector leave by one adjacency.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let n = v.len();
+        let first = v.get(0).scratch::<IpMeta>().adj();
+        let differ = (0..n).fold(0, |differ, i| differ | (v.get(i).scratch::<IpMeta>().adj ^ first.0));
+        if differ != 0 {
+            for i in 0..n {
+                let to = self.packet::<false>(v.get_mut(i), cx);
+                v.set(i, to);
+            }
+            return;
+        }
+        let Some(adj) = self.adj(first, cx.turn).copied() else { return v.set_all(To::NoAdjacency) };
+        let way = Way { adj: &adj, features: cx.has_arc(self.output, adj.tx_if) };
+        for i in 0..n {
+            let b = v.get_mut(i);
+            let to = match Self::forward(b, way, self.output, cx) {
+                Some(to) => to,
+                None => self.unusual(b, first, cx),
+            };
+            v.set(i, to);
+        }
+    }
+}

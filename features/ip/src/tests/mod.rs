@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+mod forward;
+
+use crate::PLUGIN;
+use buffer::Buffer;
+use graph::drive::Bench;
+use graph::{Cx, Next, Node, Plugin, SwIfIndex};
+use net::{
+    Addresses, Device, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source,
+    TableIndex,
+};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use testkit::pkt::{self, Packet};
+use wire::{Ip4, Ip4Prefix, MacAddr};
+
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
+
+struct Tx;
+#[derive(Next, Clone, Copy)]
+enum TxTo {
+    #[free]
+    Sent,
+}
+impl Node for Tx {
+    const NAME: &'static str = "test-tx";
+    type Next = TxTo;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
+        TxTo::Sent
+    }
+}
+
+struct Nothing;
+impl Device for Nothing {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+}
+
+/// The interfaces: `t1` is 10.0.1.1/24, `t2` is 10.0.2.1/24; 10.0.2.2 is a known neighbour.
+pub const T1: SwIfIndex = SwIfIndex(1);
+pub const T2: SwIfIndex = SwIfIndex(2);
+pub const HOST: &str = "10.0.1.9";
+pub const NEIGHBOR_MAC: [u8; 6] = [2, 0, 0, 0, 2, 2];
+pub const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+pub fn ip(text: &str) -> Ipv4Addr {
+    text.parse().expect("an address")
+}
+
+pub fn prefix(text: &str) -> Ip4Prefix {
+    text.parse().expect("a prefix")
+}
+
+/// A router with two interfaces and a route 20.0.0.0/8 over the neighbour.
+pub fn router() -> Bench {
+    let bench = Bench::new(PLUGINS);
+    let world = &bench.world;
+    let interfaces = world.get::<Interfaces>();
+    for i in 1..=2u8 {
+        let new = NewInterface {
+            name: format!("t{i}"),
+            kind: IfKind::Ethernet,
+            device: Arc::new(Nothing),
+            mac: MacAddr([2, 0, 0, 0, 0, i]),
+            mtu: 1500,
+            link_up: true,
+        };
+        let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
+        interfaces.set_admin(world, sw_if, true).expect("up");
+        world.get::<Addresses<Ip4>>().add(world, sw_if, prefix(&format!("10.0.{i}.1/24"))).expect("added");
+    }
+    let known =
+        Neighbor { is_static: true, ..Neighbor::new(T2, ip("10.0.2.2").into(), MacAddr(NEIGHBOR_MAC)) };
+    world.get::<Neighbors>().set(world, known).expect("set");
+    route(&bench, "20.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2") }]);
+    bench
+}
+
+pub fn route(bench: &Bench, to: &str, kinds: &[PathKind<Ipv4Addr>]) {
+    let paths: Vec<_> = kinds.iter().map(|kind| Path::new(*kind)).collect();
+    let fib = bench.world.get::<Fib<Ip4>>();
+    fib.set(&bench.world, TableIndex::DEFAULT, prefix(to), Source::Cli, &paths).expect("set");
+}
+
+/// A UDP packet from a host on `t1`.
+pub fn udp(to: &str) -> Packet {
+    pkt::ip4(HOST, to).udp(1000, 2000).payload_len(18)
+}
