@@ -3,4 +3,5 @@
 
 mod daemon;
 mod forward;
+mod generator;
 mod host;

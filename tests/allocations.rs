@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A thread that carries packets asks nobody for memory: an allocator may lock, and may ask the system.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use daemon::plugins;
+use graph::drive::Bench;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no place to count any more, and carries no packets.
+    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+}
+
+// SAFETY: the system's allocator, asked in the same way.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as our caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: as our caller promises.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as our caller promises.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs turns of the graph; gives how often this thread took or gave back memory meanwhile, and the packets that came in.
+fn turns(bench: &mut Bench, n: usize) -> (u64, usize) {
+    let before = ALLOCATIONS.get();
+    let packets = (0..n).map(|_| bench.rt.turn(true)).sum();
+    (ALLOCATIONS.get() - before, packets)
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = ALLOCATIONS.get();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(ALLOCATIONS.get() - before, 2);
+}
+
+#[test]
+fn forwarding_takes_no_memory() {
+    let mut bench = Bench::new(plugins::ALL);
+    for line in [
+        "create packet-generator interface pg0",
+        "create packet-generator interface pg1",
+        "set interface state pg0 up",
+        "set interface state pg1 up",
+        "packet-generator new { name x interface pg0 node pg1-output size 64-64 \
+         data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.250 UDP: 1 -> 2 incrementing 22 } }",
+        "packet-generator new { name y interface pg0 node ethernet-input maxframe 3 size 64-64 \
+         data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.250 UDP: 1 -> 2 incrementing 22 } }",
+        "packet-generator enable-stream",
+    ] {
+        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    turns(&mut bench, 1000);
+    for _ in 0..3 {
+        // Past the nodes' ticks.
+        bench.world.clock.adjust(1_100_000_000);
+        let (allocations, packets) = turns(&mut bench, 2000);
+        assert_eq!(packets, 2000 * (256 + 3));
+        assert_eq!(allocations, 0, "while {packets} packets passed");
+    }
+    bench.cli("packet-generator disable-stream").expect("streams to stop");
+    bench.settle();
+}
