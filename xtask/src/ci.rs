@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::sh::Res;
-use crate::{docs, fuzz, layers, licences, sources, verbs};
+use crate::{docs, fuzz, inlining, layers, licences, sources, verbs};
 
 /// One step: its name, how long it took, and why it failed.
 struct Done {
@@ -47,6 +47,7 @@ pub fn verb() -> Res {
     step("doc", &mut verbs::doc);
     step("test", &mut || verbs::counted_test(&[], &mut summary));
     step("models", &mut verbs::models);
+    step("inlining", &mut inlining::verb);
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
     step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));
 

@@ -9,6 +9,7 @@ mod docs;
 mod feature;
 mod fuzz;
 mod graph;
+mod inlining;
 mod layers;
 mod licences;
 mod setup;
@@ -33,6 +34,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   layers                 the arrows between our packages
   sources                licence lines, lengths, where unsafe lives
   licences               what comes in from outside
+  inlining               what hot code calls that it should contain
   docs [--check]         fill the code blocks of our pages from the tree
   doc                    API documentation, warnings are errors
   graph [--check]        the packet graph as a picture in docs/
@@ -58,6 +60,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("fmt", []) => verbs::fmt(false),
         ("layers", []) => layers::verb(),
         ("sources", []) => sources::verb(),
+        ("inlining", []) => inlining::verb(),
         ("licences", []) => licences::verb(),
         ("docs", []) => docs::verb(false),
         ("docs", ["--check"]) => docs::verb(true),
