@@ -107,7 +107,8 @@ impl<T> Waiting<T> {
     pub fn asked(&mut self, at: usize, now: u64) {
         let slot = &mut self.slots[at];
         slot.next = now + INTERVAL;
-        slot.asked = slot.asked.saturating_add(1);
+        // Who asks while nothing waits begins anew.
+        slot.asked = if slot.taken == 0 { 1 } else { slot.asked.saturating_add(1) };
     }
 
     /// Takes a place in the slot for something that [`Self::put`] brings; false if there is none.
@@ -217,10 +218,16 @@ mod tests {
         assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))));
         assert_eq!(all(&mut w, 1), [7]);
         assert_eq!((w.taken(), w.due(at, 3 * INTERVAL)), (0, None));
+        w.asked(at, 3 * INTERVAL);
         assert!(add(&mut w, 1, 8));
-        assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::Ask(target(1))), "from the start");
+        assert_eq!(w.due(at, 4 * INTERVAL), Some(Due::Ask(target(1))), "from the start");
         w.give_up_on(target(1).sw_if);
         assert_eq!(w.due(at, 0), Some(Due::GiveUp(target(1))));
+        assert_eq!(all(&mut w, 1), [8]);
+        w.give_up_on(target(1).sw_if);
+        w.asked(at, 5 * INTERVAL);
+        assert!(add(&mut w, 1, 9));
+        assert_eq!(w.due(at, 6 * INTERVAL), Some(Due::Ask(target(1))));
     }
 
     #[test]
