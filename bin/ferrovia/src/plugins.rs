@@ -7,7 +7,10 @@ use graph::Plugin;
 pub static ALL: &[&Plugin] = &[
     &system::PLUGIN,
     &interface::PLUGIN,
-    &ethernet::PLUGIN, &ip::PLUGIN,
+    &ethernet::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &ping::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &af_packet::PLUGIN,

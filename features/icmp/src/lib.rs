@@ -33,7 +33,7 @@ pub use rules::source;
 pub use state::{Icmp, Settings, register_icmp_error, register_icmp_type};
 
 use graph::{Node, NodeDef, Plugin};
-use wire::Icmp4Type;
+use wire::{Icmp4Type, IpProtocol};
 
 /// ICMP for IPv4.
 pub static PLUGIN: Plugin = Plugin {
@@ -51,7 +51,7 @@ pub static PLUGIN: Plugin = Plugin {
         for kind in [Icmp4Type::UNREACHABLE, Icmp4Type::TIME_EXCEEDED, Icmp4Type::PARAMETER_PROBLEM] {
             register_icmp_type(world, kind, quoted::Quoted::NAME)?;
         }
-        Ok(())
+        ip::register_protocol(world, IpProtocol::ICMP, input::IcmpInput::NAME)
     },
     ..Plugin::EMPTY
 };

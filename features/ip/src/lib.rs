@@ -46,7 +46,7 @@ use ethernet::register_ethertype_verified;
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World};
 use net::{IfEvent, Interfaces};
 use std::sync::Arc;
-use wire::EtherType;
+use wire::{EtherType, IpProtocol};
 
 /// IPv4.
 pub static PLUGIN: Plugin = Plugin {
@@ -93,6 +93,7 @@ pub static PLUGIN: Plugin = Plugin {
 
 fn start(world: &Arc<World>) -> Result<(), String> {
     register_ethertype_verified(world, EtherType::IP4, "ip4-input", "ip4-input-no-checksum")?;
+    register_protocol(world, IpProtocol::UDP, "ip4-udp-lookup")?;
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;

@@ -3,22 +3,26 @@ use crate::PLUGIN;
 use crate::sessions::Sessions;
 use buffer::{Buffer, Flags};
 use graph::drive::Bench;
-use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Process, Sleep, SwIfIndex, ThreadIndex, Wake, World};
-use net::{Addresses, Device, Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
+use graph::{Cx, Next, Node, Plugin, Process, Sleep, SwIfIndex, Wake, World};
+use net::{
+    Addresses, Device, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source,
+    TableIndex,
+};
 use std::sync::{Arc, Mutex};
 use testkit::pkt;
 use wire::checksum::Sum;
 use wire::icmp::code4;
 use wire::{Header, Icmp4Type, IcmpHeader, Ip4, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
-/// The network: what comes back for a request. 10.0.0.9 answers; 10.0.0.66 never does; 10.0.0.7 is answered for, twice, by others;
-/// everything else lies behind two routers.
+/// The network behind the interface: what comes back for a request. 10.0.0.9 answers; 10.0.0.66 never does; 10.0.0.7 says that
+/// it is unreachable; everything else lies behind two routers.
 struct Network {
+    sw_if: u32,
     seen: Arc<Seen>,
 }
 
-/// A request: source, table, size, TTL.
-type Request = ([u8; 4], u32, usize, u8);
+/// A request: source, size, TTL.
+type Request = ([u8; 4], usize, u8);
 
 /// Every request.
 #[derive(Default)]
@@ -31,61 +35,58 @@ impl graph::Shared for Seen {
 
 #[derive(Next, Clone, Copy)]
 enum To {
-    #[next("ip4-icmp-input")]
+    #[next("ethernet-input")]
     Back,
     #[free]
     Lost,
 }
 
-impl Build for Network {
-    fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { seen: world.get() }
-    }
-}
-
 impl Node for Network {
-    const NAME: &'static str = "ip4-lookup";
+    const NAME: &'static str = "network-tx";
     type Next = To;
     type Trace = ();
 
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let request: Vec<u8> = b.segments().flatten().copied().collect();
-        let ip = *Ipv4Header::view(&request).expect("a header");
-        let icmp = *IcmpHeader::view_at(&request, 20).expect("a message");
+        let frame: Vec<u8> = b.segments().flatten().copied().collect();
+        let request = &frame[14..];
+        let ip = *Ipv4Header::view(request).expect("a header");
+        let icmp = *IcmpHeader::view_at(request, 20).expect("a message");
         assert!(ip.is_plain() && ip.checksum_ok() && Sum::of(&request[20..]).is_valid());
         assert_eq!((ip.protocol, ip.packet_len(), icmp.kind), (IpProtocol::ICMP, request.len(), 8));
-        assert!(b.flags.has(Flags::LOCAL.with(Flags::TABLE)) && b.rx_if == 0);
-        self.seen.0.lock().expect("no panic").push((ip.src, b.tx_if, request.len(), ip.ttl));
-        let own = ip.src();
-        let error = |from: [u8; 4], kind, code, rest| {
+        self.seen.0.lock().expect("no panic").push((ip.src, request.len(), ip.ttl));
+        let (own, back) = (ip.src(), || pkt::ether(PEER, OWN));
+        let error = |from: [u8; 4], kind, code| {
             let quote = &request[..request.len().min(100)];
-            pkt::ip4(std::net::Ipv4Addr::from(from), own).icmp(kind, code, rest).payload(quote).build()
+            back().ip4(std::net::Ipv4Addr::from(from), own).icmp(kind, code, 0).payload(quote).build()
         };
         let reply = |ttl| {
-            let rest = icmp.rest();
-            pkt::ip4(ip.dst(), own).ttl(ttl).icmp(Icmp4Type(0), 0, rest).payload(&request[28..]).build()
+            let message = back().ip4(ip.dst(), own).ttl(ttl).icmp(Icmp4Type(0), 0, icmp.rest());
+            message.payload(&request[28..]).build()
         };
         let answer = match (ip.dst, ip.ttl) {
             ([10, 0, 0, 66], _) => return To::Lost,
             ([10, 0, 0, 9], _) => reply(64),
-            ([10, 0, 0, 7], _) => error([10, 0, 0, 1], Icmp4Type::UNREACHABLE, code4::HOST_UNREACHABLE, 0),
-            (_, 1) => error([10, 0, 0, 2], Icmp4Type::TIME_EXCEEDED, 0, 0),
+            ([10, 0, 0, 7], _) => error(ip.dst, Icmp4Type::UNREACHABLE, code4::ADMIN_PROHIBITED),
+            (_, 1) => error([10, 0, 0, 2], Icmp4Type::TIME_EXCEEDED, 0),
             (_, 2) => return To::Lost,
             _ => reply(62),
         };
-        let tail = b.len();
-        b.trim_packet(tail, cx.cache());
+        let head = b.len();
+        b.trim_packet(head, cx.cache());
         assert!(b.set_data(&answer[..answer.len().min(2048)]));
         if answer.len() > 2048 {
             assert!(b.append_bytes(&answer[2048..], cx.cache()));
         }
-        b.flags.clear(Flags::LOCAL.with(Flags::TABLE).with(Flags::L4_CSUM_OK));
+        b.flags = Flags(b.flags.0 & Flags::CHAINED.0);
+        b.rx_if = self.sw_if;
         To::Back
     }
 }
 
-static NETWORK: Plugin = Plugin { name: "network", nodes: &[NodeDef::of::<Network>()], ..Plugin::EMPTY };
-static PLUGINS: &[&Plugin] = &[&icmp::PLUGIN, &PLUGIN, &NETWORK];
+const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
 /// A clock that runs fast, so that the test needn't wait: a millisecond for each turn.
 struct Fast;
@@ -105,16 +106,6 @@ impl Device for Nothing {
         "test"
     }
 }
-struct Tx;
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Lost
-    }
-}
-
 fn prefix(text: &str) -> Ip4Prefix {
     text.parse().expect("a prefix")
 }
@@ -129,11 +120,13 @@ fn bench() -> Bench {
             name: name.into(),
             kind: IfKind::Ethernet,
             device: Arc::new(Nothing),
-            mac: MacAddr([2, 0, 0, 0, 0, 1]),
-            mtu: 1500,
+            mac: OWN,
+            mtu: 65_535,
             link_up: true,
         };
-        let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
+        let sw_if =
+            interfaces.create(world, new, |world, _, sw_if| Network { sw_if: sw_if.0, seen: world.get() });
+        let sw_if = sw_if.expect("created");
         interfaces.set_admin(world, sw_if, true).expect("up");
         if let Some(address) = address {
             addresses.add(world, sw_if, prefix(address)).expect("added");
@@ -143,12 +136,20 @@ fn bench() -> Bench {
     let t0 = add("t0", Some("10.0.0.1/24"));
     add("t1", Some("192.0.2.1/24"));
     add("bare", None);
+    let vrf = add("vrf", None);
+    for host in [2, 7, 9, 66] {
+        let known = Neighbor { is_static: true, ..Neighbor::new(t0, [10, 0, 0, host].into(), PEER) };
+        world.get::<Neighbors>().set(world, known).expect("set");
+    }
     let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: [10, 0, 0, 2].into() });
     let fib = world.get::<Fib<Ip4>>();
     fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
     let other = fib.add_table(world, 7, "seven").expect("added");
-    let up = Path::new(PathKind::Lookup(TableIndex::DEFAULT));
-    fib.set(world, other, prefix("8.0.0.0/8"), Source::Cli, &[up]).expect("set");
+    fib.set(world, other, prefix("9.0.0.0/8"), Source::Cli, &[via]).expect("set");
+    let back = Path::new(PathKind::Lookup(TableIndex::DEFAULT));
+    fib.set(world, other, prefix("8.0.0.0/8"), Source::Cli, &[back]).expect("set");
+    addresses.set_table(world, vrf, 7).expect("moved");
+    addresses.add(world, vrf, prefix("172.16.0.1/24")).expect("added");
     world.processes.spawn(Box::new(Fast), &world.processes.signal());
     bench
 }
@@ -178,10 +179,10 @@ fn answers_are_printed_as_they_come() {
         time.strip_suffix(" ms").and_then(|t| t.parse::<f64>().ok()).is_some_and(|t| t < 1000.0),
         "{time}"
     );
-    assert_eq!(seen(&bench), [([10, 0, 0, 1], 0, 96, 255); 3]);
+    assert_eq!(seen(&bench), [([10, 0, 0, 1], 96, 255); 3]);
     assert_eq!(bench.world.get::<Sessions>().count(), 0, "the session has ended");
     assert_eq!(lines(&run(&mut bench, "ping ipv4 10.0.0.9 repeat 1 burst 3 size 0")).len(), 5);
-    assert_eq!(seen(&bench), [([10, 0, 0, 1], 0, 36, 255); 3]);
+    assert_eq!(seen(&bench), [([10, 0, 0, 1], 36, 255); 3]);
     let text = run(&mut bench, "ping 10.0.0.9 repeat 1 size 65499 verbose");
     assert!(text.starts_with("Source address: 10.0.0.1, identifier: "), "{text}");
     assert!(text.contains("\n65515 bytes from 10.0.0.9"), "{text}");
@@ -205,8 +206,8 @@ fn errors_say_who_and_why() {
     assert_eq!(
         lines(&text),
         [
-            "From 10.0.0.1: icmp_seq=1 host unreachable",
-            "From 10.0.0.1: icmp_seq=2 host unreachable",
+            "From 10.0.0.7: icmp_seq=1 administratively prohibited",
+            "From 10.0.0.7: icmp_seq=2 administratively prohibited",
             "",
             "Statistics: 2 sent, 0 received, 100% packet loss"
         ]
@@ -225,28 +226,38 @@ fn programs_get_one_value() {
     let json: serde_json::Value =
         serde_json::from_str(&run(&mut bench, "ping 10.0.0.7 repeat 1 interval 0 -j")).expect("JSON");
     assert_eq!((json["errors"].as_u64(), json["rtt_ms"].is_null()), (Some(1), true));
-    assert_eq!(json["answers"][0]["error"], "host unreachable");
+    assert_eq!(json["answers"][0]["error"], "administratively prohibited");
 }
 
 #[test]
 fn the_source_is_that_of_the_way() {
     let mut bench = bench();
-    for (words, source, table) in [
-        ("8.8.8.8", [10, 0, 0, 1], 0),
-        ("8.8.8.8 table-id 7", [10, 0, 0, 1], 1),
-        ("8.8.8.8 source t1", [192, 0, 2, 1], 0),
-        ("192.0.2.1", [192, 0, 2, 1], 0),
-        ("192.0.2.77", [192, 0, 2, 1], 0),
+    for (words, source) in [
+        ("8.8.8.8", [10, 0, 0, 1]),
+        ("8.8.8.8 table-id 7", [10, 0, 0, 1]),
+        ("8.8.8.8 source t1", [192, 0, 2, 1]),
     ] {
-        run(&mut bench, &format!("ping {words} repeat 1"));
-        let all = seen(&bench);
-        assert_eq!((all[0].0, all[0].1), (source, table), "{words}");
+        let text = run(&mut bench, &format!("ping {words} repeat 1"));
+        assert!(text.contains(" 1 received"), "{words}: {text}");
+        assert_eq!(seen(&bench), [(source, 96, 255)], "{words}");
     }
+    // Its answer comes in where 9.0.0.0/8 has no route, so nobody believes it.
+    run(&mut bench, "ping 9.9.9.9 table-id 7 repeat 1");
+    assert_eq!(seen(&bench), [([10, 0, 0, 1], 96, 255)]);
+    // Ourselves, and errors from ourselves, whatever the table.
+    for words in ["10.0.0.1", "192.0.2.1 source t0", "172.16.0.1 table-id 7", "172.16.0.1 source vrf"] {
+        let text = run(&mut bench, &format!("ping {words} repeat 2 interval 0"));
+        let own = words.split(' ').next().unwrap_or_default();
+        assert!(text.starts_with(&format!("76 bytes from {own}: icmp_seq=1 ttl=64")), "{words}: {text}");
+        assert!(text.contains("Statistics: 2 sent, 2 received, 0% packet loss"), "{text}");
+    }
+    assert!(seen(&bench).is_empty(), "that never leaves");
     for (words, part) in [
         ("9.9.9.9", "no route to 9.9.9.9"),
         ("10.0.0.9 table-id 7", "no route"),
         ("10.0.0.9 table-id 8", "no table 8"),
         ("10.0.0.9 source bare", "bare has none"),
+        ("1.1.1.1", "no route to 1.1.1.1"),
         ("10.0.0.9 source nope", "no interface is named `nope'"),
         ("2001:db8::1", "IPv6"),
         ("10.0.0.9 interval -1", "interval"),
@@ -268,11 +279,11 @@ fn routers_on_the_way_are_found() {
     assert_eq!((words[0][..2].to_vec(), words[0].len()), (vec!["1:", "10.0.0.2:"], 5), "{text}");
     assert_eq!(words[1], ["2:", "*", "*", "*"]);
     assert_eq!((words[2][..2].to_vec(), words[2].len()), (vec!["3:", "8.8.8.8:"], 5), "{text}");
-    assert_eq!(seen(&bench).iter().map(|s| s.3).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    assert_eq!(seen(&bench).iter().map(|s| s.2).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
     let line = "traceroute 10.0.0.66 max-hops 2 repeat 1 interval 0.01";
     assert_eq!(run(&mut bench, line), "1: *\n2: *\nThe destination was not reached.\n");
     let text = run(&mut bench, "traceroute 10.0.0.7 repeat 1");
-    assert!(text.contains("(host unreachable)\nThe destination was not reached.\n"), "{text}");
+    assert!(text.contains("(administratively prohibited)\nThe destination was not reached.\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&run(&mut bench, "traceroute 8.8.8.8 repeat 1 interval 0.05 -j")).expect("JSON");
     assert_eq!((json["reached"].as_bool(), json["hops"].as_array().map(Vec::len)), (Some(true), Some(3)));

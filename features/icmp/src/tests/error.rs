@@ -40,7 +40,7 @@ fn an_error_quotes_the_packet_and_goes_back() {
     assert_eq!(bench.count("ip4-icmp-error", "time_exceeded"), 1);
     let trace = {
         bench.rt.receive();
-        bench.rt.trace().order(graph::NodeIndex(999), 1, graph::TraceLog::room(4), 0);
+        bench.rt.trace().order(::graph::NodeIndex(999), 1, ::graph::TraceLog::room(4), 0);
         send(&mut bench, sw_if, &packet, TTL, |b| Bench::trace(b, 5));
         bench.rt.trace().records().map(|r| r.to_string()).collect::<String>()
     };

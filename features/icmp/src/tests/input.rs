@@ -16,7 +16,7 @@ fn message(kind: u8, payload: usize) -> Vec<u8> {
 #[test]
 fn messages_go_to_who_takes_their_type() {
     let (mut bench, ..) = bench();
-    bench.world.add_node("taker", |_, _| Tx);
+    bench.world.add_node("taker", |world, _| tx(world, SwIfIndex(0)));
     register_icmp_type(&bench.world, Icmp4Type::ECHO_REPLY, "taker").expect("free");
     let error =
         register_icmp_type(&bench.world, Icmp4Type::ECHO_REPLY, "ip4-icmp-quoted").expect_err("taken");
@@ -108,7 +108,7 @@ fn checksums_cross_odd_segments() {
 #[test]
 fn errors_go_to_who_sent_the_packet() {
     let (mut bench, ..) = bench();
-    bench.world.add_node("taker", |_, _| Tx);
+    bench.world.add_node("taker", |world, _| tx(world, SwIfIndex(0)));
     register_icmp_error(&bench.world, IpProtocol::ICMP, "taker").expect("free");
     assert!(register_icmp_error(&bench.world, IpProtocol::ICMP, "taker").is_err());
     let about =
