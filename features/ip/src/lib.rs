@@ -25,6 +25,7 @@
 //! Limits: fragments for us are not reassembled yet; multicast is delivered within 224.0.0.0/24 and not
 //! forwarded; both are dropped by name. Source routing is refused (RFC 7126 4.3).
 
+mod cli;
 mod drop;
 mod flow;
 mod frag;
@@ -87,8 +88,8 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
     ],
+    cli: cli::COMMANDS,
     start,
-    ..Plugin::EMPTY
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {

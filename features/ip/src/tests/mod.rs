@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+mod commands;
 mod forward;
 
 use crate::PLUGIN;
@@ -43,7 +44,6 @@ pub const T1: SwIfIndex = SwIfIndex(1);
 pub const T2: SwIfIndex = SwIfIndex(2);
 pub const HOST: &str = "10.0.1.9";
 pub const NEIGHBOR_MAC: [u8; 6] = [2, 0, 0, 0, 2, 2];
-pub const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 pub fn ip(text: &str) -> Ipv4Addr {
     text.parse().expect("an address")

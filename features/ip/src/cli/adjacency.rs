@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show adj`, and how adjacencies are printed wherever they are.
+
+use super::interface;
+use cli::{Error, Matches, Output};
+use graph::World;
+use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The name that operators know a kind by.
+pub fn kind_name(kind: AdjKind) -> &'static str {
+    match kind {
+        AdjKind::Rewrite => "neighbor",
+        AdjKind::Incomplete => "arp-incomplete",
+        AdjKind::Glean => "glean",
+        AdjKind::Receive => "receive",
+        AdjKind::Punt => "punt",
+        AdjKind::LoadBalance => "load-balance",
+        AdjKind::Lookup => "lookup",
+        AdjKind::NoRoute => "no-route",
+        AdjKind::Drop => "drop",
+        AdjKind::Martian => "martian",
+        AdjKind::Unreach => "unreach",
+        AdjKind::Prohibit => "prohibit",
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One line.
+pub fn describe(w: &World, info: &AdjInfo) -> String {
+    let adj = &info.adj;
+    let proto = if adj.link == Link::Ip4 { "ipv4" } else { "ipv6" };
+    let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
+    let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
+    let to = format!("to:[{packets}:{bytes}]");
+    match adj.kind {
+        AdjKind::Rewrite => format!(
+            "{proto} via {} {}: mtu:{} next:{} {} {to}",
+            adj.nexthop(),
+            name(),
+            adj.mtu,
+            w.node_name(adj.output),
+            hex(adj.rewrite())
+        ),
+        AdjKind::Incomplete => format!("arp-{proto}: via {} {} {to}", adj.nexthop(), name()),
+        AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{} {to}", adj.nexthop(), name(), adj.mtu),
+        AdjKind::Receive if adj.tx_if == u32::MAX => format!("dpo-receive {to}"),
+        AdjKind::Receive => format!("dpo-receive: {} on {} {to}", adj.nexthop(), name()),
+        AdjKind::Lookup => format!("lookup in fib_index {}", adj.table),
+        AdjKind::LoadBalance => format!("dpo-load-balance: [buckets:{}]", adj.table + 1),
+        kind => format!("dpo-{} {} {to}", kind_name(kind), &proto.replace("ipv", "ip")),
+    }
+}
+
+/// The same for programs.
+pub fn to_json(w: &World, info: &AdjInfo) -> Value {
+    let adj = &info.adj;
+    let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
+    let sw_if = info.sw_if();
+    json!({
+        "index": info.index.0,
+        "kind": kind_name(adj.kind),
+        "interface": sw_if.map(|sw_if| w.get::<Interfaces>().name(sw_if)),
+        "sw_if_index": sw_if.map(|sw_if| sw_if.0),
+        "nexthop": sw_if.map(|_| adj.nexthop().to_string()),
+        "mtu": sw_if.map(|_| adj.mtu),
+        "rewrite": hex(adj.rewrite()),
+        "next": w.node_name(adj.next).to_string(),
+        "alias_of": info.target.map(|target| target.0),
+        "locks": info.refs,
+        "packets": packets,
+        "bytes": bytes,
+    })
+}
+
+pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
+    let adjacencies = w.get::<Adjacencies>();
+    let only_if = if m.has("interface") { Some(interface(w, m)?) } else { None };
+    let only = m.opt::<u32>("index")?.map(AdjIndex);
+    let mut all = adjacencies.list();
+    if let Some(only) = only {
+        all.retain(|info| info.index == only);
+        if all.is_empty() {
+            let error = Error::not_found(format!("there is no adjacency {only}"));
+            return Err(error.at(m.span("index")).retval(-6));
+        }
+    } else {
+        // An alias is seen at the routes that it belongs to.
+        all.retain(|info| info.target.is_none());
+    }
+    all.retain(|info| only_if.is_none_or(|sw_if| info.sw_if() == Some(sw_if)));
+    if m.flag("summary") {
+        let text = format!("Number of adjacencies: {}\n", all.len());
+        return Ok(Output::both(text, json!({ "adjacencies": all.len() })));
+    }
+    let mut text = String::new();
+    for info in &all {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info));
+    }
+    Ok(Output::both(text, Value::Array(all.iter().map(|info| to_json(w, info)).collect())))
+}

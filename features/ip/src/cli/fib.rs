@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show ip fib`, `show ip table`.
+
+use super::adjacency::{describe, to_json};
+use super::{no_ip6, route::prefix, table as table_of};
+use cli::{Cell, Error, Matches, Output, Table};
+use graph::World;
+use net::fib::{RouteInfo, TableInfo};
+use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Path, PathKind, TableIndex};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use wire::Ip4;
+
+type Route = RouteInfo<Ip4>;
+
+pub fn tables(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only: Option<u32> = m.opt("table")?;
+    let mut table = Table::new().right("Table").left("Name").right("FIB index").right("Routes");
+    for t in w.get::<Fib<Ip4>>().list_tables() {
+        if only.is_none_or(|only| only == t.id) {
+            table.row([t.id.into(), t.name.clone().into(), t.index.0.into(), Cell::from(t.routes)]);
+        }
+    }
+    Ok(table.into())
+}
+
+fn head(table: &TableInfo) -> String {
+    let TableInfo { id, index, .. } = table;
+    format!("ipv4-VRF:{id}, fib_index:{index}, flow hash:[src dst sport dport proto ]\n")
+}
+
+pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
+    let fib = w.get::<Fib<Ip4>>();
+    let mut chosen = fib.list_tables();
+    let one = m.has("prefix") || m.has("address");
+    if m.has("table") || one && !m.has("index") {
+        let index = table_of(w, m, "table")?;
+        chosen.retain(|t| t.index == index);
+    }
+    if let Some(index) = m.opt::<u32>("index")? {
+        chosen.retain(|t| t.index.0 == index);
+        if chosen.is_empty() {
+            let error = Error::not_found(format!("there is no table of index {index}"));
+            return Err(error.at(m.span("index")).retval(-3));
+        }
+    }
+    let (mut text, mut json) = (String::new(), Vec::new());
+    for table in chosen {
+        text += &head(&table);
+        let (more, routes) = if m.flag("summary") {
+            summary(&fib, table.index)
+        } else if one {
+            let route = one_route(&fib, m, table.index)?;
+            (detail(w, &route, table.index), json!([route_json(w, &route)]))
+        } else {
+            all(w, &fib, table.index, m.flag("detail"))
+        };
+        text += &more;
+        json.push(json!({ "table": table.id, "fib_index": table.index.0, "routes": routes }));
+    }
+    Ok(Output::both(text, Value::Array(json)))
+}
+
+fn summary(fib: &Fib<Ip4>, table: TableIndex) -> (String, Value) {
+    let mut text = format!("{:>20}{:>16}\n", "Prefix length", "Count");
+    let mut json = Vec::new();
+    for (len, count) in fib.lengths(table) {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{len:>20}{count:>16}");
+        json.push(json!({ "prefix_length": len, "count": count }));
+    }
+    (text, Value::Array(json))
+}
+
+/// The route of exactly this prefix, or the one that an address takes.
+fn one_route(fib: &Fib<Ip4>, m: &Matches, table: TableIndex) -> Result<Route, Error> {
+    let (name, found) = if m.has("prefix") {
+        ("prefix", fib.route(table, prefix(m, "prefix")?))
+    } else {
+        match m.req::<IpAddr>("address")? {
+            IpAddr::V4(addr) => ("address", fib.covering(table, addr)),
+            IpAddr::V6(_) => return Err(no_ip6(m, "address")),
+        }
+    };
+    let none = || Error::not_found(format!("there is no route {}", m.str(name)));
+    found.ok_or_else(|| none().at(m.span(name)).retval(-6))
+}
+
+fn all(w: &World, fib: &Fib<Ip4>, table: TableIndex, detailed: bool) -> (String, Value) {
+    let mut routes = Vec::new();
+    fib.for_each(table, |route| routes.push(route));
+    let mut text = String::new();
+    for route in &routes {
+        if detailed {
+            text += &detail(w, route, table);
+        } else {
+            let _ = writeln!(text, "{}\n  unicast-ip4-chain", route.prefix);
+            forwarding(w, route, &mut text);
+        }
+    }
+    (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
+}
+
+fn path_text(w: &World, path: &Path<Ipv4Addr>, found: Option<AdjIndex>) -> String {
+    let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+    let table = |index| w.get::<Fib<Ip4>>().table_id(index).unwrap_or(u32::MAX);
+    let what = match path.kind {
+        PathKind::Attached { sw_if, .. } => format!("attached: {}", name(sw_if)),
+        PathKind::Neighbor { sw_if, nexthop } => format!("attached-nexthop: {nexthop} {}", name(sw_if)),
+        PathKind::Recursive { table: t, nexthop } => {
+            format!("recursive: via {nexthop} in table {}", table(t))
+        }
+        PathKind::Receive { sw_if, address } => format!("receive: {address} {}", name(sw_if)),
+        PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
+        PathKind::Fixed(_) => "special:".into(),
+    };
+    let state = if found.is_some() { "" } else { " unresolved" };
+    format!("path: ip4 weight={} pref={} {what}{state}", path.weight.max(1), path.preference)
+}
+
+fn detail(w: &World, route: &Route, table: TableIndex) -> String {
+    let mut text = format!("{} fib:{table}\n", route.prefix);
+    for (i, source) in route.sources.iter().enumerate() {
+        let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
+        let _ = writeln!(text, "  {} {active}", source.source);
+        let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
+        for (path, found) in &source.paths {
+            let _ = writeln!(text, "      {}", path_text(w, path, *found));
+        }
+    }
+    text += " forwarding:   unicast-ip4-chain\n";
+    forwarding(w, route, &mut text);
+    text
+}
+
+/// The buckets that an adjacency comes to; itself, if there is no choice.
+fn buckets(w: &World, index: AdjIndex) -> Vec<AdjIndex> {
+    let adjacencies = w.get::<Adjacencies>();
+    match adjacencies.info(index) {
+        Some(info) if info.adj.kind == AdjKind::LoadBalance => {
+            adjacencies.buckets_of(AdjIndex(info.adj.counter))
+        }
+        _ => vec![index],
+    }
+}
+
+fn forwarding(w: &World, route: &Route, text: &mut String) {
+    let adjacencies = w.get::<Adjacencies>();
+    let Some(adj) = route.sources.first().map(|s| s.adj) else { return };
+    let buckets = buckets(w, adj);
+    // An adjacency may have several buckets, and its packets count once.
+    let mut cells: Vec<u32> =
+        buckets.iter().filter_map(|b| Some(adjacencies.info(*b)?.adj.counter)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    let (packets, bytes) = cells.iter().fold((0, 0), |(packets, bytes), cell| {
+        let (p, b) = adjacencies.counters.sum(*cell as usize);
+        (packets + p, bytes + b)
+    });
+    let n = buckets.len();
+    let _ = writeln!(
+        text,
+        "  [@0]: dpo-load-balance: [proto:ip4 index:{adj} buckets:{n} to:[{packets}:{bytes}]]"
+    );
+    for (i, bucket) in buckets.iter().enumerate() {
+        if let Some(info) = adjacencies.info(*bucket) {
+            let _ = writeln!(text, "    [{i}] [@{bucket}]: {}", describe(w, &info));
+        }
+    }
+}
+
+fn route_json(w: &World, route: &Route) -> Value {
+    let adjacencies = w.get::<Adjacencies>();
+    let sources: Vec<Value> = route
+        .sources
+        .iter()
+        .map(|s| {
+            let paths: Vec<Value> = s
+                .paths
+                .iter()
+                .map(|(path, found)| {
+                    json!({
+                        "path": path_text(w, path, *found),
+                        "weight": path.weight.max(1),
+                        "preference": path.preference,
+                        "resolved": found.is_some(),
+                    })
+                })
+                .collect();
+            json!({ "source": s.source.name(), "path_list": s.list, "locks": s.shared, "paths": paths })
+        })
+        .collect();
+    let forwarding: Vec<Value> = route
+        .sources
+        .first()
+        .map(|s| buckets(w, s.adj))
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|bucket| Some(to_json(w, &adjacencies.info(bucket)?)))
+        .collect();
+    json!({ "prefix": route.prefix.to_string(), "sources": sources, "forwarding": forwarding })
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+mod address;
+mod adjacency;
+mod fib;
+mod route;
+
+use cli::{Command, Error, Matches};
+use graph::{SwIfIndex, World};
+use net::{Fib, Interfaces, TableIndex};
+use wire::Ip4;
+
+const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
+     {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
+     | ip4-lookup-in-table <lookup:u32> \
+     | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
+     | <interface:interface>} \
+     [weight <weight:1-255>] [preference <preference:u8>]}... \
+     | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop]";
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "ip route",
+        usage: ROUTE,
+        help: "Add or delete a route, or `count' routes to networks one behind the other",
+        run: route::run,
+    },
+    Command {
+        path: "ip table",
+        usage: "{add|del} <table:u32> [name <name:string>]",
+        help: "Make a route table (VRF), or delete one with its routes",
+        run: route::table,
+    },
+    Command { path: "show ip table", usage: "[<table:u32>]", help: "Route tables", run: fib::tables },
+    Command {
+        path: "show ip fib",
+        usage: "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]",
+        help: "Routes; with a prefix who set it, with an address what it takes",
+        run: fib::show,
+    },
+    Command {
+        path: "show adj",
+        usage: "[<index:u32>] [<interface:interface>] [summary]",
+        help: "Adjacencies: where packets go once their route is found",
+        run: adjacency::show,
+    },
+    Command {
+        path: "show adjacency",
+        usage: "[<index:u32>] [<interface:interface>] [summary]",
+        help: "Adjacencies: where packets go once their route is found",
+        run: adjacency::show,
+    },
+    Command {
+        path: "set interface ip address",
+        usage: "{del <interface:interface> {<prefix:prefix> | all} | <interface:interface> <prefix:prefix> [del]}",
+        help: "Give an interface an address, or take it away",
+        run: address::set,
+    },
+    Command {
+        path: "set interface ip table",
+        usage: "<interface:interface> <table:u32>",
+        help: "Move an interface to an IPv4 route table",
+        run: address::table,
+    },
+    Command {
+        path: "enable ip4 interface",
+        usage: "<interface:interface>",
+        help: "Enable IPv4 on an interface without an address",
+        run: address::enable,
+    },
+    Command {
+        path: "disable ip4 interface",
+        usage: "<interface:interface>",
+        help: "Take back `enable ip4 interface'",
+        run: address::disable,
+    },
+];
+
+/// The interface of a placeholder.
+fn interface(w: &World, m: &Matches) -> Result<SwIfIndex, Error> {
+    let name: String = m.req("interface")?;
+    w.get::<Interfaces>().find(&name).map_err(|e| e.at(m.span("interface")))
+}
+
+/// The table of a placeholder that holds an id; the default one, if it wasn't given.
+fn table(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
+    match m.opt::<u32>(name)? {
+        None => Ok(TableIndex::DEFAULT),
+        Some(id) => w.get::<Fib<Ip4>>().find_table(id).map_err(|e| e.at(m.span(name))),
+    }
+}
+
+/// What is said where an IPv6 value stands.
+fn no_ip6(m: &Matches, name: &str) -> Error {
+    Error::unsupported("IPv6 routes are not built yet").at(m.span(name))
+}

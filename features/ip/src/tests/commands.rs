@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands.
+
+use super::*;
+
+fn refused(bench: &mut Bench, line: &str) -> String {
+    bench.cli(line).expect_err(line).to_string()
+}
+
+#[test]
+fn routes_come_and_go() {
+    let mut bench = router();
+    let lines = [
+        "ip table add 7",
+        "ip route add 30.0.0.0/24 via 10.0.2.2 t2",
+        "ip route add 30.0.0.0/24 via 10.0.2.3 t2 weight 3",
+        "ip route add count 300 40.0.0.0/24 via 10.0.2.2",
+        "ip route add table 7 50.0.0.0/8 via 10.0.2.2 next-hop-table 0 weight 2 preference 1 via drop preference 2",
+        "ip route add 50.0.0.0/8 table 7 via t1",
+        "ip route add 60.0.0.0/8 via ip4-lookup-in-table 7",
+        "ip route add 61.0.0.0/8 drop",
+        "ip route add 62.0.0.0/8 via prohibit",
+    ];
+    lines.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
+    let fib = bench.cli("show ip fib 30.0.0.0/24").expect("shown");
+    testkit::golden!("show-ip-fib-prefix", fib);
+    let summary = bench.cli("show ip fib summary").expect("shown");
+    assert!(summary.starts_with("ipv4-VRF:0, fib_index:0") && summary.contains("ipv4-VRF:7, fib_index:1"));
+    assert!(summary.contains("24             303"), "{summary}");
+    assert!(bench.cli("show ip fib 40.1.43.9").expect("shown").contains("40.1.43.0/24"));
+    assert!(bench.cli("show ip fib table 7 50.0.0.1").expect("shown").contains("attached: t1"));
+    assert!(bench.cli("show ip fib table 7 -j").expect("shown").contains("\"50.0.0.0/8\""));
+    assert!(bench.cli("show ip fib").expect("shown").contains("[0] [@1]: dpo-drop ip4"));
+    assert!(bench.cli("show ip table").expect("shown").contains("ipv4-VRF:7"));
+    assert!(
+        bench.cli("show adj t2").expect("shown").contains("ipv4 via 10.0.2.2 t2: mtu:1500 next:t2-output")
+    );
+    assert!(bench.cli("show adjacency summary").expect("shown").starts_with("Number of adjacencies:"));
+    let back = [
+        "ip route del 30.0.0.0/24 via 10.0.2.2 t2",
+        "ip route del 30.0.0.0/24",
+        "ip route del 40.0.0.0/24 count 300",
+        "ip route del 60.0.0.0/8 via ip4-lookup-in-table 7",
+        "ip table del 7",
+    ];
+    back.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
+    assert!(refused(&mut bench, "ip route del 30.0.0.0/24").contains("no route 30.0.0.0/24"));
+    assert!(refused(&mut bench, "ip route add 30.0.0.0/24").contains("via"));
+    assert!(refused(&mut bench, "ip route add 30.0.0.0/24 via 1.1.1.1 t3").contains("t3"));
+    assert!(refused(&mut bench, "ip route add 30.0.0.0/24 table 7 via 1.1.1.1").contains("no table 7"));
+    assert!(refused(&mut bench, "ip route add count 2 255.255.255.0/24 via 1.1.1.1").contains("not so many"));
+    assert!(refused(&mut bench, "ip route add 2001:db8::/32 via ::1").contains("IPv6"));
+    assert!(refused(&mut bench, "show ip fib 99.0.0.0/8").contains("no route 99.0.0.0/8"));
+    assert!(refused(&mut bench, "show adj 4711").contains("4711"));
+}
+
+#[test]
+fn addresses_come_and_go() {
+    let mut bench = router();
+    bench.cli("set interface ip address t1 11.0.0.1/24").expect("set");
+    bench.cli("set interface ip address del t1 11.0.0.1/24").expect("removed");
+    bench.cli("set interface ip address t1 11.0.0.1/24").expect("set");
+    bench.cli("set interface ip address t1 11.0.0.1/24 del").expect("removed");
+    assert!(refused(&mut bench, "set interface ip address t1 11.0.0.0/24").contains("network's address"));
+    assert!(refused(&mut bench, "set interface ip address t1 10.0.2.9/24").contains("overlaps"));
+    assert!(refused(&mut bench, "set interface ip address t1 2001:db8::1/64").contains("IPv6"));
+    assert!(refused(&mut bench, "set interface ip table t1 9").contains("no table 9"));
+    bench.cli("ip table add 9").expect("made");
+    assert!(refused(&mut bench, "set interface ip table t1 9").contains("remove it first"));
+    bench.cli("set interface ip address del t1 all").expect("removed");
+    bench.cli("set interface ip table t1 9").expect("moved");
+    let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
+    assert_eq!(out[0].node, "ip4-not-enabled");
+    bench.cli("enable ip4 interface t1").expect("enabled");
+    let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
+    assert_eq!(out[0].node, "ip4-lookup");
+    bench.cli("disable ip4 interface t1").expect("disabled");
+}
