@@ -12,7 +12,7 @@ const BYTES: u64 = 256 << 10;
 pub(crate) type Frames = [Box<Frame>; 3];
 
 /// What a queue receives in one turn, at most [`FRAME_SIZE`] packets and about 256 KiB. For each packet: [`Self::reserve`]
-/// memory, write it to [`Self::parts`], and [`Self::push`] it.
+/// memory for what it may be long, write it to [`Self::parts`], and [`Self::push`] as much of it as it is long.
 pub struct Burst<'a> {
     pub(crate) cache: &'a mut Cache,
     /// Ethernet or IPv4, IPv6, neither; empty at the start.
@@ -33,7 +33,7 @@ impl Burst<'_> {
         if self.bytes >= BYTES { 0 } else { FRAME_SIZE - self.packets }
     }
 
-    /// Sets memory for `len` bytes aside. False, and counted, if all buffers are in use: the packet is lost.
+    /// Sets memory for `len` bytes aside. False if all buffers are in use: [`Self::lose`] the packet.
     #[inline(always)]
     #[must_use]
     pub fn reserve(&mut self, len: usize) -> bool {
@@ -41,13 +41,16 @@ impl Burst<'_> {
         while self.spare.len() < n {
             match self.cache.alloc() {
                 Some(buffer) => self.spare.push(buffer),
-                None => {
-                    self.no_buffer += 1;
-                    return false;
-                }
+                None => return false,
             }
         }
         true
+    }
+
+    /// Counts packets for which there were no buffers.
+    #[cold]
+    pub fn lose(&mut self, packets: usize) {
+        self.no_buffer += packets as u64;
     }
 
     /// The memory that was set aside for `len` bytes, piece by piece.

@@ -84,7 +84,8 @@ impl<Q: RxQueue> RxQueues<Q> {
         let node = Self::node(world)?;
         let before = self.list();
         let mut wishes = Vec::new();
-        for (number, queue) in (0..).zip(queues) {
+        for (number, mut queue) in (0..).zip(queues) {
+            queue.discard();
             let place = before.iter().find(|q| q.queue == number);
             let thread = place.map_or_else(|| next_thread(world), |q| q.thread.0);
             let wish = Arc::new(Wish {
@@ -128,7 +129,7 @@ impl<Q: RxQueue> RxQueues<Q> {
         Self::tell(world)
     }
 
-    /// Begins to poll the queues, with what comes from now on, or ends it.
+    /// Begins to poll the queues, or ends it, and forgets what waits: before, the device has to be told to send nothing more.
     ///
     /// # Errors
     /// The driver's input node is missing.
@@ -171,7 +172,8 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
         let (wish, gone) = (slot.wish.clone(), slot.wish.gone.load(Ordering::Acquire));
         let leaves = gone || wish.thread() != here;
         let up = wish.up.load(Ordering::Acquire) && !gone;
-        if up && !slot.up {
+        if slot.up && !up {
+            // The device sends nothing more; what it has sent is not for later.
             slot.queue.discard();
         }
         slot.up = up;

@@ -94,11 +94,11 @@ impl HostDevice {
         };
         let open = HostInterface::open(&config)?;
         prepare(&open.control, config.mode, mac, promiscuous)?;
+        let ip = config.mode == Mode::Ip;
+        self.rx.open(world, sw_if, ip, open.rx).map_err(|error| io::Error::other(error.to_string()))?;
         if up {
             open.control.set_receiving(true)?;
         }
-        let ip = config.mode == Mode::Ip;
-        self.rx.open(world, sw_if, ip, open.rx).map_err(|error| io::Error::other(error.to_string()))?;
         self.rx.set_up(world, up).map_err(|error| io::Error::other(error.to_string()))?;
         self.tx.open(world, open.tx);
         let mut state = self.state();

@@ -17,8 +17,10 @@ impl driver::RxQueue for RxQueue {
         self.recv_while(burst.room(), |frame| {
             let (len, offload) = (frame.len(), frame.offload);
             let tag = frame.vlan.map(|tag| [tag.tpid, tag.tci]);
-            // A frame whose rest the socket has lost with the link is left out.
-            if burst.reserve(len) && frame.read_into(burst.parts(len)) == len {
+            if !burst.reserve(len) {
+                burst.lose(1);
+            } else if frame.read_into(burst.parts(len)) == len {
+                // A frame whose rest the socket has lost with the link is left out.
                 burst.push(len, offload, tag);
             }
             burst.room() > 0

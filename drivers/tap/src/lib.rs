@@ -2,22 +2,43 @@
 //! Taps: interfaces of the Linux host whose other end is Ferrovia (Documentation/networking/tuntap.rst). The host
 //! addresses, routes and filters on its end as on any interface.
 //!
-//! Frames carry virtio network headers, so that the host's TCP sends super-packets of 64 KiB with the checksum still to
-//! be completed, and receives them. With several queues the host spreads its flows over them.
+//! `create tap id 0 host-if-name h0` makes `tap0`; with `tun`, `tun0` whose packets have no link layer. The host's end has a
+//! carrier while ours is up; ours has a link while the host's end is up. Super-packets and partial checksums pass as they are in
+//! both directions, unless `no-gso` or `csum-offload` say otherwise.
 //!
-//! Each frame is one system call: the kernel has no other door to a tun device (vhost-net apart, which is not
-//! everywhere). Creating needs CAP_NET_ADMIN in the network namespace of the host's end.
+//! Nodes, named as VPP's: `virtio-input`, and `INTERFACE-tx` for each interface. Receive queues are spread over the workers;
+//! threads share the same queues to transmit, so `num-tx-queues` is accepted and has no effect. `rx-ring-size` is the length of
+//! the host's queue; `tx-ring-size`, `packed` and `in-order` speak of rings that aren't there, and are accepted.
+//!
+//! Limits: `gro-coalesce` isn't built. What the host drops because its queue is full is in the host's counters (`tx_dropped`) only.
+//! A host's end that was deleted doesn't come back. Creating needs CAP_NET_ADMIN in the namespace of the host's end.
 #![deny(unsafe_code)]
 
-mod host;
-mod rx;
-#[allow(unsafe_code)]
-mod sys;
+mod cli;
+mod control;
+mod device;
+mod input;
+mod io;
+#[cfg(test)]
+mod tests;
 mod tx;
 
-pub use host::{Config, Host, Kind, Tap};
-pub use rx::{MAX_FRAME, RxDrops, RxFrame, RxQueue};
-pub use tx::{TxBatch, TxQueue, TxReport};
+pub use control::{Closing, Create, create, delete};
+pub use io::{
+    Config, Host, Kind, MAX_FRAME, MAX_PARTS, RxDrops, RxFrame, RxQueue, Tap, TxBatch, TxQueue, TxReport,
+};
 
-/// Of how many pieces a frame can consist.
-pub const MAX_PARTS: usize = 64;
+use graph::{NodeDef, Plugin};
+
+/// Taps.
+pub static PLUGIN: Plugin = Plugin {
+    name: "tap",
+    about: "Taps: interfaces of the host whose other end is here",
+    nodes: &[NodeDef::input::<input::VirtioInput>()],
+    cli: cli::COMMANDS,
+    start: |world| {
+        driver::start(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};

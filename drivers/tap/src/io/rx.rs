@@ -4,13 +4,13 @@
 use std::{
     io::{self, IoSliceMut},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use rustix::io::{Errno, readv};
 use wire::offload::{Offload, VNET_HDR_LEN};
 
-use crate::MAX_PARTS;
+use super::MAX_PARTS;
 
 /// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two tags.
 pub const MAX_FRAME: usize = 65_535 + 14 + 8;
@@ -43,9 +43,14 @@ pub struct RxQueue {
 }
 
 impl RxQueue {
-    pub(crate) fn new(fd: Arc<OwnedFd>) -> Self {
+    pub(super) fn new(fd: Arc<OwnedFd>) -> Self {
         let scratch = vec![0; MAX_FRAME + 1].into_boxed_slice();
         Self { fd, scratch, drops: RxDrops::default(), error: None }
+    }
+
+    /// Tells whether the descriptor, which other queues share, is open still.
+    pub fn downgrade(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.fd)
     }
 
     /// Hands at most `max` frames to `f`, in the order in which they came, and returns how many that were. Makes one
@@ -97,6 +102,23 @@ impl RxQueue {
                 self.drops.unknown_offload += 1;
             }
         }
+    }
+
+    /// Forgets at most `max` frames that wait, and returns how many those were.
+    pub fn discard(&mut self, max: usize) -> usize {
+        // A frame that doesn't fit loses its tail.
+        let mut vnet = [0; VNET_HDR_LEN];
+        (0..max)
+            .take_while(|_| {
+                loop {
+                    match readv(&self.fd, &mut [IoSliceMut::new(&mut vnet)]) {
+                        Ok(_) => return true,
+                        Err(Errno::INTR) => {}
+                        Err(_) => return false,
+                    }
+                }
+            })
+            .count()
     }
 
     /// What was dropped here since the last call. What the host dropped because its queue was full is in its own

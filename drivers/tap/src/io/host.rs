@@ -11,7 +11,7 @@ use std::{
 use netlink::{Link, Namespace, Rtnl};
 use wire::MacAddr;
 
-use crate::{rx::RxQueue, sys, tx::TxQueue};
+use super::{rx::RxQueue, sys, tx::TxQueue};
 
 /// What a frame begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

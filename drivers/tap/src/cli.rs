@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{self, Closing, Create, Taps};
+use crate::device::kind_name;
+use crate::{Config, Kind};
+use cli::{Command, Error, Matches, Output, Task, TaskState};
+use graph::{SwIfIndex, World};
+use net::{Interface, Interfaces};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "create tap",
+        usage: "[id <id:u32>] [hw-addr <mac:mac>] [if-name <name>] [num-rx-queues <rx:1-256>] \
+                [num-tx-queues <tx:1-256>] [rx-ring-size <rx-ring:1-65536>] [tx-ring-size <tx-ring:1-65536>] \
+                [host-ns <ns>] [host-bridge <bridge>] [host-ip4-addr <ip4:prefix4>] [host-ip6-addr <ip6:prefix6>] \
+                [host-ip4-gw <gw4:ip4>] [host-ip6-gw <gw6:ip6>] [host-mac-addr <host-mac:mac>] \
+                [host-if-name <host-name>] [host-mtu-size <mtu:68-65535>] [no-gso | gso | csum-offload] \
+                [gro-coalesce] [persist] [attach] [tun] [packed] [in-order]",
+        help: "Make an interface whose other end is an interface of the host",
+        run: create,
+    },
+    Command {
+        path: "delete tap",
+        usage: "{<interface:interface> | sw_if_index <index:u32>}",
+        help: "Take a tap away, and the host's end with it unless that is persistent",
+        run: delete,
+    },
+    Command {
+        path: "show tap",
+        usage: "[<interface:interface>] [descriptors]",
+        help: "Taps and their ends on the host",
+        run: |w, m| show(w, m, Kind::Tap),
+    },
+    Command {
+        path: "show tun",
+        usage: "[<interface:interface>] [descriptors]",
+        help: "Taps without link layer and their ends on the host",
+        run: |w, m| show(w, m, Kind::Tun),
+    },
+];
+
+fn ip4(address: (IpAddr, u8)) -> Option<(std::net::Ipv4Addr, u8)> {
+    match address {
+        (IpAddr::V4(ip), len) => Some((ip, len)),
+        _ => None,
+    }
+}
+
+fn ip6(address: (IpAddr, u8)) -> Option<(std::net::Ipv6Addr, u8)> {
+    match address {
+        (IpAddr::V6(ip), len) => Some((ip, len)),
+        _ => None,
+    }
+}
+
+fn create(w: &World, m: &Matches) -> Result<Output, Error> {
+    if m.flag("gro-coalesce") {
+        return Err(Error::unsupported(
+            "gro-coalesce isn't built: the host's own super-packets pass as they are",
+        )
+        .at(m.span("gro-coalesce")));
+    }
+    if m.flag("attach") && !m.has("host-name") {
+        return Err(Error::usage("attach needs the host-if-name of what is there"));
+    }
+    let given = |name| m.has(name).then(|| m.str(name).to_string());
+    let gso = !(m.flag("no-gso") || m.flag("csum-offload"));
+    let host = Config {
+        host_namespace: given("ns"),
+        kind: if m.flag("tun") { Kind::Tun } else { Kind::Tap },
+        queues: m.opt("rx")?.unwrap_or(1),
+        csum_offload: !m.flag("no-gso"),
+        gso,
+        host_mac: m.opt("host-mac")?,
+        host_mtu: m.opt("mtu")?,
+        host_bridge: given("bridge"),
+        host_ip4: m.opt("ip4")?.and_then(ip4),
+        host_ip6: m.opt("ip6")?.and_then(ip6),
+        host_ip4_gateway: m.opt("gw4")?,
+        host_ip6_gateway: m.opt("gw6")?,
+        host_queue_len: m.opt("rx-ring")?,
+        persist: m.flag("persist"),
+        attach: m.flag("attach"),
+        ..Config::new(m.str("host-name"))
+    };
+    let new = Create { id: m.opt("id")?, name: given("name"), mac: m.opt("mac")?, host };
+    let sw_if = control::create(w, new)?;
+    let name = w.get::<Interfaces>().name(sw_if);
+    Ok(Output::both(name.clone(), json!({ "name": name, "idx": sw_if.0 })))
+}
+
+fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
+    let sw_if = match m.opt("index")? {
+        Some(index) => SwIfIndex(index),
+        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+    };
+    Ok(Output::task(Wait(control::delete(w, sw_if)?, None)))
+}
+
+/// Until the threads have given the tap back, so that a script can create it again.
+struct Wait(Closing, Option<Duration>);
+
+/// Nothing depends on the end: a thread that hangs must not hang a script.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Task for Wait {
+    fn poll(&mut self, now: Duration) -> TaskState {
+        let until = *self.1.get_or_insert(now + PATIENCE);
+        if self.0.is_done() || now >= until { TaskState::Done(Output::empty()) } else { TaskState::Pending }
+    }
+}
+
+fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
+    if m.flag("descriptors") {
+        return Err(Error::unsupported("there are no descriptors: a tap here has no virtio ring")
+            .at(m.span("descriptors")));
+    }
+    let interfaces = w.get::<Interfaces>();
+    let only = match m.has("interface") {
+        true => Some(interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?),
+        false => None,
+    };
+    if let Some(sw_if) = only
+        && w.get::<Taps>().find(w, sw_if)?.config.kind != kind
+    {
+        let error = format!("{} is no {}", interfaces.name(sw_if), kind_name(kind));
+        return Err(Error::not_found(error).at(m.span("interface")).retval(-2));
+    }
+    let (mut text, mut all) = (String::new(), Vec::new());
+    for (sw_if, tap) in w.get::<Taps>().list(kind) {
+        if only.is_none_or(|only| only == sw_if) {
+            let interface = interfaces.get(sw_if)?;
+            let (link, there) = tap.link();
+            text.push_str(&lines(&interface, &tap.config, &link, there));
+            all.push(value(&interface, &tap.config, &link, there));
+        }
+    }
+    Ok(Output::both(text, Value::Array(all)))
+}
+
+fn lines(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> String {
+    let mut text = String::new();
+    let none = || "(none)".to_string();
+    let threads: Vec<_> =
+        i.device.rx_queues().iter().map(|q| format!("{} on thread {}", q.queue, q.thread)).collect();
+    let lines = [
+        format!("  host-if-name {}{}", link.name, if there { "" } else { " (gone)" }),
+        format!("  host-ns {}", config.host_namespace.clone().unwrap_or_else(none)),
+        format!("  host-mac-addr {}", link.mac.map_or_else(none, |mac| mac.to_string())),
+        format!("  host-mtu-size {}", link.mtu),
+        format!("  host-if-index {}", link.index),
+        format!("  gso-enabled {}", u8::from(config.gso)),
+        format!("  csum-enabled {}", u8::from(config.gso || config.csum_offload)),
+        format!("  persist {}, attach {}", u8::from(config.persist), u8::from(config.attach)),
+        format!("  Number of RX Virtqueue {}: {}", config.queues, threads.join(", ")),
+    ];
+    // Writing to a String can't fail.
+    let _ = writeln!(text, "Interface: {} (ifindex {})\n{}", i.name, i.sw_if, lines.join("\n"));
+    text
+}
+
+fn value(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> Value {
+    json!({
+        "name": i.name,
+        "idx": i.sw_if.0,
+        "mac": i.mac.to_string(),
+        "host_if_name": link.name,
+        "host_if_index": link.index,
+        "host_there": there,
+        "host_up": link.is_admin_up(),
+        "host_ns": config.host_namespace,
+        "host_mac": link.mac.map(|mac| mac.to_string()),
+        "host_mtu": link.mtu,
+        "gso": config.gso,
+        "csum_offload": config.gso || config.csum_offload,
+        "persist": config.persist,
+        "attach": config.attach,
+        "rx_queues": config.queues,
+    })
+}

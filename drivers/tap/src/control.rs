@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+use crate::device::{TapDevice, failed, kind_name};
+use crate::{Config, Kind, Tap};
+use cli::Error;
+use driver::{Links, Takes, TxQueues};
+use graph::{Shared, SwIfIndex, World};
+use net::{IfKind, Interfaces, NewInterface};
+use netlink::Namespace;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use wire::MacAddr;
+
+/// What a new tap shall be.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// Its number, and of the host's end with an empty name; the first free one if none is given.
+    pub id: Option<u32>,
+    /// Our name for it; `tapN` or `tunN` if none is given.
+    pub name: Option<String>,
+    /// Our own address; drawn from the host's if none is given.
+    pub mac: Option<MacAddr>,
+    /// The host's end. An empty name is made of the number.
+    pub host: Config,
+}
+
+type ByNumber = BTreeMap<(&'static str, u32), (SwIfIndex, Arc<TapDevice>)>;
+
+/// The taps of an instance, by kind and number.
+pub struct Taps(Mutex<ByNumber>);
+
+impl Shared for Taps {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl Taps {
+    fn all(&self) -> MutexGuard<'_, ByNumber> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// All of one kind, by number.
+    pub fn list(&self, kind: Kind) -> Vec<(SwIfIndex, Arc<TapDevice>)> {
+        let all = self.all();
+        all.iter().filter(|((name, _), _)| *name == kind_name(kind)).map(|(_, tap)| tap.clone()).collect()
+    }
+
+    /// The tap with this interface.
+    ///
+    /// # Errors
+    /// An interface of another kind.
+    pub fn find(&self, world: &World, sw_if: SwIfIndex) -> Result<Arc<TapDevice>, Error> {
+        let found = self.all().values().find(|(index, _)| *index == sw_if).map(|(_, tap)| tap.clone());
+        found.ok_or_else(|| {
+            Error::not_found(format!("{} is no tap", world.get::<Interfaces>().name(sw_if))).retval(-2)
+        })
+    }
+}
+
+/// Makes a tap and its end on the host. It is down at first.
+///
+/// # Errors
+/// A number or name that is in use; what the kernel says.
+pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
+    let Create { id, name, mac, host: mut config } = new;
+    let taps = world.get::<Taps>();
+    let kind = kind_name(config.kind);
+    let id = {
+        let all = taps.all();
+        let id = id.unwrap_or_else(|| (0..).find(|n| !all.contains_key(&(kind, *n))).unwrap_or(0));
+        if all.contains_key(&(kind, id)) {
+            return Err(Error::failed(format!("{kind} {id} is there already")).retval(-56));
+        }
+        id
+    };
+    if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
+        return Err(Error::parse("the MAC address isn't one of a single host").retval(-7));
+    }
+    let name = name.unwrap_or_else(|| format!("{kind}{id}"));
+    let interfaces = world.get::<Interfaces>();
+    if interfaces.find(&name).is_ok() {
+        return Err(Error::failed(format!("there is an interface {name} already")).retval(-56));
+    }
+    if config.host_name.is_empty() {
+        config.host_name = format!("{kind}{id}");
+    }
+    let doing = format!("{kind} {}", config.host_name);
+    let open = Tap::open(&config).map_err(|error| Error::failed(error.to_string()).retval(-11))?;
+    let link = open.link.clone();
+    let mac = mac.unwrap_or_else(|| driver::own_mac(&config.host_name, link.mac));
+    let ip = config.kind == Kind::Tun;
+    let takes = Takes { csum: config.csum_offload || config.gso, gso: config.gso };
+    let (device, rx, tx) = TapDevice::new(config, open).map_err(failed(&doing))?;
+    let device = Arc::new(device);
+    // Threads share queues: the kernel takes frames for one from several at a time.
+    let tx = (0..world.threads()).filter_map(|thread| tx.get(thread % tx.len()).cloned()).collect();
+    let interface = NewInterface {
+        name,
+        kind: if ip { IfKind::Ip } else { IfKind::Ethernet },
+        device: device.clone(),
+        mac,
+        mtu: link.mtu.min(u16::MAX.into()) as u16,
+        link_up: link.is_admin_up(),
+    };
+    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, takes))?;
+    device.tx.set_node(interfaces.get(sw_if)?.tx);
+    let started = device.rx.open(world, sw_if, ip, rx).and_then(|()| {
+        let namespace = device.config.host_namespace.as_deref().map(Namespace::open).transpose();
+        let links = world.get::<Links>();
+        let follow = |namespace: Option<Namespace>| {
+            links.follow(world, namespace.as_ref(), link.index, sw_if, device.clone())
+        };
+        namespace.and_then(follow).map_err(failed("news of the host's links"))
+    });
+    if let Err(error) = started {
+        interfaces.delete(world, sw_if)?;
+        return Err(error);
+    }
+    taps.all().insert((kind, id), (sw_if, device));
+    Ok(sw_if)
+}
+
+/// Takes a tap away, and with it the host's end unless that is persistent. Its descriptors are closed a little later
+/// ([`Closing`]).
+///
+/// # Errors
+/// An interface of another kind, or one that others lie on.
+pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<Closing, Error> {
+    let taps = world.get::<Taps>();
+    let tap = taps.find(world, sw_if)?;
+    world.get::<Interfaces>().delete(world, sw_if)?;
+    world.get::<Links>().forget(sw_if);
+    taps.all().retain(|_, (index, _)| *index != sw_if);
+    Ok(Closing(tap))
+}
+
+/// A tap that threads are giving back.
+pub struct Closing(Arc<TapDevice>);
+
+impl Closing {
+    /// Whether they have: a persistent end of the host's can be opened again.
+    pub fn is_done(&self) -> bool {
+        self.0.is_closed()
+    }
+}
