@@ -14,6 +14,7 @@ pub static ALL: &[&Plugin] = &[
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &af_packet::PLUGIN,
+    &tap::PLUGIN,
     &trace::PLUGIN,
     &pg::PLUGIN,
 ];
