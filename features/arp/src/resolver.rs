@@ -163,7 +163,8 @@ impl Resolver {
                 }
                 Some(Due::GiveUp(target)) => self.waiting.release(target, |mut b| {
                     let (kind, code) = HOST_UNREACHABLE;
-                    b.set_scratch(IpMeta::error(kind, code, 0));
+                    let fib = b.scratch::<IpMeta>().fib;
+                    b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
                     cx.emit(To::NoAnswer, b);
                 }),
             }

@@ -164,7 +164,7 @@ impl Lookup {
             b.set_scratch(IpMeta::of(index, fib.0));
             return To::Node(adj.next);
         }
-        refuse(b, adj.kind)
+        refuse(b, adj.kind, fib)
     }
 
     #[inline(always)]
@@ -204,7 +204,7 @@ impl Lookup {
 /// What is not forwarded.
 #[cold]
 #[inline(never)]
-fn refuse(b: &mut Buffer, kind: AdjKind) -> To {
+fn refuse(b: &mut Buffer, kind: AdjKind, fib: TableIndex) -> To {
     let (to, code) = match kind {
         AdjKind::Martian => return To::DstMartian,
         // RFC 1812 5.2.7.1: the network can't be reached, if there is no route at all.
@@ -213,7 +213,7 @@ fn refuse(b: &mut Buffer, kind: AdjKind) -> To {
         AdjKind::Prohibit => (To::Prohibited, code4::ADMIN_PROHIBITED),
         _ => return To::Drop,
     };
-    b.set_scratch(IpMeta::error(Icmp4Type::UNREACHABLE.0, code, 0));
+    b.set_scratch(IpMeta::error(Icmp4Type::UNREACHABLE.0, code, 0).in_table(fib.0));
     to
 }
 

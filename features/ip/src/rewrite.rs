@@ -224,9 +224,10 @@ fn fit(b: &mut Buffer, ip: &Ipv4Header, adj: &Adj, index: AdjIndex) -> Result<()
     if len <= mtu {
         return Ok(());
     }
+    let fib = b.scratch::<IpMeta>().fib;
     if ip.dont_fragment() {
         let error = IpMeta::error(Icmp4Type::UNREACHABLE.0, code4::FRAGMENTATION_NEEDED, adj.mtu.into());
-        b.set_scratch(error);
+        b.set_scratch(error.in_table(fib));
         return Err(To::MtuExceeded);
     }
     if b.flags.has(Flags::GSO) {
@@ -237,7 +238,6 @@ fn fit(b: &mut Buffer, ip: &Ipv4Header, adj: &Adj, index: AdjIndex) -> Result<()
             return Ok(());
         }
     }
-    let fib = b.scratch::<IpMeta>().fib;
     b.set_scratch(IpMeta::of(index, fib));
     Err(To::Fragment)
 }

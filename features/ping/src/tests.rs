@@ -212,6 +212,12 @@ fn errors_say_who_and_why() {
             "Statistics: 2 sent, 0 received, 100% packet loss"
         ]
     );
+    // We tell ourselves, in whatever table.
+    for (source, own) in [("t0", "10.0.0.1"), ("vrf", "172.16.0.1")] {
+        let text = run(&mut bench, &format!("ping 44.4.4.4 source {source} repeat 1"));
+        let want = format!("From {own}: icmp_seq=1 network unreachable\n");
+        assert!(text.starts_with(&want), "{source}: {text}");
+    }
 }
 
 #[test]
