@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What control sees and sets.
+
+use super::*;
+
+#[test]
+fn every_clock_of_a_busy_turn_is_a_nodes() {
+    let mut bench = Bench::new(RELAYS);
+    let source = bench.index("source");
+    bench.rt.receive();
+    bench.rt.set_input_mode(source, InputMode::Polling);
+    let clocks = bench.world.stats.simple(counters::CLOCKS);
+    let sum = |bench: &Bench| bench.world.nodes().iter().map(|n| clocks.sum(n.index.at())).sum::<u64>();
+    let first = simd::rdtsc();
+    bench.rt.turn(false);
+    let (before, start) = (sum(&bench), simd::rdtsc());
+    for _ in 0..8 {
+        bench.rt.turn(false);
+    }
+    let spent = simd::rdtsc() - start;
+    // What comes behind a turn's last node belongs to the next turn.
+    bench.rt.turn(false);
+    let shown = sum(&bench) - before;
+    assert!(shown >= spent, "{shown} of {spent} clocks");
+    assert!(shown <= simd::rdtsc() - first, "more than there is");
+    bench.settle();
+}
+
+#[test]
+fn variants_are_set_for_one_node_or_for_all() {
+    let mut bench = Bench::new(PLUGINS);
+    let world = bench.world.clone();
+    let (switch, mangle) = (bench.index("switch"), bench.index("mangle"));
+    let levels = || (world.nodes()[switch.at()].level, world.nodes()[mangle.at()].level);
+    assert_eq!(levels(), (Some(world.level()), Some(world.level())));
+    world.set_variant(Some(mangle), world.level()).expect("the highest");
+    world.set_variant(None, Level::V1).expect("all have it");
+    assert_eq!(levels(), (Some(Level::V1), Some(Level::detect())));
+    assert!(
+        world.set_variant(Some(bench.index("a")), Level::V1).expect_err("no body").contains("no variants")
+    );
+    bench.node("switch", &[packet(1, 0)], |_| {});
+}
