@@ -155,9 +155,9 @@ fn measure(world: &World, rt: &mut Runtime, vector: usize) {
     let names = ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "if2-output", "if2-tx"];
     let nodes = names.map(|n| world.node(n).unwrap_or_else(|| panic!("no node {n}")).at());
     let (clocks, vectors) = (world.stats.simple("/sys/node/clocks"), world.stats.simple("/sys/node/vectors"));
-    let turns = 400_000 / vector;
+    let turns = (40_000 / vector).max(1);
     let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
-    for _ in 0..30 {
+    for _ in 0..300 {
         let before = nodes.map(|n| (clocks.sum(n), vectors.sum(n)));
         for _ in 0..turns {
             rt.turn(true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-input`, `ip4-input-no-checksum`: is this a packet that a router may handle?
 
-use buffer::Buffer;
+use buffer::{Buffer, Cache};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::IfCounters;
 use simd::{Isa, ip4_header_sum};
@@ -103,7 +103,7 @@ impl<const VERIFY: bool> Input<VERIFY> {
     }
 
     #[inline(always)]
-    fn classify<const TRACED: bool>(&self, b: &mut Buffer, from: &From, cx: &Cx<'_, TRACED>) -> To {
+    fn classify<const TRACED: bool>(&self, b: &mut Buffer, from: &From, cx: &mut Cx<'_, TRACED>) -> To {
         let len = b.packet_len();
         let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
         let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -132,8 +132,8 @@ impl<const VERIFY: bool> Input<VERIFY> {
     /// The same checks one by one, and those that need a look at the whole header.
     #[cold]
     #[inline(never)]
-    fn unusual<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> To {
-        match check(b, VERIFY) {
+    fn unusual<const TRACED: bool>(&self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        match check(b, VERIFY, cx.cache()) {
             Err(why) => why,
             Ok(Class::Options) => To::Options,
             Ok(class) => enter(b, class == Class::Multicast, self.unicast, self.multicast, cx)
@@ -163,8 +163,8 @@ enum Class {
     Options,
 }
 
-/// Checks a header (RFC 1812 5.2.2), and takes off what lies behind the packet if that is in one segment.
-fn check(b: &mut Buffer, verify: bool) -> Result<Class, To> {
+/// Checks a header (RFC 1812 5.2.2), and takes off what lies behind the packet.
+fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, To> {
     let len = b.packet_len();
     // 5.2.2 (1): the length that the link layer reports holds a minimum header.
     let header = b.bytes::<HEADER>(0).ok_or(To::TooShort)?;
@@ -202,9 +202,7 @@ fn check(b: &mut Buffer, verify: bool) -> Result<Class, To> {
         240.. => return Err(To::SourceReserved),
         _ => {}
     }
-    if !b.is_chained() {
-        b.truncate(total);
-    }
+    b.trim_packet(total, cache);
     Ok(if ihl > HEADER {
         Class::Options
     } else if to_group {

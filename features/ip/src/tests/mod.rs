@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod commands;
 mod forward;
+mod oracle;
 
 use crate::PLUGIN;
 use buffer::Buffer;
