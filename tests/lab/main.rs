@@ -5,3 +5,4 @@ mod daemon;
 mod forward;
 mod generator;
 mod host;
+mod neighbors;
