@@ -66,7 +66,7 @@ pub fn run(router: &Router, out: &Path) -> Res {
             keep(&mut lab, command, out)?;
         }
         title("the graph as a picture");
-        picture(router, out)?;
+        picture(&mut lab, out)?;
     }
 
     title("summary");
@@ -131,9 +131,9 @@ fn traffic(report: &mut Report) -> Res {
     Ok(())
 }
 
-/// The daemon's own picture of its graph, drawn by graphviz.
-fn picture(router: &Router, out: &Path) -> Res {
-    let Router::Ferrovia(programs) = router else { return Ok(()) };
-    let dot = sh::output(&mut sh::cmd(&format!("{}/ferrovia --dump-graph", programs.display())))?;
-    report::drawn(&dot, out)
+/// The running graph's own picture of itself, drawn by graphviz.
+fn picture(lab: &mut Lab, out: &Path) -> Res {
+    let command = "show vlib graphviz";
+    println!("$ ferroctl {command} | dot -Tsvg");
+    report::drawn(&lab.ctl(command)?, out)
 }
