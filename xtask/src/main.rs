@@ -24,7 +24,8 @@ use sh::Res;
 const USAGE: &str = "\
 usage: cargo xtask VERB [ARGUMENT…]
 
-  demo [--linux]         two hosts, the router between them, real traffic
+  demo [--linux | --programs DIR]
+                         two hosts, the router between them, real traffic
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
   test [NEXTEST-ARG…]    every test and the documentation's
   models                 concurrent code under every interleaving (loom)

@@ -39,11 +39,10 @@ pub fn verb(args: &[&str]) -> Res {
     let programs = match args {
         [] => verbs::build_release()?,
         ["--linux"] => PathBuf::new(),
+        ["--programs", dir] => sh::root().join(dir),
         _ => {
-            return Err(format!(
-                "demo: unknown: {} (there is --linux: the kernel as the router)",
-                args.join(" ")
-            ));
+            let there = "--linux: the kernel as the router; --programs DIR: what is built already";
+            return Err(format!("demo: unknown: {} (there are {there})", args.join(" ")));
         }
     };
     let out = verbs::target_dir().join("demo");
