@@ -43,6 +43,9 @@ impl Target {
             }
             None => m.req("ip4")?,
         };
+        if to.is_multicast() || to.is_broadcast() || to.is_unspecified() {
+            return Err(Error::unsupported(format!("{to} is no address of one host")).at(m.span("ip")));
+        }
         let fib = w.get::<Fib<Ip4>>();
         let addresses = w.get::<Addresses<Ip4>>();
         let (table, sw_if) = if m.has("source") {

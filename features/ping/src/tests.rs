@@ -266,6 +266,8 @@ fn the_source_is_that_of_the_way() {
         ("1.1.1.1", "no route to 1.1.1.1"),
         ("10.0.0.9 source nope", "no interface is named `nope'"),
         ("2001:db8::1", "IPv6"),
+        ("255.255.255.255", "no address of one host"),
+        ("224.0.0.1 source t0", "no address of one host"),
         ("10.0.0.9 interval -1", "interval"),
         ("10.0.0.9 burst 257", "257"),
         ("10.0.0.9 size 65500", "65500"),
