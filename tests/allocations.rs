@@ -60,14 +60,22 @@ fn the_counter_counts() {
 fn forwarding_takes_no_memory() {
     let mut bench = Bench::new(plugins::ALL);
     for line in [
-        "create packet-generator interface pg0",
+        "create packet-generator interface pg0 hw-addr 02:fe:00:00:00:01",
         "create packet-generator interface pg1",
         "set interface state pg0 up",
         "set interface state pg1 up",
-        "packet-generator new { name x interface pg0 node pg1-output size 64-64 \
-         data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.250 UDP: 1 -> 2 incrementing 22 } }",
-        "packet-generator new { name y interface pg0 node ethernet-input maxframe 3 size 64-64 \
-         data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.250 UDP: 1 -> 2 incrementing 22 } }",
+        "set interface ip address pg0 10.0.1.1/24",
+        "set interface ip address pg1 10.0.2.1/24",
+        "set ip neighbor pg0 10.0.1.2 02:aa:00:00:00:01 static",
+        "set ip neighbor pg1 10.0.2.2 02:aa:00:00:00:02 static",
+        "ip route add 10.3.0.0/16 via 10.0.2.2 pg1",
+        // Forwarded, in full vectors; dropped, in small ones; and answered with errors.
+        "packet-generator new { name x interface pg0 data { IP4: 02:aa:00:00:00:01 -> 02:fe:00:00:00:01 \
+         UDP: 10.0.1.2 -> 10.3.0.1-10.3.0.250 UDP: 1 -> 2 incrementing 22 } }",
+        "packet-generator new { name y interface pg0 maxframe 3 data { IP4: 1.2.3 -> 4.5.6 \
+         UDP: 10.0.1.2 -> 10.3.0.1 UDP: 1 -> 2 incrementing 22 } }",
+        "packet-generator new { name z interface pg0 maxframe 20 data { IP4: 02:aa:00:00:00:01 -> 02:fe:00:00:00:01 \
+         UDP: 10.0.1.2 -> 192.0.2.1 UDP: 1 -> 2 incrementing 22 } }",
         "packet-generator enable-stream",
     ] {
         bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -77,9 +85,12 @@ fn forwarding_takes_no_memory() {
         // Past the nodes' ticks.
         bench.world.clock.adjust(1_100_000_000);
         let (allocations, packets) = turns(&mut bench, 2000);
-        assert_eq!(packets, 2000 * (256 + 3));
+        assert_eq!(packets, 2000 * (256 + 3 + 20));
         assert_eq!(allocations, 0, "while {packets} packets passed");
     }
+    let sent = bench.world.get::<net::IfCounters>().tx.sum(2).0;
+    assert!(sent >= 6000 * 256, "only {sent} packets were forwarded");
+    assert!(bench.count("ip4-icmp-error", "unreachable") > 0);
     bench.cli("packet-generator disable-stream").expect("streams to stop");
     bench.settle();
 }

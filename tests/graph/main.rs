@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The graph and the commands of all plugins together.
 
+mod mutated;
 mod names;
+mod tally;

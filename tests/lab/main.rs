@@ -6,3 +6,5 @@ mod forward;
 mod generator;
 mod host;
 mod neighbors;
+mod odd;
+mod restart;

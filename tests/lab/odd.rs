@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets that no host sends, and what scapy says of the answers.
+
+use fixture::{Cable, Side, Site, Which};
+use testkit::lab;
+
+use crate::host::pings;
+
+fn odd_packets(which: Which) {
+    let needs = ["root", "ping", "/usr/lib/python3/dist-packages/scapy/__init__.py"];
+    let Some(lab) = lab::require(&needs) else { return };
+    let site = Site::new(&lab, which);
+    site.mtu(&site.right, 1400);
+    let Side { host, address, gateway, .. } = &site.left;
+    // The host learns the router's address, and the router both hosts'.
+    pings(host, "-c1", site.right.address);
+    let neighbors = host.ip(&format!("neigh show {gateway}"));
+    let mac = neighbors.split("lladdr ").nth(1).and_then(|rest| rest.split(' ').next());
+    let mac = mac.unwrap_or_else(|| panic!("{neighbors}"));
+    let script = include_str!("odd.py");
+    let words = ["-c", script, mac, address, gateway, site.right.address];
+    let text = host.command("/usr/bin/python3").args(words).timeout(std::time::Duration::from_secs(60)).ok();
+    assert_eq!(text, "all as it should be\n");
+    if let Some(router) = &site.router {
+        let errors = router.run("show errors");
+        for reason in ["bad ip4 checksum", "ip4 version != 4", "hop limit exceeded response sent"] {
+            assert!(errors.contains(reason), "{errors}");
+        }
+    }
+    site.finish();
+}
+
+#[test]
+fn odd_packets_through_linux() {
+    odd_packets(Which::Linux);
+}
+
+#[test]
+fn odd_packets_through_ferrovia() {
+    odd_packets(Which::Ferrovia(1, Cable::Veth));
+}
