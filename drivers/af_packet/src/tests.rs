@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two Linux hosts talk through two host interfaces of a running instance, offloads on.
 
+use crate::{Config, HostInterface};
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
 use net::{IfCounters, Interface, Interfaces};
+use netlink::Namespace;
 use std::time::Duration;
 use testkit::lab::{self, Netns};
+use wire::offload::Offload;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN, &WIRE];
 
@@ -258,5 +261,43 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
     }
     rig.script("set interface mac address host-va 02:00:00:00:00:0a\nset interface promiscuous on host-va");
     hosts.ping("-c 2 -i 0.01");
+    rig.finish();
+}
+
+/// Clocks per packet of a node since the start.
+fn clocks(rig: &Rig, node: &str) -> u64 {
+    let of = |name| rig.world.stats.simple(name).sum(rig.world.node(node).expect("a node").at());
+    of(graph::counters::CLOCKS) / of(graph::counters::VECTORS).max(1)
+}
+
+#[test]
+fn what_a_small_packet_takes() {
+    const FRAMES: u64 = 256 * 400;
+    let Some(hosts) = hosts(1500) else { return };
+    let rig = wired(&hosts, CREATE, 1);
+    let namespace = Namespace::open(hosts.a.name().expect("it has one")).expect("opened");
+    let mut sender = namespace.run(|| HostInterface::open(&Config::new("eth0"))).expect("opened");
+    // A local experimental EtherType (IEEE 802): nobody answers.
+    let frame = [&hosts.b.mac("eth0").octets()[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb5], &[0; 46]].concat();
+    let before = hosts.b.counter("eth0", "rx_packets");
+    let start = std::time::Instant::now();
+    for _ in 0..FRAMES / 256 {
+        let mut batch = sender.tx[0].batch();
+        (0..256).for_each(|_| batch.push(Offload::NONE, [&frame[..]]));
+        assert_eq!(batch.flush().sent, 256);
+    }
+    let sent = start.elapsed();
+    let missed = rx_misses(&rig);
+    let came = hosts.b.counter("eth0", "rx_packets") - before;
+    assert!(came > 0 && came <= FRAMES + 10);
+    eprintln!(
+        "{FRAMES} frames of 60 bytes sent in {sent:.2?}, {came} came through, {missed} found the ring full; clocks per packet: \
+         af-packet-input {}, rig-wire {}, host-vb-output {}, host-vb-tx {}",
+        clocks(&rig, "af-packet-input"),
+        clocks(&rig, "rig-wire"),
+        clocks(&rig, "host-vb-output"),
+        clocks(&rig, "host-vb-tx"),
+    );
+    assert_eq!(rig.drops(), []);
     rig.finish();
 }

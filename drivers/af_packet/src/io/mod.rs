@@ -62,7 +62,7 @@ pub struct Config {
     pub tx_queues: u16,
     /// What frames begin with.
     pub mode: Mode,
-    /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB, between 256 and 2,048.
+    /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB (version 3: 16), between 256 and 2,048.
     pub rx_frames: u32,
     /// Hand frames straight to the interface: no queueing discipline, tcpdump on the host doesn't see them, and nobody
     /// segments super-packets if the interface can't: they are refused. So it is off unless asked for; on veth it
@@ -254,11 +254,12 @@ fn v2_geometry(mtu: u32, frames: u32) -> Geometry {
     Geometry { block: BLOCK, blocks: frames.div_ceil(BLOCK / slot), slot }
 }
 
-/// A block holds three super-packets; there are at least four blocks.
+/// A block holds three super-packets, and they can't wait anywhere else: there are 16 MiB unless asked otherwise, and at least
+/// four blocks.
 fn v3_geometry(mtu: u32, frames: u32) -> Geometry {
     const BLOCK: u32 = 256 << 10;
     let Geometry { slot, blocks, .. } = v2_geometry(mtu, frames);
-    Geometry { block: BLOCK, blocks: blocks.max(4), slot }
+    Geometry { block: BLOCK, blocks: blocks.max(if frames == 0 { 64 } else { 4 }), slot }
 }
 
 #[cfg(test)]
