@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clocks per packet of the forwarding path.
+//!
+//! The graph of the daemon runs on this thread: packet generator in, packet generator out. Scenarios take turns, block by block,
+//! so that a busy neighbour on the machine hurts all of them alike; figures are medians over the blocks, and a claim is a ratio
+//! within one run. What a node costs is what the graph itself counts; the generator is left out, freeing the buffer is not.
+
+mod alloc;
+mod report;
+mod rig;
+mod scenario;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Clocks per packet of the forwarding path.
+#[derive(Parser)]
+struct Arguments {
+    /// A short run that shows that everything runs; its figures mean nothing.
+    #[arg(long)]
+    smoke: bool,
+    /// Blocks of each scenario.
+    #[arg(long, default_value_t = 30)]
+    blocks: usize,
+    /// Only scenarios whose name contains this.
+    #[arg(long)]
+    only: Option<String>,
+    /// Write the figures as JSON to this file.
+    #[arg(long)]
+    json: Option<std::path::PathBuf>,
+    /// Instruction-set level: v1, v3 or v4; the best unless given.
+    #[arg(long)]
+    level: Option<simd::Level>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let blocks = if arguments.smoke { 2 } else { arguments.blocks.max(1) };
+    let mut runs = Vec::new();
+    for scenario in scenario::all() {
+        if arguments.only.as_ref().is_none_or(|part| scenario.name.contains(part.as_str())) {
+            runs.push(rig::Rig::new(scenario, arguments.level, arguments.smoke)?);
+        }
+    }
+    if runs.is_empty() {
+        return Err("no scenario has such a name".into());
+    }
+    for rig in &mut runs {
+        rig.warm_up()?;
+    }
+    for block in 0..blocks {
+        eprint!("\rblock {}/{blocks} ", block + 1);
+        for rig in &mut runs {
+            rig.block()?;
+        }
+    }
+    eprintln!();
+    report::print(&runs, arguments.smoke);
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&report::json(&runs)).map_err(|e| e.to_string())?;
+        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    // Not a timing: the packet path doesn't allocate, whatever the machine does meanwhile.
+    match runs.iter().find(|r| r.allocations() > 0) {
+        Some(rig) => Err(format!("{}: {} allocations while forwarding, expected none", rig.name(), rig.allocations())),
+        None => Ok(()),
+    }
+}

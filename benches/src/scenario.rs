@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is measured.
+
+/// A configuration, a stream, and what the peer and we aim at.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: String,
+    /// Packets of a vector.
+    pub vector: usize,
+    /// Commands behind the two interfaces and before the stream.
+    pub setup: Vec<String>,
+    /// The stream's `data`; `MAC` stands for the first interface's address.
+    pub data: String,
+    /// FD.io VPP 26.06 on the reference machine, clocks per packet: as built, tuned for the processor.
+    pub peer: Option<(f64, f64)>,
+    /// What we aim at, clocks per packet.
+    pub target: f64,
+}
+
+/// Every scenario.
+pub fn all() -> Vec<Scenario> {
+    // VPP's figures: quiet machine, 64-byte packets, one route; see docs/performance.md.
+    let peers = [(256, 55.0, 51.6, 52.0), (64, 59.0, 59.0, 58.0), (16, 163.0, 163.0, 100.0), (4, 500.0, 500.0, 230.0), (1, 1893.0, 744.0, 700.0)];
+    peers
+        .into_iter()
+        .map(|(vector, vpp, tuned, target)| Scenario {
+            name: format!("ip4-1-route-vector-{vector}"),
+            vector,
+            setup: [
+                "set interface ip address pg0 192.168.1.1/24",
+                "set interface ip address pg1 192.168.2.1/24",
+                "set ip neighbor pg1 192.168.2.2 02:00:00:00:00:22",
+                "ip route add 10.0.0.0/8 via 192.168.2.2 pg1",
+            ]
+            .map(String::from)
+            .to_vec(),
+            data: "IP4: 1.2.3 -> MAC UDP: 192.168.1.2 -> 10.1.2.3 UDP: 1000 -> 2000".into(),
+            peer: Some((vpp, tuned)),
+            target,
+        })
+        .collect()
+}
