@@ -71,7 +71,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     }
     // Not a timing: the packet path doesn't allocate, whatever the machine does meanwhile.
     match runs.iter().find(|r| r.allocations() > 0) {
-        Some(rig) => Err(format!("{}: {} allocations while forwarding, expected none", rig.name(), rig.allocations())),
+        Some(rig) => {
+            Err(format!("{}: {} allocations while forwarding, expected none", rig.name(), rig.allocations()))
+        }
         None => Ok(()),
     }
 }

@@ -17,7 +17,9 @@ fn median(mut all: Vec<f64>) -> (f64, f64, f64) {
 }
 
 fn total(rig: &Rig) -> (f64, f64, f64) {
-    let sum = |b: &std::collections::BTreeMap<String, f64>| b.iter().filter(|(n, _)| *n != LEFT_OUT).map(|(_, c)| c).sum();
+    let sum = |b: &std::collections::BTreeMap<String, f64>| {
+        b.iter().filter(|(n, _)| *n != LEFT_OUT).map(|(_, c)| c).sum()
+    };
     median(rig.blocks.iter().map(sum).collect())
 }
 
@@ -31,7 +33,11 @@ pub fn print(runs: &[Rig], smoke: bool) {
         println!("A smoke run: everything ran; the figures mean nothing.");
     }
     let first = &runs[0];
-    println!("TSC clocks per packet, medians of {} blocks, instruction set {}", first.blocks.len(), first.level());
+    println!(
+        "TSC clocks per packet, medians of {} blocks, instruction set {}",
+        first.blocks.len(),
+        first.level()
+    );
     let mut table = Table::new()
         .left("Scenario")
         .right("Clocks")
@@ -57,14 +63,17 @@ pub fn print(runs: &[Rig], smoke: bool) {
         ]);
     }
     println!("{}", table.render());
-    println!("VPP's figures are of another day on the reference machine; ratios to them are for orientation.\n");
+    println!(
+        "VPP's figures are of another day on the reference machine; ratios to them are for orientation.\n"
+    );
     let names: BTreeSet<&String> = runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
     let mut table = Table::new().left("Node");
     for rig in runs {
         table = table.right(rig.scenario().vector.to_string());
     }
     for name in names {
-        let cell = |rig: &Rig| node(rig, name).map_or(String::new(), |(middle, ..)| format!("{middle:.1}")).into();
+        let cell =
+            |rig: &Rig| node(rig, name).map_or(String::new(), |(middle, ..)| format!("{middle:.1}")).into();
         let row: Vec<cli::Cell> = std::iter::once(name.clone().into()).chain(runs.iter().map(cell)).collect();
         table.row(row);
     }
@@ -75,10 +84,8 @@ pub fn json(runs: &[Rig]) -> Value {
     let run = |rig: &Rig| {
         let (middle, low, high) = total(rig);
         let names: BTreeSet<&String> = rig.blocks.iter().flat_map(|b| b.keys()).collect();
-        let nodes: serde_json::Map<String, Value> = names
-            .into_iter()
-            .filter_map(|name| Some((name.clone(), json!(node(rig, name)?.0))))
-            .collect();
+        let nodes: serde_json::Map<String, Value> =
+            names.into_iter().filter_map(|name| Some((name.clone(), json!(node(rig, name)?.0)))).collect();
         let s = rig.scenario();
         json!({
             "name": s.name, "vector": s.vector, "packets": rig.packets(), "blocks": rig.blocks.len(), "level": rig.level().name(),

@@ -26,14 +26,27 @@ pub struct Rig {
 
 impl Rig {
     pub fn new(scenario: Scenario, level: Option<Level>, smoke: bool) -> Result<Self, String> {
-        let config = WorldConfig { level: level.unwrap_or_else(Level::detect), buffers: 8192, ..WorldConfig::default() };
+        let config = WorldConfig {
+            level: level.unwrap_or_else(Level::detect),
+            buffers: 8192,
+            ..WorldConfig::default()
+        };
         let (world, mut runtimes) = World::new(&config, daemon::plugins::ALL)?;
         let rt = runtimes.pop().ok_or("the instance has no thread")?;
         let tree = Tree::new(world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
         // Small vectors cost more a packet: fewer of them make a block.
         let packets = if smoke { 2048 } else { (scenario.vector as u64 * 4096).clamp(65_536, 524_288) };
-        let mut rig =
-            Self { scenario, world, rt, tree, names: Vec::new(), stream: None, blocks: Vec::new(), packets, allocations: 0 };
+        let mut rig = Self {
+            scenario,
+            world,
+            rt,
+            tree,
+            names: Vec::new(),
+            stream: None,
+            blocks: Vec::new(),
+            packets,
+            allocations: 0,
+        };
         rig.set_up()?;
         Ok(rig)
     }

@@ -20,7 +20,13 @@ pub struct Scenario {
 /// Every scenario.
 pub fn all() -> Vec<Scenario> {
     // VPP's figures: quiet machine, 64-byte packets, one route; see docs/performance.md.
-    let peers = [(256, 55.0, 51.6, 52.0), (64, 59.0, 59.0, 58.0), (16, 163.0, 163.0, 100.0), (4, 500.0, 500.0, 230.0), (1, 1893.0, 744.0, 700.0)];
+    let peers = [
+        (256, 55.0, 51.6, 52.0),
+        (64, 59.0, 59.0, 58.0),
+        (16, 163.0, 163.0, 100.0),
+        (4, 500.0, 500.0, 230.0),
+        (1, 1893.0, 744.0, 700.0),
+    ];
     peers
         .into_iter()
         .map(|(vector, vpp, tuned, target)| Scenario {

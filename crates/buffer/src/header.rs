@@ -134,14 +134,14 @@ pub struct Buffer {
     /// Position in the running feature arc's steps.
     pub feature: u32,
     /// Why the packet is dropped, an index of the instance's error table; 0 none.
-    pub error: u32,
+    error: u16,
+    /// Offset of the layer-2 header in the area.
+    l2: u16,
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
     /// Trace the packet belongs to, valid with [`Flags::TRACED`].
     pub trace: u32,
-    /// Offset of the layer-2 header in the area.
-    l2: u16,
     /// Offset of the layer-3 header in the area.
     l3: u16,
     /// Checksum and segmentation state.
@@ -351,6 +351,18 @@ impl Buffer {
     #[inline(always)]
     pub fn shift_offload(&mut self, by: i32) {
         self.offload.csum_start = (self.offload.csum_start as i32 + by).max(0) as u16;
+    }
+
+    /// Why the packet is dropped: an index of the instance's error table, 0 for none.
+    #[inline(always)]
+    pub fn error(&self) -> u32 {
+        u32::from(self.error)
+    }
+
+    /// Says why the packet is dropped. An instance has fewer than 65,536 reasons.
+    #[inline(always)]
+    pub fn set_error(&mut self, error: u32) {
+        self.error = error as u16;
     }
 
     /// Remembers that the layer-2 header starts at the packet's first byte.

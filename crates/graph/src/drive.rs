@@ -120,7 +120,7 @@ impl Bench {
         let mut out = Vec::new();
         for info in self.world.nodes() {
             for b in self.rt.waiting(info.index) {
-                let reason = (b.error != 0).then(|| reasons[b.error as usize].text);
+                let reason = (b.error() != 0).then(|| reasons[b.error() as usize].text);
                 let bytes = b.segments().flatten().copied().collect();
                 out.push(Outcome {
                     node: info.name.to_string(),

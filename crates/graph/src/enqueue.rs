@@ -141,7 +141,7 @@ impl Core {
     fn send_for_reason(&mut self, to: NodeIndex, error: u32, frame: &mut Box<Frame>) {
         self.errors.add(error as usize, frame.len() as u64);
         for b in frame.iter_mut() {
-            b.error = error;
+            b.set_error(error);
         }
         self.send_frame(to, frame);
     }

@@ -124,7 +124,7 @@ impl<E: Ending> Node for End<E> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> EndTo {
         if TRACED {
-            cx.trace(b, EndTrace(cx.reason(b.error)));
+            cx.trace(b, EndTrace(cx.reason(b.error())));
         }
         EndTo::Gone
     }

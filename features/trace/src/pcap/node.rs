@@ -103,7 +103,7 @@ impl Capture {
         // A node behind ethernet-input has lost sight of the Ethernet header, which still stands before what it sees.
         let mut uncovered = 0;
         if direction == Direction::Drop && !ip {
-            let node = cx.reason(b.error).map_or("", |reason| &*reason.node);
+            let node = cx.reason(b.error()).map_or("", |reason| &*reason.node);
             match b.l2_len() {
                 _ if sees_ethernet(node) => {}
                 n @ 14..=64 if b.rewind(n) => uncovered = n,
@@ -117,7 +117,7 @@ impl Capture {
                 interface: SwIfIndex(interface),
                 direction,
                 ip,
-                error: if direction == Direction::Drop { b.error } else { 0 },
+                error: if direction == Direction::Drop { b.error() } else { 0 },
                 length: length as u32,
                 kept: length.min(tap.bytes) as u32,
             };
