@@ -2,6 +2,7 @@
 //! The daemon as a process, and real Linux hosts around it.
 
 mod daemon;
+mod devices;
 mod forward;
 mod generator;
 mod host;
