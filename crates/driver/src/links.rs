@@ -76,20 +76,17 @@ impl Links {
         sw_if: SwIfIndex,
         user: Arc<dyn LinkUser>,
     ) -> io::Result<()> {
-        let own;
-        let namespace = match namespace {
-            Some(namespace) => namespace,
-            None => {
-                own = Namespace::current()?;
-                &own
-            }
-        };
-        let stat = rustix::fs::fstat(namespace)?;
+        let stat = match namespace {
+            Some(namespace) => rustix::fs::fstat(namespace),
+            None => rustix::fs::fstat(&Namespace::current()?),
+        }?;
         let id = (stat.st_dev, stat.st_ino);
         let link = {
             let mut inner = self.inner();
             if !inner.places.iter().any(|p| p.id == id) {
-                let (monitor, rtnl) = namespace.run(|| Ok((Monitor::new()?, Rtnl::new()?)))?;
+                let make = || Ok((Monitor::new()?, Rtnl::new()?));
+                // To enter a namespace takes a privilege, even for one's own.
+                let (monitor, rtnl) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
                 world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
                 inner.places.push(Place { id, monitor, rtnl });
             }

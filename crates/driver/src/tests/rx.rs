@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+
+#[test]
+fn frames_come_in_whole_with_what_is_known_of_them() {
+    let (mut bench, f) = rig(false, Takes::ALL);
+    let long: Vec<u8> = (0..65_000u32).map(|n| n as u8).collect();
+    let partial = Csum::Partial { start: 34, offset: 16 };
+    let gso = Gso { kind: GsoKind::TcpV6, ecn: false, size: 1400, hdr_len: 34 };
+    let items = [
+        item(&[1; 60]),
+        item(&long[..2048]),
+        Item { offload: Offload { csum: partial, gso: Some(gso) }, ..item(&long) },
+        Item {
+            offload: Offload { csum: partial, gso: None },
+            tag: Some([0x88a8, 0x6007]),
+            ..item(&long[..2049])
+        },
+        Item { offload: Offload { csum: Csum::Valid, gso: None }, ..item(&[2; 61]) },
+    ];
+    f.rxq.set_up(&bench.world, true).expect("up");
+    f.rx.put(&f.bell, [item(&[9; 60])]);
+    bench.settle();
+    assert_eq!(seen(&bench.world).len(), 1);
+    f.rx.put(&f.bell, [item(&[9; 60])]);
+    f.rxq.set_up(&bench.world, false).expect("down");
+    bench.settle();
+    f.rxq.set_up(&bench.world, true).expect("up");
+    bench.settle();
+    assert!(seen(&bench.world).is_empty(), "what came before it went down is forgotten");
+    f.rx.put(&f.bell, items.clone());
+    bench.settle();
+    let got = seen(&bench.world);
+    assert_eq!(got.len(), 5);
+    assert!(got.iter().all(|s| s.rx_if == f.sw_if.0));
+    for i in [0, 1, 2, 4] {
+        assert_eq!(got[i].bytes, items[i].bytes, "{i}");
+    }
+    assert_eq!((got[0].left, got[1].left), (Offload::NONE, Offload::NONE));
+    assert_eq!(got[2].left.csum, partial);
+    assert_eq!(got[2].left.gso.map(|g| (g.kind, g.size)), Some((GsoKind::TcpV6, 1400)));
+    assert!(got[2].flags.has(Flags::CSUM_PARTIAL.with(Flags::GSO).with(Flags::CHAINED)));
+    let tagged = [&long[..12], &[0x88, 0xa8, 0x60, 7], &long[12..2049]].concat();
+    assert_eq!((&got[3].bytes, got[3].left.csum), (&tagged, Csum::Partial { start: 38, offset: 16 }));
+    assert!(got[3].flags.has(Flags::VLAN) && got[4].flags.has(Flags::L4_CSUM_OK));
+    assert!(!got[4].flags.any(Flags::VLAN.with(Flags::CSUM_PARTIAL)));
+    let counters = bench.world.get::<IfCounters>();
+    assert_eq!(counters.rx.sum(f.sw_if.at()), (6, 60 + 60 + 2048 + 65_000 + 2053 + 61));
+    bench.world.clock.adjust(2_000_000_000);
+    bench.settle();
+    assert_eq!((counters.rx_miss.sum(f.sw_if.at()), counters.rx_error.sum(f.sw_if.at())), (1, 2));
+}
+
+#[test]
+fn a_burst_is_bounded_and_buffers_may_run_out() {
+    let (mut bench, f) = rig(false, Takes::ALL);
+    f.rxq.set_up(&bench.world, true).expect("up");
+    bench.settle();
+    f.rx.put(&f.bell, vec![item(&[1; 60]); 300]);
+    assert_eq!((bench.rt.turn(true), bench.rt.turn(true)), (256, 44));
+    f.rx.put(&f.bell, vec![item(&[1; 60_000]); 10]);
+    assert_eq!((bench.rt.turn(true), bench.rt.turn(true)), (5, 5), "about 256 KiB");
+    assert_eq!(seen(&bench.world).len(), 310);
+    let held: Vec<_> = std::iter::from_fn(|| bench.rt.cache().alloc()).collect();
+    f.rx.put(&f.bell, vec![item(&[1; 60_000]); 3]);
+    bench.settle();
+    let counters = bench.world.get::<IfCounters>();
+    assert_eq!((seen(&bench.world).len(), counters.rx_no_buf.sum(f.sw_if.at())), (0, 3));
+    drop(held);
+    f.rx.put(&f.bell, [item(&[1; 60_000])]);
+    bench.settle();
+    assert_eq!(seen(&bench.world).len(), 1);
+}
+
+#[test]
+fn packets_without_a_link_layer_go_by_version() {
+    let (mut bench, f) = rig(true, Takes::ALL);
+    f.rxq.set_up(&bench.world, true).expect("up");
+    bench.settle();
+    f.rx.put(&f.bell, [0x45, 0x60, 0x45, 0x12].map(|first| item(&[first; 40])));
+    bench.settle();
+    let vectors = bench.world.stats.simple(graph::counters::VECTORS);
+    let into = |name: &str| vectors.sum(bench.index(name).at());
+    assert_eq!((into("ip4-input"), into("ip6-input"), into("error-drop")), (2, 1, 1));
+    assert_eq!(bench.count("fake-input", "no_ip"), 1);
+}
+
+#[test]
+fn queues_move_between_threads_that_run() {
+    let config = WorldConfig { threads: 3, buffers: 4096, ..WorldConfig::default() };
+    let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
+    let pool = world.pool;
+    let f = fake(&world, false, Takes::ALL).expect("created");
+    let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
+    f.rxq.set_up(&world, true).expect("up");
+    assert_eq!(f.rxq.list(), [net::RxQueue { queue: 0, thread: ThreadIndex(1), mode: InputMode::Adaptive }]);
+    world.ask(|_| ()).wait();
+    let mut used = [0; 3];
+    for turn in 0..60u16 {
+        let mode = [InputMode::Adaptive, InputMode::Interrupt, InputMode::Polling][usize::from(turn / 3 % 3)];
+        let place = net::RxQueue { queue: 0, thread: ThreadIndex(turn % 3), mode };
+        f.rxq.place(&world, place).expect("placed");
+        if turn % 2 == 0 {
+            // Orders that cross on their way.
+            f.rxq
+                .place(&world, net::RxQueue { thread: ThreadIndex((turn + 1) % 3), ..place })
+                .expect("placed");
+            f.rxq.place(&world, place).expect("placed");
+        }
+        f.rx.put(&f.bell, vec![item(&[turn as u8; 60]); 10]);
+        let mut got = Vec::new();
+        while got.len() < 10 {
+            got.extend(seen(&world));
+            std::thread::yield_now();
+        }
+        assert!(got.iter().all(|s| s.bytes[0] == turn as u8));
+        got.iter().for_each(|s| used[s.thread.at()] += 1);
+        assert_eq!(f.rxq.list(), [place]);
+    }
+    assert!(used.iter().all(|n| *n > 0), "{used:?}");
+    assert!(
+        f.rxq
+            .place(&world, net::RxQueue { queue: 1, thread: ThreadIndex(0), mode: InputMode::Polling })
+            .is_err()
+    );
+    assert!(
+        f.rxq
+            .place(&world, net::RxQueue { queue: 0, thread: ThreadIndex(3), mode: InputMode::Polling })
+            .is_err()
+    );
+    f.rxq.close(&world);
+    for _ in 0..3 {
+        // Whoever has it at last gives it back.
+        world.ask(|_| ()).wait();
+    }
+    assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "control closes it");
+    world.processes.run(&world);
+    assert_eq!(f.rx.closed.load(Ordering::Relaxed), 1);
+    let modes = world.ask(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
+    assert_eq!(modes, [Some(true); 3], "nobody polls");
+    drop(threads.stop(&world));
+    drop((threads, f, world));
+    assert_eq!(pool.release(), Ok(()));
+}
