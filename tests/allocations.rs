@@ -3,9 +3,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::time::Duration;
 
 use daemon::plugins;
 use graph::drive::Bench;
+use netlink::Namespace;
+use testkit::lab;
+use wire::MacAddr;
 
 struct Counting;
 
@@ -93,4 +97,56 @@ fn forwarding_takes_no_memory() {
     assert!(bench.count("ip4-icmp-error", "unreachable") > 0);
     bench.cli("packet-generator disable-stream").expect("streams to stop");
     bench.settle();
+}
+
+/// Between a host behind a tap and one behind a veth pair, super-packets with partial checksums and all.
+#[test]
+fn drivers_take_no_memory() {
+    let Some(lab) = lab::require(&["root", "iperf3", "/dev/net/tun"]) else { return };
+    let (left, right, router) = (lab.netns("left"), lab.netns("right"), lab.netns("router"));
+    lab.veth((&right, "eth0"), (&router, "right"));
+    right.addr("eth0", "10.0.2.2/24");
+    right.route("default", "10.0.2.1");
+    let namespace = Namespace::open(router.name().expect("its own")).expect("opened");
+    let ns = left.name().expect("its own");
+    let forward = || {
+        let mut bench = Bench::new(plugins::ALL);
+        let create = format!(
+            "create tap id 0 hw-addr 02:fe:00:00:00:01 host-ns {ns} host-if-name eth0 \
+             host-ip4-addr 10.0.1.2/24 host-ip4-gw 10.0.1.1 host-mac-addr 02:00:00:00:00:01"
+        );
+        for line in [
+            create.as_str(),
+            "create host-interface name right hw-addr 02:fe:00:00:00:02",
+            "set interface state tap0 up",
+            "set interface state host-right up",
+            "set interface ip address tap0 10.0.1.1/24",
+            "set interface ip address host-right 10.0.2.1/24",
+            "set ip neighbor tap0 10.0.1.2 02:00:00:00:00:01 static",
+            &format!("set ip neighbor host-right 10.0.2.2 {} static", right.mac("eth0")),
+        ] {
+            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        left.neighbor("eth0", "10.0.1.1", MacAddr([2, 0xfe, 0, 0, 0, 1]));
+        right.neighbor("eth0", "10.0.2.1", MacAddr([2, 0xfe, 0, 0, 0, 2]));
+        bench.settle();
+        let server = right.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
+        server.wait_for("listening", Duration::from_secs(10));
+        let mut client = left.command("iperf3").args(["-c", "10.0.2.2", "-t", "1"]).spawn();
+        let (mut warm, mut all) = ((0, 0), (0, 0));
+        while client.is_running() {
+            let now = turns(&mut bench, 1000);
+            all = (all.0 + now.0, all.1 + now.1);
+            if all.1 < 2000 {
+                warm = all;
+            }
+        }
+        assert!(all.1 > 2 * warm.1 + 1000, "only {} packets came in", all.1);
+        assert_eq!(all.0 - warm.0, 0, "while {} packets passed", all.1 - warm.1);
+        for line in ["delete tap tap0", "delete host-interface name right"] {
+            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        Ok(())
+    };
+    namespace.run(forward).expect("run in the namespace");
 }
