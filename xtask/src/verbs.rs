@@ -46,7 +46,7 @@ pub fn test(args: &[&str]) -> Res {
     counted_test(args, &mut None)
 }
 
-/// As [`test`]; nextest's summary line goes to `summary`, also when tests failed.
+/// As [`test()`]; nextest's summary line goes to `summary`, also when tests failed.
 pub fn counted_test(args: &[&str], summary: &mut Option<String>) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
     let chosen = !args.is_empty();
