@@ -93,7 +93,7 @@ mod sealed {
 
 /// The instruction set that a generic body is compiled for, known at compile time.
 ///
-/// The types of the levels above [`V1`] have no public name: [`variants!`] alone instantiates bodies with
+/// The types of the levels above [`V1`] have no public name: [`variants!`](crate::variants) alone instantiates bodies with
 /// them, in functions that are compiled for them and handed out after a look at the processor. A body that is
 /// generic over `I: Isa` may therefore rely on the instructions of `I::LEVEL`.
 pub trait Isa: sealed::Sealed + Copy + Default + Send + Sync + 'static {
@@ -117,7 +117,7 @@ isa! {
     V1
 }
 
-/// For [`variants!`]. Instantiating a kernel with these by hand is undefined behaviour on a processor that
+/// For [`variants!`](crate::variants). Instantiating a kernel with these by hand is undefined behaviour on a processor that
 /// lacks the level, and slow on one that has it.
 #[doc(hidden)]
 pub mod __isa {
@@ -125,7 +125,7 @@ pub mod __isa {
     isa! { V3 V4 }
 }
 
-/// The instances of one function for all levels; made by [`variants!`].
+/// The instances of one function for all levels; made by [`variants!`](crate::variants).
 #[derive(Clone, Copy, Debug)]
 pub struct Variants<F> {
     by_level: [F; 3],
@@ -150,7 +150,7 @@ impl<F: Copy> Variants<F> {
     }
 }
 
-/// Compiles one body for every [`Level`](crate::Level).
+/// Compiles one body for every [`Level`].
 ///
 /// ```text
 /// variants! {
@@ -161,7 +161,7 @@ impl<F: Copy> Variants<F> {
 ///
 /// makes `pub const fn NAME<T: Trait, const C: bool, …>() -> Variants<fn(Type, …) -> Ret>`. The first parameter
 /// is the instruction set; in `BODY`, an expression to call, it stands for a type that implements
-/// [`Isa`](crate::Isa). After it come type parameters with one path or no bound, and const parameters. Lifetimes
+/// [`Isa`]. After it come type parameters with one path or no bound, and const parameters. Lifetimes
 /// are elided. Everything that `BODY` calls per packet must be `#[inline(always)]`: what isn't inlined is
 /// compiled for the baseline. The instances are called `NAME::v1`, `NAME::v3` and `NAME::v4` in a disassembly.
 #[macro_export]

@@ -2,7 +2,7 @@
 //! Route tables.
 //!
 //! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: the best source's count. Equal lists of
-//! paths are one [`PathList`](list), whatever the number of entries; it owns one alias of an adjacency, and that is what the
+//! paths are one `PathList`, whatever the number of entries; it owns one alias of an adjacency, and that is what the
 //! table for workers holds. So a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it.
 //!
 //! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! What ends: a [`Background`] process with its value, processes in a namespace and the namespace with its last
-//! [`Netns`]. What a killed run left behind, the next one removes ([`sweep`]): names of namespaces and the environment
+//! [`Netns`]. What a killed run left behind, the next one removes ([`sweep()`]): names of namespaces and the environment
 //! of processes say which run they belong to.
 
 mod command;
