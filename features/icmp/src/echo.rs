@@ -80,7 +80,10 @@ impl EchoRequest {
         // A partial checksum is summed up later, over the type as well.
         if !flags.has(Flags::CSUM_PARTIAL) {
             let request = u16::from(Icmp4Type::ECHO_REQUEST.0) << 8;
-            icmp.checksum = U16::new(update16(icmp.checksum.get(), request, 0));
+            // A reply of nothing but zeros needs all ones, which the update can't tell from none (RFC 1624 3); elsewhere the
+            // two are the same number.
+            let sum = update16(icmp.checksum.get(), request, 0);
+            icmp.checksum = U16::new(if sum == 0 { 0xffff } else { sum });
         }
         let Some(header) = Ipv4Header::view_mut(b.data_mut()) else { return To::TooShort };
         let mut checksum = ip.checksum.get();

@@ -43,6 +43,15 @@ fn a_request_becomes_its_reply() {
 }
 
 #[test]
+fn a_reply_of_zeros_has_a_checksum_of_ones() {
+    let (mut bench, sw_if, _) = bench();
+    let packet = pkt::ip4("10.0.0.9", "203.0.113.1").icmp_echo(0, 0).build();
+    let out = send(&mut bench, sw_if, &packet, |_| {});
+    let (_, icmp, _) = verified(&out.bytes);
+    assert_eq!((icmp.kind, icmp.checksum.get()), (0, 0xffff));
+}
+
+#[test]
 fn what_went_to_several_hosts_is_answered_on_request_only() {
     let (mut bench, sw_if, bare) = bench();
     let groups = ["255.255.255.255", "10.0.0.255", "10.0.0.0", "224.0.0.1"];
