@@ -85,19 +85,47 @@ impl Frame {
     /// All packets in order.
     #[inline(always)]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
-        (0..self.len()).map(|i| {
-            // SAFETY: the frame owns the packet.
-            unsafe { &*self.ptr(i) }
-        })
+        let base = self.base.as_ptr();
+        // SAFETY: entries below `len` are indices that the pool made; the frame owns the packets.
+        self.indices[..self.len()].iter().map(move |i| unsafe { &*base.add((*i as usize) << 6).cast() })
     }
 
     /// All packets in order, to change.
     #[inline(always)]
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Buffer> {
-        let this = &*self;
-        (0..this.len()).map(move |i| {
-            // SAFETY: the frame is the only owner, is borrowed exclusively, and no index stands in it twice.
-            unsafe { &mut *this.ptr(i) }
+        let base = self.base.as_ptr();
+        // SAFETY: as above; the frame is the only owner, is borrowed exclusively, and no index stands in it twice.
+        self.indices[..self.len()].iter().map(move |i| unsafe { &mut *base.add((*i as usize) << 6).cast() })
+    }
+
+    /// Packets `from .. to` in order, to change (fewer, if there are fewer).
+    #[inline(always)]
+    pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
+        let base = self.base.as_ptr();
+        let to = to.min(self.len());
+        // SAFETY: as above.
+        self.indices[from.min(to)..to]
+            .iter()
+            .map(move |i| unsafe { &mut *base.add((*i as usize) << 6).cast() })
+    }
+
+    /// Packets `from .. to` in order, to change (fewer, if there are fewer); before each, `fetch` is called on the address of the
+    /// packet eight ahead (or of some other packet, at the end).
+    #[inline(always)]
+    pub fn range_mut_ahead<F: Fn(*const u8)>(
+        &mut self,
+        from: usize,
+        to: usize,
+        fetch: F,
+    ) -> impl Iterator<Item = &mut Buffer> {
+        const AHEAD: usize = 8;
+        let base = self.base.as_ptr();
+        let (indices, to) = (&self.indices, to.min(self.len()));
+        (from..to).map(move |i| {
+            let ahead = indices[(i + AHEAD) & (FRAME_SIZE - 1)];
+            fetch(base.wrapping_add((ahead as usize) << 6));
+            // SAFETY: as above.
+            unsafe { &mut *base.add((indices[i] as usize) << 6).cast() }
         })
     }
 

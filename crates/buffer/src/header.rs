@@ -108,6 +108,8 @@ pub struct Offload {
 pub trait Scratch: Copy + Default + 'static {
     /// Tells scratch types apart in debug builds; made from the type's name.
     const TAG: u32;
+    /// Words in use; those behind are not written.
+    const WORDS: usize;
     /// The type's value as words.
     fn to_words(self) -> [u32; 8];
     /// The value of these words; any words give a valid value.
@@ -327,12 +329,39 @@ impl Buffer {
         true
     }
 
+    /// Puts `len` bytes in front, of which `first` are the first and `last` the last; they may overlap. False if the headroom is
+    /// used up. Two stores without a branch on `len`, and no byte beside is touched.
+    ///
+    /// # Panics
+    /// If `len` isn't from `N` to `2 * N`.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_ends<const N: usize>(&mut self, first: &[u8; N], last: &[u8; N], len: usize) -> bool {
+        assert!(N <= len && len <= 2 * N);
+        let end = self.data_offset as usize;
+        if len > end {
+            return false;
+        }
+        debug_assert!(end <= AREA);
+        let start = end - len;
+        // SAFETY: N <= len <= end, and every setter keeps data_offset <= AREA.
+        unsafe {
+            self.area.get_unchecked_mut(start..start + N).copy_from_slice(first);
+            self.area.get_unchecked_mut(end - N..end).copy_from_slice(last);
+        }
+        self.data_offset = start as u16;
+        self.len += len as u16;
+        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            self.shift_offload(len as i32);
+        }
+        true
+    }
+
     /// Cuts this segment to its first `n` bytes (no-op if it is shorter). Only for packets of one segment.
     #[inline(always)]
     pub fn truncate(&mut self, n: usize) {
-        if n < self.len as usize {
-            self.len = n as u16;
-        }
+        // Without a branch: short packets in padded frames come mixed with others.
+        self.len = (self.len as usize).min(n) as u16;
     }
 
     /// Room from the usual start of data, for a driver that writes the packet itself; follow with [`Self::set_len`].
@@ -422,7 +451,7 @@ impl Buffer {
     /// The scratch value, if the last one written is of this type. Release builds can't tell and answer `Some`.
     #[inline(always)]
     pub fn set_scratch<S: Scratch>(&mut self, value: S) {
-        self.scratch = value.to_words();
+        self.scratch[..S::WORDS].copy_from_slice(&value.to_words()[..S::WORDS]);
         if cfg!(debug_assertions) {
             self.scratch_tag = S::TAG;
         }
@@ -482,6 +511,7 @@ macro_rules! scratch {
 
         impl $crate::Scratch for $name {
             const TAG: u32 = $crate::tag(concat!(module_path!(), "::", stringify!($name)));
+            const WORDS: usize = [$(stringify!($field)),*].len();
             #[inline(always)]
             fn to_words(self) -> [u32; 8] {
                 let mut words = [0; 8];

@@ -17,8 +17,6 @@ use sync::Turn;
 
 /// Vectors below this go without prologue.
 const SMALL: usize = 8;
-/// How far ahead of the packet in work the loop fetches.
-const AHEAD: usize = 8;
 
 /// A boxed node of the type that the function beside it was made for.
 #[derive(Clone, Copy)]
@@ -187,14 +185,22 @@ fn run<N: Node, I: Isa>(
 /// The loop of a node that is written for one packet.
 #[inline(always)]
 pub(crate) fn each<N: Node>(this: &mut N, vector: &mut Vector<'_, N::Next>, cx: &mut Cx<'_, false>) {
-    let n = vector.len();
-    for i in 0..n {
-        match N::PREFETCH {
-            Prefetch::None => {}
-            Prefetch::Meta => prefetch::<false>(vector.frame, i + AHEAD),
-            Prefetch::Packet => prefetch::<true>(vector.frame, i + AHEAD),
+    match N::PREFETCH {
+        Prefetch::None => {
+            for (b, out) in vector.packets() {
+                out.go(this.packet::<false>(b, cx));
+            }
         }
-        vector.codes[i] = this.packet::<false>(vector.frame.get_mut(i), cx).code();
+        Prefetch::Meta => {
+            for (b, out) in vector.packets_meta_ahead() {
+                out.go(this.packet::<false>(b, cx));
+            }
+        }
+        Prefetch::Packet => {
+            for (b, out) in vector.packets_ahead() {
+                out.go(this.packet::<false>(b, cx));
+            }
+        }
     }
 }
 
@@ -206,7 +212,12 @@ fn one<N: Node, const TRACED: bool>(this: &mut N, b: &mut Buffer, cx: &mut Cx<'_
 
 #[inline(always)]
 pub(crate) fn prefetch<const PACKET: bool>(frame: &Frame, i: usize) {
-    let meta = frame.prefetch_address(i);
+    fetch::<PACKET>(frame.prefetch_address(i));
+}
+
+/// Fetches a packet by the address of its metadata.
+#[inline(always)]
+pub(crate) fn fetch<const PACKET: bool>(meta: *const u8) {
     simd::prefetch_ptr(meta);
     if PACKET {
         // Headers start at the headroom's end or, behind a decapsulation, close to it.

@@ -48,7 +48,7 @@ pub use cx::Cx;
 pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
-pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Prefetch, Target, Vector, dynamic_code};
+pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code};
 pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};

@@ -152,10 +152,53 @@ impl<N: Next> Vector<'_, N> {
     pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
         self.frame.get_mut(i)
     }
+    /// All packets in order, each with the place to say where it goes. (No closure: what is written in a closure isn't always
+    /// inlined, and then it is compiled for the lowest instruction set.)
+    #[inline(always)]
+    pub fn packets(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
+        self.frame.iter_mut().zip(self.codes.iter_mut().map(|code| Out(code, PhantomData)))
+    }
+    /// The same, with metadata and first line of the packets fetched ahead.
+    #[inline(always)]
+    pub fn packets_ahead(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
+        let codes = self.codes.iter_mut().map(|code| Out(code, PhantomData));
+        self.frame.range_mut_ahead(0, FRAME_SIZE, dispatch::fetch::<true>).zip(codes)
+    }
+    /// The same, with the metadata only.
+    #[inline(always)]
+    pub(crate) fn packets_meta_ahead(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
+        let codes = self.codes.iter_mut().map(|code| Out(code, PhantomData));
+        self.frame.range_mut_ahead(0, FRAME_SIZE, dispatch::fetch::<false>).zip(codes)
+    }
+    /// All packets in order.
+    #[inline(always)]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
+        self.frame.iter()
+    }
+    /// All packets in order, to change.
+    #[inline(always)]
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Buffer> {
+        self.frame.iter_mut()
+    }
+    /// Packets `from .. to` in order, to change (fewer, if there are fewer).
+    #[inline(always)]
+    pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
+        self.frame.range_mut(from, to)
+    }
     /// Says where packet `i` goes.
     #[inline(always)]
     pub fn set(&mut self, i: usize, next: N) {
         self.codes[i] = next.code();
+    }
+    /// The same, with metadata and first line of the packets fetched ahead.
+    #[inline(always)]
+    pub fn range_mut_ahead(&mut self, from: usize, to: usize) -> impl Iterator<Item = &mut Buffer> {
+        self.frame.range_mut_ahead(from, to, dispatch::fetch::<true>)
+    }
+    /// Whether it was said that packet `i` goes there.
+    #[inline(always)]
+    pub fn is(&self, i: usize, next: N) -> bool {
+        self.codes[i] == next.code()
     }
     /// Says where all packets go.
     #[inline(always)]
@@ -166,6 +209,17 @@ impl<N: Next> Vector<'_, N> {
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         dispatch::prefetch::<true>(self.frame, i);
+    }
+}
+
+/// The place to say where a packet goes.
+pub struct Out<'a, N>(&'a mut u16, PhantomData<N>);
+
+impl<N: Next> Out<'_, N> {
+    /// Says it.
+    #[inline(always)]
+    pub fn go(self, next: N) {
+        *self.0 = next.code();
     }
 }
 

@@ -156,14 +156,11 @@ impl Node for EthernetInput {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (views, types) = (self.interfaces.views(cx.turn), self.types.get(cx.turn));
         let mut from = From::new(v.get(0).rx_if, views);
-        for i in 0..v.len() {
-            v.prefetch(i + 8);
-            let b = v.get_mut(i);
+        for (b, out) in v.packets_ahead() {
             if b.rx_if != from.rx_if {
                 from = From::new(b.rx_if, views);
             }
-            let to = self.classify(b, &from, types);
-            v.set(i, to);
+            out.go(self.classify(b, &from, types));
         }
     }
 }
