@@ -185,12 +185,11 @@ impl IpHeader for Ipv4Header {
 
     #[inline(always)]
     fn decrement_ttl(&mut self) {
-        // The word of TTL and protocol loses 0x0100, so its part in equation 3 of RFC 1624, !m + m', is always
-        // 0xfeff. On bytes as they lie in memory, so that nothing is swapped.
-        let kept = u32::from(!u16::from_ne_bytes(self.checksum.to_bytes()));
-        let sum = kept + u32::from(0xfeff_u16.to_be());
-        let sum = (sum & 0xffff) + (sum >> 16);
-        self.checksum = U16::from_bytes((!(sum as u16)).to_ne_bytes());
+        // The word of TTL and protocol loses 0x0100, so the checksum gains that, end around (RFC 1624, equation 3: a sum of
+        // 0xffff becomes 0). On bytes as they lie in memory, so that nothing is swapped.
+        let sum = u32::from(u16::from_ne_bytes(self.checksum.to_bytes())) + u32::from(0x0100_u16.to_be());
+        let sum = sum + u32::from(sum >= 0xffff);
+        self.checksum = U16::from_bytes((sum as u16).to_ne_bytes());
         self.ttl = self.ttl.wrapping_sub(1);
     }
 
@@ -275,6 +274,19 @@ mod tests {
         packet[0] = 0x44;
         assert!(Ipv4Header::header_bytes(&packet).is_none());
         assert!(Ipv4Header::header_bytes(&[]).is_none());
+    }
+
+    #[test]
+    fn ttl_by_the_equation() {
+        // RFC 1624, equation 3, for every checksum, right or wrong.
+        let mut ip = *Ipv4Header::view(&[0x45; 20]).unwrap();
+        for (checksum, ttl) in (0..=u16::MAX).flat_map(|checksum| [1, 2, 64, 255].map(|ttl| (checksum, ttl)))
+        {
+            (ip.ttl, ip.checksum) = (ttl, U16::new(checksum));
+            ip.decrement_ttl();
+            let want = crate::checksum::update16(checksum, u16::from(ttl) << 8, u16::from(ttl - 1) << 8);
+            assert_eq!(ip.checksum.get(), want, "{checksum:#x}");
+        }
     }
 
     proptest! {
