@@ -157,7 +157,7 @@ fn measure(world: &World, rt: &mut Runtime, vector: usize) {
     let (clocks, vectors) = (world.stats.simple("/sys/node/clocks"), world.stats.simple("/sys/node/vectors"));
     let turns = (40_000 / vector).max(1);
     let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
-    for _ in 0..300 {
+    for _ in 0..std::env::var("BLOCKS").map_or(300, |b| b.parse().expect("a number")) {
         let before = nodes.map(|n| (clocks.sum(n), vectors.sum(n)));
         for _ in 0..turns {
             rt.turn(true);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-input`, `ip4-input-no-checksum`: is this a packet that a router may handle?
 
+use crate::headers::{BLOCK, Headers};
 use buffer::{Buffer, Cache};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::IfCounters;
@@ -15,9 +16,16 @@ const HEADER: usize = 20;
 
 /// With `VERIFY`, the header's checksum is verified.
 pub struct Input<const VERIFY: bool> {
+    arcs: Arcs,
+    ip4: Lane,
+    /// Here only to be filled anew without being cleared.
+    headers: Headers,
+}
+
+#[derive(Clone, Copy)]
+struct Arcs {
     unicast: ArcIndex,
     multicast: ArcIndex,
-    ip4: Lane,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,8 +84,8 @@ impl Trace for Ip4Trace {
 impl<const VERIFY: bool> Build for Input<VERIFY> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self {
-            unicast: arc(world, "ip4-unicast"),
-            multicast: arc(world, "ip4-multicast"),
+            arcs: Arcs { unicast: arc(world, "ip4-unicast"), multicast: arc(world, "ip4-multicast") },
+            headers: Headers::default(),
             ip4: world.get::<IfCounters>().ip4.lane(thread.at()),
         }
     }
@@ -88,56 +96,21 @@ pub fn arc(world: &World, name: &str) -> ArcIndex {
     world.arc(name).expect("the plugin brings its arcs")
 }
 
-/// What is looked up once for a run of packets from one interface.
-struct From {
-    rx_if: u32,
-    packets: u64,
-    /// Where packets go without a look at the arc.
-    direct: bool,
-}
-
-impl<const VERIFY: bool> Input<VERIFY> {
-    #[inline(always)]
-    fn from<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> From {
-        From { rx_if, packets: 0, direct: !cx.has_arc(self.unicast, rx_if) }
-    }
-
-    #[inline(always)]
-    fn classify<const TRACED: bool>(&self, b: &mut Buffer, from: &From, cx: &mut Cx<'_, TRACED>) -> To {
-        let len = b.packet_len();
-        let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
-        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        let source = header[12];
-        // Everything that hardly ever happens costs one branch; why it was taken is found out in peace.
-        let usual = (header[0] == Ipv4Header::PLAIN)
-            & (total >= HEADER)
-            & (total <= len)
-            & (!VERIFY | (ip4_header_sum::<simd::V1>(header) == 0xffff))
-            & (u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 1)
-            & (source.wrapping_sub(1) < 223)
-            & (source != 127)
-            & (header[16] & 0xf0 != 0xe0)
-            & !((total < len) & b.is_chained());
-        if !usual {
-            return self.unusual(b, cx);
-        }
-        // What lies behind the packet is padding of the frame.
-        b.truncate(total);
-        if from.direct {
-            return To::Lookup;
-        }
-        cx.start_arc(self.unicast, from.rx_if, b).map_or(To::Lookup, To::Feature)
-    }
-
-    /// The same checks one by one, and those that need a look at the whole header.
-    #[cold]
-    #[inline(never)]
-    fn unusual<const TRACED: bool>(&self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        match check(b, VERIFY, cx.cache()) {
-            Err(why) => why,
-            Ok(Class::Options) => To::Options,
-            Ok(class) => enter(b, class == Class::Multicast, self.unicast, self.multicast, cx)
-                .map_or(if class == Class::Multicast { To::Multicast } else { To::Lookup }, To::Feature),
+/// Why a header isn't a usual one, and where the packet goes then.
+#[cold]
+#[inline(never)]
+fn unusual<const VERIFY: bool, const TRACED: bool>(
+    b: &mut Buffer,
+    arcs: Arcs,
+    cx: &mut Cx<'_, TRACED>,
+) -> To {
+    match check(b, VERIFY, cx.cache()) {
+        Err(why) => why,
+        Ok(Class::Options) => To::Options,
+        Ok(class) => {
+            let to_group = class == Class::Multicast;
+            let otherwise = if to_group { To::Multicast } else { To::Lookup };
+            enter(b, to_group, arcs.unicast, arcs.multicast, cx).map_or(otherwise, To::Feature)
         }
     }
 }
@@ -152,6 +125,37 @@ pub fn enter<const TRACED: bool>(
     cx: &Cx<'_, TRACED>,
 ) -> Option<NodeIndex> {
     cx.start_arc(if to_group { multicast } else { unicast }, b.rx_if, b)
+}
+
+/// Takes off what lies behind the packet: padding of the frame.
+#[inline(always)]
+fn trim<const TRACED: bool>(b: &mut Buffer, total: usize, cx: &mut Cx<'_, TRACED>) {
+    if b.is_chained() {
+        trim_chain(b, total, cx.cache());
+    } else {
+        b.truncate(total);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn trim_chain(b: &mut Buffer, total: usize, cache: &mut Cache) {
+    b.trim_packet(total, cache);
+}
+
+/// The total length of a packet that is usual ([`Headers::judge`]).
+#[inline(always)]
+fn usual<const VERIFY: bool>(header: &[u8; HEADER], b: &Buffer) -> Option<usize> {
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let usual = header[0] == Ipv4Header::PLAIN
+        && total >= HEADER
+        && total <= b.packet_len()
+        && u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 1
+        && (1..224).contains(&header[12])
+        && header[12] != 127
+        && header[16] & 0xf0 != 0xe0
+        && (!VERIFY || ip4_header_sum::<simd::V1>(header) == 0xffff);
+    usual.then_some(total)
 }
 
 /// What kind of good packet it is.
@@ -223,23 +227,58 @@ impl<const VERIFY: bool> Node for Input<VERIFY> {
             cx.trace(b, Ip4Trace(Head::of(b)));
         }
         self.ip4.add(b.rx_if as usize, 1);
-        let from = self.from(b.rx_if, cx);
-        self.classify(b, &from, cx)
+        let Some(header) = b.bytes::<20>(0) else { return To::TooShort };
+        let Some(total) = usual::<VERIFY>(header, b) else {
+            return unusual::<VERIFY, TRACED>(b, self.arcs, cx);
+        };
+        trim(b, total, cx);
+        cx.start_arc(self.arcs.unicast, b.rx_if, b).map_or(To::Lookup, To::Feature)
     }
 
+    /// Headers are judged in blocks, all packets of a block in one go: what looks like many conditions for a packet is a few
+    /// instructions for sixteen. A packet that isn't usual is looked at once more, alone.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let mut from = self.from(v.get(0).rx_if, cx);
-        for i in 0..v.len() {
-            let b = v.get_mut(i);
-            if b.rx_if != from.rx_if {
-                self.ip4.add(from.rx_if as usize, from.packets);
-                from = self.from(b.rx_if, cx);
+        let n = v.len();
+        let rx_if = v.get(0).rx_if;
+        let mut differ = 0;
+        let headers = &mut self.headers;
+        v.set_all(To::Lookup);
+        for from in (0..n).step_by(BLOCK) {
+            let len = (n - from).min(BLOCK);
+            headers.gather(v.range_mut_ahead(from, from + len), |b| differ |= b.rx_if ^ rx_if);
+            let found = headers.judge::<VERIFY>(len);
+            if found.padded {
+                for (i, b) in v.range_mut(from, from + len).enumerate() {
+                    if !headers.is_wrong(i) && headers.is_padded(i) {
+                        trim(b, headers.total(i), cx);
+                    }
+                }
             }
-            from.packets += 1;
-            let to = self.classify(b, &from, cx);
-            v.set(i, to);
+            if found.wrong {
+                for i in (0..len).filter(|i| headers.is_wrong(*i)) {
+                    let to = unusual::<VERIFY, false>(v.get_mut(from + i), self.arcs, cx);
+                    v.set(from + i, to);
+                }
+            }
         }
-        self.ip4.add(from.rx_if as usize, from.packets);
+        if differ == 0 {
+            self.ip4.add(rx_if as usize, n as u64);
+            if !cx.has_arc(self.arcs.unicast, rx_if) {
+                return;
+            }
+        } else {
+            for b in v.iter() {
+                self.ip4.add(b.rx_if as usize, 1);
+            }
+        }
+        // Who comes from where features are enabled starts the arc. What was found to be unusual has done that, if it may.
+        for i in 0..n {
+            if v.is(i, To::Lookup) {
+                let b = v.get_mut(i);
+                let to = cx.start_arc(self.arcs.unicast, b.rx_if, b);
+                v.set(i, to.map_or(To::Lookup, To::Feature));
+            }
+        }
     }
 }

@@ -29,6 +29,7 @@ mod cli;
 mod drop;
 mod flow;
 mod frag;
+mod headers;
 mod input;
 mod local;
 mod lookup;

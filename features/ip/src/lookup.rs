@@ -236,16 +236,14 @@ impl Node for Lookup {
         let views = self.interfaces.views(turn);
         let (mut keys, mut values) = ([0; FRAME_SIZE], [0; FRAME_SIZE]);
         let (rx_if, mut bytes, mut differ) = (v.get(0).rx_if, 0, 0);
-        for (i, key) in keys[..n].iter_mut().enumerate() {
-            let b = v.get(i);
+        for (key, b) in keys.iter_mut().zip(v.range_mut_ahead(0, n)) {
             *key = destination(b);
             bytes += b.packet_len() as u64;
             differ |= (b.rx_if ^ rx_if) | (b.flags.0 & Flags::TABLE.0);
         }
         if differ != 0 {
-            for i in 0..n {
-                let to = self.find(v.get_mut(i), views, cx);
-                v.set(i, to);
+            for (b, out) in v.packets() {
+                out.go(self.find(b, views, cx));
             }
             return;
         }
@@ -255,16 +253,15 @@ impl Node for Lookup {
         let first = values[0];
         let same = values[..n].iter().fold(0, |differ, value| differ | (value ^ first)) == 0;
         if same && let Some(adj) = self.adjacencies.get(AdjIndex(first), turn).filter(|a| a.kind.forwards()) {
-            for i in 0..n {
-                v.get_mut(i).set_scratch(IpMeta::of(AdjIndex(first), fib.0));
+            for b in v.iter_mut() {
+                b.set_scratch(IpMeta::of(AdjIndex(first), fib.0));
             }
             v.set_all(To::Node(adj.next));
             self.counters.add(adj.counter as usize, n as u64, bytes);
             return;
         }
-        for (i, value) in values[..n].iter().enumerate() {
-            let to = self.one(v.get_mut(i), *value, fib, turn);
-            v.set(i, to);
+        for ((b, out), value) in v.packets().zip(&values) {
+            out.go(self.one(b, *value, fib, turn));
         }
     }
 }

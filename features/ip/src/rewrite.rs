@@ -79,12 +79,54 @@ impl Build for Rewrite {
     }
 }
 
-/// What is the same for all packets over one adjacency.
+/// What doesn't go the short way.
+const ASIDE: Flags = Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+
+/// What is the same for all packets over one adjacency with an ordinary header, on an interface without features. By value:
+/// what is read through a reference has to be read again after every store to a packet.
 #[derive(Clone, Copy)]
-struct Way<'t> {
-    adj: &'t Adj,
-    /// A feature is enabled on the arc of the interface.
-    features: bool,
+struct Way {
+    tx_if: u32,
+    mtu: usize,
+    /// First and last bytes of the layer-2 header.
+    ends: [[u8; 8]; 2],
+    header_len: usize,
+    to: To,
+}
+
+impl Way {
+    #[inline(always)]
+    fn of(adj: &Adj) -> Option<Self> {
+        let header_len = usize::from(adj.rewrite_len);
+        let to = To::Output(adj.output);
+        Some(Self { tx_if: adj.tx_if, mtu: adj.mtu.into(), ends: adj.short_rewrite()?, header_len, to })
+    }
+
+    /// Sends the usual packet on; `None` for what needs a closer look.
+    #[inline(always)]
+    fn take(self, b: &mut Buffer) -> Option<To> {
+        if b.headroom() < self.header_len || !may_pass(b, self.tx_if, self.mtu) {
+            return None;
+        }
+        b.tx_if = self.tx_if;
+        let [first, last] = self.ends;
+        b.push_ends(&first, &last, self.header_len).then_some(self.to)
+    }
+}
+
+/// Takes one from the TTL of the usual packet: one that was received, for one host, fits, lives, and goes elsewhere.
+#[inline(always)]
+fn may_pass(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
+    if b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu {
+        return false;
+    }
+    match b.bytes_mut::<20>(0) {
+        Some(header) if header[8] > 1 => {
+            decrement(header);
+            true
+        }
+        _ => false,
+    }
 }
 
 impl Rewrite {
@@ -93,44 +135,18 @@ impl Rewrite {
         self.adjacencies.get(index, turn).filter(|adj| adj.kind == AdjKind::Rewrite)
     }
 
-    /// Everything but the usual is left to [`Self::unusual`] by one branch.
-    #[inline(always)]
-    fn forward<const TRACED: bool>(
-        b: &mut Buffer,
-        way: Way<'_>,
-        output: ArcIndex,
-        cx: &Cx<'_, TRACED>,
-    ) -> Option<To> {
-        const ASIDE: Flags =
-            Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
-        let adj = way.adj;
-        let aside = b.flags.any(ASIDE) | (b.rx_if == adj.tx_if) | (b.packet_len() > usize::from(adj.mtu));
-        let Some(header) = b.bytes_mut::<20>(0) else { return Some(To::TooShort) };
-        if aside | (header[8] <= 1) {
-            return None;
-        }
-        decrement(header);
-        Some(Self::leave(b, way, output, cx))
-    }
-
     /// Puts the layer-2 header in front.
     #[inline(always)]
-    fn leave<const TRACED: bool>(b: &mut Buffer, way: Way<'_>, output: ArcIndex, cx: &Cx<'_, TRACED>) -> To {
-        let adj = way.adj;
+    fn leave<const TRACED: bool>(b: &mut Buffer, adj: &Adj, output: ArcIndex, cx: &Cx<'_, TRACED>) -> To {
         b.tx_if = adj.tx_if;
-        if way.features {
+        let features = cx.has_arc(output, adj.tx_if);
+        if features {
             b.mark_l3();
         }
-        let rewritten = match adj.rewrite_len {
-            14 => put::<14>(b, adj),
-            18 => put::<18>(b, adj),
-            0 => true,
-            len => b.push_slice(usize::from(len)).map(|to| to.copy_from_slice(adj.rewrite())).is_some(),
-        };
-        if !rewritten {
+        if !adj.put(b) {
             return To::NoHeadroom;
         }
-        if way.features {
+        if features {
             return To::Output(cx.start_arc(output, adj.tx_if, b).unwrap_or(adj.output));
         }
         To::Output(adj.output)
@@ -168,8 +184,7 @@ impl Rewrite {
         if !local && let Some(header) = b.bytes_mut::<20>(0) {
             decrement(header);
         }
-        let features = cx.has_arc(self.output, adj.tx_if);
-        Self::leave(b, Way { adj: &adj, features }, self.output, cx)
+        Self::leave(b, &adj, self.output, cx)
     }
 
     /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2). The packet itself goes
@@ -208,13 +223,6 @@ fn decrement(header: &mut [u8; 20]) {
     if let Some(ip) = Ipv4Header::view_mut(header) {
         ip.decrement_ttl();
     }
-}
-
-#[inline(always)]
-fn put<const N: usize>(b: &mut Buffer, adj: &Adj) -> bool {
-    let (Some(to), Some(from)) = (b.push::<N>(), adj.rewrite.first_chunk::<N>()) else { return false };
-    *to = *from;
-    true
 }
 
 /// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4).
@@ -263,10 +271,10 @@ impl Node for Rewrite {
         let index = b.scratch::<IpMeta>().adj();
         let Some(adj) = self.adj(index, cx.turn) else { return To::NoAdjacency };
         let (mtu, tx_if, layer2) = (adj.mtu, adj.tx_if, adj.rewrite_len > 0);
-        let features = cx.has_arc(self.output, adj.tx_if);
-        let to = match Self::forward(b, Way { adj, features }, self.output, cx) {
-            Some(to) => to,
-            None => self.unusual(b, index, cx),
+        let to = if may_pass(b, tx_if, mtu.into()) {
+            Self::leave(b, adj, self.output, cx)
+        } else {
+            self.unusual(b, index, cx)
         };
         if TRACED {
             let ethernet = layer2 && matches!(to, To::Output(_));
@@ -278,25 +286,24 @@ impl Node for Rewrite {
     /// Mostly all packets of a vector leave by one adjacency.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let n = v.len();
         let first = v.get(0).scratch::<IpMeta>().adj();
-        let differ = (0..n).fold(0, |differ, i| differ | (v.get(i).scratch::<IpMeta>().adj ^ first.0));
-        if differ != 0 {
-            for i in 0..n {
-                let to = self.packet::<false>(v.get_mut(i), cx);
-                v.set(i, to);
+        let adj = self.adj(first, cx.turn).filter(|adj| !cx.has_arc(self.output, adj.tx_if));
+        let way = adj.and_then(Way::of);
+        let mut packets = v.packets();
+        if let Some(way) = way {
+            for (b, out) in packets.by_ref() {
+                if b.scratch::<IpMeta>().adj() != first {
+                    out.go(self.packet(b, cx));
+                    break;
+                }
+                out.go(match way.take(b) {
+                    Some(to) => to,
+                    None => self.unusual(b, first, cx),
+                });
             }
-            return;
         }
-        let Some(adj) = self.adj(first, cx.turn).copied() else { return v.set_all(To::NoAdjacency) };
-        let way = Way { adj: &adj, features: cx.has_arc(self.output, adj.tx_if) };
-        for i in 0..n {
-            let b = v.get_mut(i);
-            let to = match Self::forward(b, way, self.output, cx) {
-                Some(to) => to,
-                None => self.unusual(b, first, cx),
-            };
-            v.set(i, to);
+        for (b, out) in packets {
+            out.go(self.packet(b, cx));
         }
     }
 }

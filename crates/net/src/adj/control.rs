@@ -301,9 +301,7 @@ impl Adjacencies {
         self.change(index, |adj| {
             adj.kind = AdjKind::Rewrite;
             adj.next = next_node(world, adj.kind, adj.link);
-            adj.rewrite = [0; MAX_REWRITE];
-            adj.rewrite[..rewrite.len()].copy_from_slice(rewrite);
-            adj.rewrite_len = rewrite.len() as u8;
+            adj.set_rewrite(rewrite);
         });
         Some(index)
     }
@@ -416,7 +414,9 @@ impl Adjacencies {
                         Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
                 }
                 IfEvent::Mac(_) if adj.rewrite_len >= 14 && interface.kind == IfKind::Ethernet => {
-                    adj.rewrite[6..12].copy_from_slice(&interface.mac.0);
+                    let mut rewrite = adj.rewrite();
+                    rewrite[6..12].copy_from_slice(&interface.mac.0);
+                    adj.set_rewrite(&rewrite);
                 }
                 _ => adj.mtu = mtu_of(&interface, adj.link),
             });

@@ -12,6 +12,7 @@ mod control;
 #[cfg(test)]
 mod tests;
 
+use buffer::Buffer;
 pub use control::ethernet_rewrite;
 use graph::{NodeIndex, SwIfIndex};
 use std::fmt;
@@ -120,7 +121,7 @@ pub struct Adj {
     pub tx_if: u32,
     /// Bytes of an IP packet at most, its header included.
     pub mtu: u16,
-    /// Bytes of [`Self::rewrite`] in use.
+    /// Bytes of the layer-2 header that is put in front.
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
@@ -128,14 +129,17 @@ pub struct Adj {
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.
     pub counter: u32,
-    /// The layer-2 header, from its first byte on.
-    pub rewrite: [u8; MAX_REWRITE],
+    _pad: [u8; 12],
+    /// The layer-2 header's last 32 bytes, at the end.
+    near: [u8; 32],
+    /// What stands in front of these, at the end.
+    far: [u8; 32],
     nexthop: [u8; 16],
     /// The packets it is for.
     pub link: Link,
 }
 
-const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, rewrite) == 20);
+const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, far) == 64);
 
 impl Default for Adj {
     fn default() -> Self {
@@ -148,10 +152,33 @@ impl Default for Adj {
             kind: AdjKind::NoRoute,
             table: 0,
             counter: 0,
-            rewrite: [0; MAX_REWRITE],
+            _pad: [0; 12],
+            near: [0; 32],
+            far: [0; 32],
             nexthop: [0; 16],
             link: Link::Ip4,
         }
+    }
+}
+
+/// A layer-2 header, as a value.
+#[derive(Clone, Copy)]
+pub struct Rewrite {
+    /// At the end of these.
+    bytes: [u8; MAX_REWRITE],
+    len: usize,
+}
+
+impl std::ops::Deref for Rewrite {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[MAX_REWRITE - self.len..]
+    }
+}
+
+impl std::ops::DerefMut for Rewrite {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[MAX_REWRITE - self.len..]
     }
 }
 
@@ -174,10 +201,48 @@ impl Adj {
         Ipv4Addr::new(a, b, c, d)
     }
 
-    /// The rewrite's bytes.
+    /// The layer-2 header that is put in front.
     #[inline(always)]
-    pub fn rewrite(&self) -> &[u8] {
-        &self.rewrite[..usize::from(self.rewrite_len).min(MAX_REWRITE)]
+    pub fn rewrite(&self) -> Rewrite {
+        let mut bytes = [0; MAX_REWRITE];
+        bytes[..32].copy_from_slice(&self.far);
+        bytes[32..].copy_from_slice(&self.near);
+        Rewrite { bytes, len: usize::from(self.rewrite_len).min(MAX_REWRITE) }
+    }
+
+    fn set_rewrite(&mut self, rewrite: &[u8]) {
+        let mut bytes = [0; MAX_REWRITE];
+        bytes[MAX_REWRITE - rewrite.len()..].copy_from_slice(rewrite);
+        self.far.copy_from_slice(&bytes[..32]);
+        self.near.copy_from_slice(&bytes[32..]);
+        self.rewrite_len = rewrite.len() as u8;
+    }
+
+    /// First and last 8 bytes of a layer-2 header of 8 to 16, for [`Buffer::push_ends`]: nearly all are that.
+    #[inline(always)]
+    pub fn short_rewrite(&self) -> Option<[[u8; 8]; 2]> {
+        let len = usize::from(self.rewrite_len);
+        if !(8..=16).contains(&len) {
+            return None;
+        }
+        Some([*self.near[32 - len..].first_chunk()?, *self.near.last_chunk()?])
+    }
+
+    /// Puts the layer-2 header in front of a packet; false if there is no room.
+    #[inline(always)]
+    #[must_use]
+    pub fn put(&self, b: &mut Buffer) -> bool {
+        match self.short_rewrite() {
+            Some([first, last]) => b.push_ends(&first, &last, self.rewrite_len.into()),
+            None => self.put_slowly(b),
+        }
+    }
+
+    /// Headers of other lengths.
+    #[inline(never)]
+    fn put_slowly(&self, b: &mut Buffer) -> bool {
+        let rewrite = self.rewrite();
+        b.push_slice(rewrite.len()).map(|to| to.copy_from_slice(&rewrite)).is_some()
     }
 
     fn set_nexthop(&mut self, nexthop: IpAddr) {
@@ -197,7 +262,7 @@ impl fmt::Debug for Adj {
             .field("nexthop", &self.nexthop())
             .field("next", &self.next)
             .field("mtu", &self.mtu)
-            .field("rewrite", &self.rewrite())
+            .field("rewrite", &&*self.rewrite())
             .finish_non_exhaustive()
     }
 }

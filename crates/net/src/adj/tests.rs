@@ -41,7 +41,7 @@ fn a_neighbour_is_asked_for_completed_and_let_go() {
     ifs.set_mtu(world, a, MtuKind::Ip4, 1400).expect("set");
     let adj = seen(&bench, index).expect("there");
     assert_eq!((adj.kind, adj.mtu), (AdjKind::Rewrite, 1400));
-    assert_eq!(adj.rewrite(), [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 8, 0]);
+    assert_eq!(*adj.rewrite(), [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 8, 0]);
     adjs.incomplete(world, a, nexthop);
     assert_eq!(seen(&bench, index).map(|a| a.rewrite_len), Some(0));
     adjs.release(index);
@@ -79,13 +79,40 @@ fn an_alias_shows_what_it_stands_for() {
     let second = adjs.alias(first);
     adjs.complete(world, a, [10, 0, 0, 2].into(), &[7; 14]);
     let adj = seen(&bench, second).expect("there");
-    assert_eq!((adj.kind, adj.counter, adj.rewrite()), (AdjKind::Rewrite, x.0, &[7; 14][..]));
+    assert_eq!((adj.kind, adj.counter, &*adj.rewrite()), (AdjKind::Rewrite, x.0, &[7; 14][..]));
     adjs.retarget(first, y);
     assert_eq!(seen(&bench, second).map(|a| a.nexthop()), Some([10, 0, 0, 3].into()));
     assert!(gone(&bench, x), "only the alias held it");
     assert_eq!(adjs.info(first).and_then(|i| i.target), Some(y));
     adjs.release(second);
     assert!(gone(&bench, first) && gone(&bench, y));
+}
+
+#[test]
+fn headers_of_every_length_fit_in_front() {
+    let bench = Bench::new(NONE);
+    let mut cache = buffer::Cache::new(bench.world.pool);
+    let header: Vec<u8> = (1..=64).collect();
+    for len in 0..=64 {
+        // With all the headroom there is, and with just enough.
+        for headroom in [buffer::HEADROOM, len] {
+            let mut b = cache.alloc().expect("a free buffer");
+            assert!(b.set_data(b"packet"));
+            let spare = b.headroom() - headroom;
+            assert!(b.rewind(spare));
+            let before = b.data().to_vec();
+            let mut adj = Adj::default();
+            adj.set_rewrite(&header[..len]);
+            assert_eq!(*adj.rewrite(), header[..len]);
+            assert!(adj.put(&mut b));
+            assert_eq!(b.data(), [&header[..len], &before].concat());
+        }
+        let mut b = cache.alloc().expect("a free buffer");
+        assert!(b.set_data(b"packet") && b.rewind(buffer::HEADROOM));
+        let mut adj = Adj::default();
+        adj.set_rewrite(&header[..len]);
+        assert_eq!(adj.put(&mut b), len == 0, "no room");
+    }
 }
 
 #[test]

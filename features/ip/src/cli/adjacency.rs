@@ -44,7 +44,7 @@ pub fn describe(w: &World, info: &AdjInfo) -> String {
             name(),
             adj.mtu,
             w.node_name(adj.output),
-            hex(adj.rewrite())
+            hex(&adj.rewrite())
         ),
         AdjKind::Incomplete => format!("arp-{proto}: via {} {} {to}", adj.nexthop(), name()),
         AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{} {to}", adj.nexthop(), name(), adj.mtu),
@@ -68,7 +68,7 @@ pub fn to_json(w: &World, info: &AdjInfo) -> Value {
         "sw_if_index": sw_if.map(|sw_if| sw_if.0),
         "nexthop": sw_if.map(|_| adj.nexthop().to_string()),
         "mtu": sw_if.map(|_| adj.mtu),
-        "rewrite": hex(adj.rewrite()),
+        "rewrite": hex(&adj.rewrite()),
         "next": w.node_name(adj.next).to_string(),
         "alias_of": info.target.map(|target| target.0),
         "locks": info.refs,
