@@ -3,7 +3,8 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod bare;
+#[cfg(test)]
+mod bare;
 pub mod commands;
 pub mod config;
 pub mod date;

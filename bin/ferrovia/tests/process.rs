@@ -95,6 +95,14 @@ fn pid_in(file: &Path) -> Pid {
     eventually("the pid file", read)
 }
 
+/// The session of a process as the kernel tells it: 0 where its leader is outside of this process's
+/// pid namespace, as in a container.
+fn session_of(pid: &str) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after_the_name = stat.rsplit_once(") ").unwrap().1;
+    after_the_name.split(' ').nth(3).unwrap().parse().unwrap()
+}
+
 #[test]
 fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it_is_ready() {
     let dir = tempfile::tempdir().unwrap();
@@ -110,12 +118,9 @@ fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it
     let socket = dir.path().join("cli.sock");
     UnixStream::connect(&socket).expect("it listens before the shell gets back");
     let pid = pid_in(&pidfile);
-    assert_eq!(rustix::process::getsid(Some(pid)).unwrap().as_raw_nonzero().get(), {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
-        let after = stat.rsplit_once(") ").unwrap().1;
-        after.split(' ').nth(3).unwrap().parse::<i32>().unwrap()
-    });
-    assert_ne!(rustix::process::getsid(Some(pid)).unwrap(), rustix::process::getsid(None).unwrap());
+    let session = session_of(&pid.as_raw_nonzero().to_string());
+    assert_ne!(session, session_of("self"));
+    assert_ne!(session, 0, "a session begun here, not one inherited from outside of the namespace");
 
     let again = output(&[&unix]);
     assert_eq!(again.status.code(), Some(1), "the shell sees that a second one fails");
