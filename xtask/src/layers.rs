@@ -23,6 +23,8 @@ const SIDEWAYS: &[(&str, &str)] = &[
     // A feature attaches itself to its parent, which doesn't know its children; a driver likewise.
     ("features/*", "features/*"),
     ("drivers/*", "features/*"),
+    // Commands and messages are two doors to one room: what goes wrong inside has the same words at both.
+    ("crates/msg", "crates/cli"),
     // The host's side of the C interface wraps a foreign node into one of ours.
     ("crates/plugin-abi", "crates/graph"),
 ];

@@ -3,6 +3,7 @@
 
 use crate::{ArcDef, Feature, NodeDef, World};
 use cli::Command;
+use msg::Module;
 use std::sync::Arc;
 
 /// What a feature or a driver brings; listed in the daemon's `plugins.rs`.
@@ -19,6 +20,8 @@ pub struct Plugin {
     pub features: &'static [Feature],
     /// Its commands.
     pub cli: &'static [Command<World>],
+    /// Its messages of the binary API.
+    pub api: &'static [Module<World>],
     /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet: register with a parent, spawn a
     /// process. The plugins are called in the order of the list.
     pub start: fn(&Arc<World>) -> Result<(), String>,
@@ -26,6 +29,14 @@ pub struct Plugin {
 
 impl Plugin {
     /// Nothing: for `..Plugin::EMPTY`.
-    pub const EMPTY: Plugin =
-        Plugin { name: "", about: "", nodes: &[], arcs: &[], features: &[], cli: &[], start: |_| Ok(()) };
+    pub const EMPTY: Plugin = Plugin {
+        name: "",
+        about: "",
+        nodes: &[],
+        arcs: &[],
+        features: &[],
+        cli: &[],
+        api: &[],
+        start: |_| Ok(()),
+    };
 }

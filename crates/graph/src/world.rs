@@ -65,6 +65,8 @@ pub struct World {
     pub clock: Arc<Clock>,
     /// The tasks of the control thread.
     pub processes: Processes,
+    /// The binary API: messages, clients, events.
+    pub api: msg::Hub<World>,
     registry: Mutex<Registry>,
     arcs: Arc<Snapshot<ArcTable>>,
     reasons: Arc<Snapshot<Vec<&'static Reason>>>,
@@ -109,6 +111,7 @@ impl World {
             stats: stats::Registry::new(threads),
             clock: Arc::default(),
             processes: Processes::new(control),
+            api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
             registry: Mutex::default(),
             states: Mutex::default(),
             doors,

@@ -58,4 +58,5 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     start: control::start,
+    ..Plugin::EMPTY
 };

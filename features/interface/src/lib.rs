@@ -38,10 +38,10 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "interface-output", starts: &["interface-output"], end: "error-drop" },
         ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
     ],
-    features: &[],
     cli: cli::COMMANDS,
     start: |world| {
         world.get::<Interfaces>().set_make_output(output::make);
         Ok(())
     },
+    ..Plugin::EMPTY
 };

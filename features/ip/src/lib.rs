@@ -91,6 +91,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     start,
+    ..Plugin::EMPTY
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {

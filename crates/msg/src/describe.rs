@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What messages and their types are made of, as data: for CRCs, for the files that clients read, for documentation.
+
+use crate::wire::Wire;
+
+/// A type on the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Type {
+    /// Without `vl_api_` and `_t`.
+    pub name: &'static str,
+    /// One paragraph for people.
+    pub doc: &'static str,
+    /// What it is.
+    pub shape: Shape,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// A number or a truth value, known by its name.
+    Scalar,
+    /// Text: `N` bytes, or a length and its bytes for 0.
+    Text(usize),
+    /// So many of the same: no type of its own, a way to use one.
+    Fixed(Box<Type>, usize),
+    /// Another name.
+    Alias(Box<Type>),
+    /// One of these values of a base type.
+    Enum(&'static str, Vec<(&'static str, u32)>),
+    /// Any of these bits of a base type.
+    Flags(&'static str, Vec<(&'static str, u32)>),
+    /// Fields, one behind the other.
+    Struct(Vec<Field>),
+    /// Arms that share their place, as long as the longest.
+    Union(Vec<Field>),
+}
+
+impl Shape {
+    /// Another name of `T`.
+    pub fn alias<T: Wire>() -> Shape {
+        Shape::Alias(Box::new(T::describe()))
+    }
+
+    /// Values of `T`.
+    pub fn enumeration<T: Wire>(members: Vec<(&'static str, u32)>) -> Shape {
+        Shape::Enum(T::describe().name, members)
+    }
+}
+
+impl Type {
+    /// A type.
+    pub fn new(name: &'static str, doc: &'static str, shape: Shape) -> Type {
+        Type { name, doc, shape }
+    }
+
+    /// Its name in the published description: `u32`, `vl_api_prefix_t`.
+    pub fn wire_name(&self) -> String {
+        match &self.shape {
+            Shape::Scalar | Shape::Text(_) => self.name.to_string(),
+            Shape::Fixed(of, _) => of.wire_name(),
+            _ => format!("vl_api_{}_t", self.name),
+        }
+    }
+
+    /// It has a block of its own in the description.
+    pub fn is_named(&self) -> bool {
+        !matches!(self.shape, Shape::Scalar | Shape::Text(_) | Shape::Fixed(..))
+    }
+
+    /// Bytes that a value takes at least.
+    pub fn least(&self) -> usize {
+        match &self.shape {
+            Shape::Scalar => scalar(self.name),
+            Shape::Text(0) => 4,
+            Shape::Text(n) => *n,
+            Shape::Fixed(of, n) => n * of.least(),
+            Shape::Alias(of) => of.least(),
+            Shape::Enum(base, _) | Shape::Flags(base, _) => scalar(base),
+            Shape::Struct(fields) => fields.iter().map(Field::least).sum(),
+            Shape::Union(arms) => arms.iter().map(Field::least).max().unwrap_or(0),
+        }
+    }
+
+    /// The types of its fields, or that it is made of.
+    fn parts(&self) -> Vec<&Type> {
+        match &self.shape {
+            Shape::Alias(of) | Shape::Fixed(of, _) => vec![of],
+            Shape::Struct(fields) | Shape::Union(fields) => fields.iter().map(|f| &f.kind).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Calls `f` for every named type that it needs, those first that others need, itself last.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Type)) {
+        self.parts().into_iter().for_each(|part| part.visit(f));
+        if self.is_named() {
+            f(self);
+        }
+    }
+}
+
+/// Bytes of a scalar type.
+fn scalar(name: &str) -> usize {
+    match name {
+        "u8" | "i8" | "bool" => 1,
+        "u16" | "i16" => 2,
+        "u64" | "i64" | "f64" => 8,
+        _ => 4,
+    }
+}
+
+/// How often a field's type stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// Once.
+    One,
+    /// So often.
+    Fixed(usize),
+    /// As often as this earlier field says.
+    Counted(&'static str),
+    /// Text that brings its length.
+    Text,
+}
+
+/// A field of a message or type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// One paragraph for people.
+    pub doc: &'static str,
+    /// The type of one.
+    pub kind: Type,
+    /// How many.
+    pub many: Many,
+    /// What clients send if they aren't told: JSON.
+    pub default: Option<&'static str>,
+}
+
+impl Field {
+    /// A field that holds a `T`.
+    pub fn one<T: Wire>(name: &'static str, doc: &'static str) -> Field {
+        let (kind, many) = match T::describe() {
+            Type { shape: Shape::Fixed(of, n), .. } => (*of, Many::Fixed(n)),
+            text @ Type { shape: Shape::Text(0), .. } => (text, Many::Text),
+            text @ Type { shape: Shape::Text(_), .. } => {
+                let Shape::Text(n) = text.shape else { unreachable!("just seen") };
+                (text, Many::Fixed(n))
+            }
+            kind => (kind, Many::One),
+        };
+        Field { name, doc, kind, many, default: None }
+    }
+
+    /// A field that holds as many as the field `count` says.
+    pub fn counted<T: Wire>(name: &'static str, count: &'static str, doc: &'static str) -> Field {
+        Field { name, doc, kind: T::describe(), many: Many::Counted(count), default: None }
+    }
+
+    /// With what clients send if they aren't told: JSON.
+    pub fn or(mut self, default: &'static str) -> Field {
+        self.default = Some(default);
+        self
+    }
+
+    /// Bytes that it takes at least: with counted arrays and texts empty.
+    pub fn least(&self) -> usize {
+        match &self.many {
+            Many::One => self.kind.least(),
+            Many::Fixed(n) if matches!(self.kind.shape, Shape::Text(_)) => *n,
+            Many::Fixed(n) => n * self.kind.least(),
+            Many::Counted(_) => 0,
+            Many::Text => 4,
+        }
+    }
+
+    /// As in the text that a CRC is taken of.
+    fn canonical(&self) -> String {
+        let (kind, name) = (self.kind.wire_name(), self.name);
+        match &self.many {
+            Many::One => format!("['{kind}', '{name}']"),
+            Many::Fixed(n) => format!("['{kind}', '{name}', {n}, None]"),
+            Many::Counted(count) => format!("['{kind}', '{name}', 0, '{count}']"),
+            Many::Text => format!("['{kind}', '{name}', 0, None]"),
+        }
+    }
+
+    /// As in the project's table of the published layouts: `u32 x`, `u8 x[4]`, `u8 x[n]`, `string x[]`.
+    pub fn layout(&self) -> String {
+        let (kind, name) = (self.kind.wire_name(), self.name);
+        match &self.many {
+            Many::One => format!("{kind} {name}"),
+            Many::Fixed(n) => format!("{kind} {name}[{n}]"),
+            Many::Counted(count) => format!("{kind} {name}[{count}]"),
+            Many::Text => format!("{kind} {name}[]"),
+        }
+    }
+}
+
+fn canonical(fields: &[Field]) -> String {
+    let fields: Vec<_> = fields.iter().map(Field::canonical).collect();
+    format!("[{}]", fields.join(", "))
+}
+
+/// The published CRC of a message with these fields, the message id left out: that of the text of its fields, then of the
+/// blocks of their types, from field to field and down.
+pub fn crc(fields: &[Field]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(canonical(fields).as_bytes());
+    fields.iter().for_each(|f| add_block(&f.kind, &mut crc));
+    crc.finalize()
+}
+
+fn add_block(kind: &Type, crc: &mut crc32fast::Hasher) {
+    match &kind.shape {
+        Shape::Scalar | Shape::Text(_) => {}
+        Shape::Fixed(of, _) => add_block(of, crc),
+        Shape::Alias(_) => crc.update(b"[]"),
+        Shape::Enum(_, members) | Shape::Flags(_, members) => {
+            let members: Vec<_> =
+                members.iter().map(|(name, value)| format!("['{name}', {value}]")).collect();
+            crc.update(format!("[{}]", members.join(", ")).as_bytes());
+        }
+        Shape::Struct(fields) | Shape::Union(fields) => {
+            crc.update(canonical(fields).as_bytes());
+            fields.iter().for_each(|f| add_block(&f.kind, crc));
+        }
+    }
+}

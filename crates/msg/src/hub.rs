@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server's shared side: the message table, who is connected, who wants events, what was traced.
+
+use crate::memclnt;
+use crate::message::{Head, Message};
+use crate::out::Out;
+use crate::table::{Caller, Module, Table};
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::SystemTime;
+
+/// Bytes of events that may wait for a client. One that reads so slowly is disconnected.
+const EVENTS: usize = 8 << 20;
+/// Requests that the trace keeps unless told otherwise.
+const TRACED: usize = 16_384;
+
+/// The shared side of the API's server.
+pub struct Hub<W: 'static> {
+    table: Table<W>,
+    clients: Mutex<Clients>,
+    unknown: AtomicU64,
+    tracing: AtomicBool,
+    trace: Mutex<VecDeque<Traced>>,
+}
+
+#[derive(Default)]
+struct Clients {
+    next: u32,
+    all: BTreeMap<u32, Client>,
+    wants: Vec<Want>,
+}
+
+struct Client {
+    name: String,
+    since: SystemTime,
+    requests: u64,
+    events: Out,
+    /// More events waited than may.
+    slow: bool,
+}
+
+type Filter = dyn Fn(&dyn Any) -> bool + Send;
+
+struct Want {
+    client: u32,
+    pid: u32,
+    event: &'static str,
+    /// What tells two of the same client and event apart.
+    key: String,
+    filter: Option<Box<Filter>>,
+}
+
+/// A client, for `show api clients`.
+#[derive(Clone, Debug)]
+pub struct ClientInfo {
+    /// Its number.
+    pub index: u32,
+    /// As it called itself.
+    pub name: String,
+    /// When it came.
+    pub since: SystemTime,
+    /// Requests that it made.
+    pub requests: u64,
+    /// Events that it asked for.
+    pub events: Vec<&'static str>,
+}
+
+/// A request that was traced.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// When it came.
+    pub at: SystemTime,
+    /// Whose it is.
+    pub client: u32,
+    /// The message from its id on.
+    pub bytes: Vec<u8>,
+}
+
+impl<W: 'static> Hub<W> {
+    /// A hub with the messages of these modules; those of the protocol itself come before them.
+    ///
+    /// # Errors
+    /// Two messages of one name.
+    pub fn new<'m>(modules: impl IntoIterator<Item = &'m Module<W>>) -> Result<Hub<W>, String> {
+        let own = std::iter::once(memclnt::module());
+        Ok(Hub {
+            table: Table::new(own.chain(modules.into_iter().copied()))?,
+            clients: Mutex::default(),
+            unknown: AtomicU64::new(0),
+            tracing: AtomicBool::new(false),
+            trace: Mutex::default(),
+        })
+    }
+
+    /// The message table.
+    pub fn table(&self) -> &Table<W> {
+        &self.table
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().expect("no panic inside")
+    }
+
+    /// A client that gave its name; its number.
+    pub(crate) fn join(&self, name: String) -> u32 {
+        let mut clients = self.clients();
+        // Never 0, and with the bit that VPP sets for clients on sockets.
+        let index = loop {
+            clients.next = clients.next.wrapping_add(1) & 0x7fff_ffff;
+            let index = clients.next | 0x8000_0000;
+            if !clients.all.contains_key(&index) {
+                break index;
+            }
+        };
+        let client =
+            Client { name, since: SystemTime::now(), requests: 0, events: Out::default(), slow: false };
+        clients.all.insert(index, client);
+        index
+    }
+
+    /// A client that is gone.
+    pub(crate) fn leave(&self, index: u32) {
+        let mut clients = self.clients();
+        clients.all.remove(&index);
+        clients.wants.retain(|w| w.client != index);
+    }
+
+    pub(crate) fn count_request(&self, index: u32) {
+        if let Some(client) = self.clients().all.get_mut(&index) {
+            client.requests += 1;
+        }
+    }
+
+    pub(crate) fn count_unknown(&self) {
+        self.unknown.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests that nobody answers.
+    pub fn unknown(&self) -> u64 {
+        self.unknown.load(Ordering::Relaxed)
+    }
+
+    /// Who is connected.
+    pub fn list(&self) -> Vec<ClientInfo> {
+        let clients = self.clients();
+        let info = |(index, client): (&u32, &Client)| ClientInfo {
+            index: *index,
+            name: client.name.clone(),
+            since: client.since,
+            requests: client.requests,
+            events: clients.wants.iter().filter(|w| w.client == *index).map(|w| w.event).collect(),
+        };
+        clients.all.iter().map(info).collect()
+    }
+
+    /// A client asks for the events of this kind, or no longer. `pid` comes back with each.
+    pub fn want<E: Message>(&self, caller: &Caller<'_, W>, pid: u32, on: bool) {
+        self.set_want(caller.client, pid, E::NAME, String::new(), on, None);
+    }
+
+    /// As [`Self::want`], for the events that `filter` lets pass; `key` tells apart what one client asks for.
+    pub fn want_where<E: Message>(
+        &self,
+        caller: &Caller<'_, W>,
+        pid: u32,
+        key: String,
+        on: bool,
+        filter: impl Fn(&E) -> bool + Send + 'static,
+    ) {
+        let filter = move |event: &dyn Any| event.downcast_ref::<E>().is_some_and(&filter);
+        self.set_want(caller.client, pid, E::NAME, key, on, Some(Box::new(filter)));
+    }
+
+    fn set_want(
+        &self,
+        client: u32,
+        pid: u32,
+        event: &'static str,
+        key: String,
+        on: bool,
+        filter: Option<Box<Filter>>,
+    ) {
+        let mut clients = self.clients();
+        clients.wants.retain(|w| !(w.client == client && w.event == event && w.key == key));
+        if on {
+            clients.wants.push(Want { client, pid, event, key, filter });
+        }
+    }
+
+    /// Somebody wants events of this kind: nobody has to make one otherwise.
+    pub fn wanted<E: Message>(&self) -> bool {
+        self.clients().wants.iter().any(|w| w.event == E::NAME)
+    }
+
+    /// Sends an event to everybody who asked for it.
+    pub fn publish<E: Message>(&self, event: &E) {
+        let Some(id) = self.table.find(E::NAME) else { return };
+        let Clients { all, wants, .. } = &mut *self.clients();
+        for want in wants.iter().filter(|w| w.event == E::NAME) {
+            let Some(client) = all.get_mut(&want.client) else { continue };
+            if client.slow || want.filter.as_ref().is_some_and(|f| !f(event)) {
+                continue;
+            }
+            let head = Head { client_index: want.client, pid: want.pid, ..Head::default() };
+            client.events.message(id, E::HEAD, &head, |bytes| event.put(bytes));
+            if client.events.waiting().len() > EVENTS {
+                client.slow = true;
+                client.events.clear();
+            }
+        }
+    }
+
+    /// Sends an event to one client.
+    pub fn publish_to<E: Message>(&self, client: u32, pid: u32, event: &E) {
+        let Some(id) = self.table.find(E::NAME) else { return };
+        if let Some(to) = self.clients().all.get_mut(&client) {
+            let head = Head { client_index: client, pid, ..Head::default() };
+            to.events.message(id, E::HEAD, &head, |bytes| event.put(bytes));
+        }
+    }
+
+    /// Moves the events of a client to where they are sent from.
+    ///
+    /// # Errors
+    /// The client is too slow for its events.
+    pub(crate) fn take_events(&self, index: u32, out: &mut Out) -> Result<(), ()> {
+        match self.clients().all.get_mut(&index) {
+            Some(client) if client.slow => Err(()),
+            Some(client) => {
+                if !client.events.waiting().is_empty() {
+                    out.append(&mut client.events);
+                }
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Starts or stops tracing requests.
+    pub fn set_tracing(&self, on: bool) {
+        self.tracing.store(on, Ordering::Relaxed);
+    }
+
+    /// Requests are traced.
+    pub fn tracing(&self) -> bool {
+        self.tracing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn trace(&self, client: u32, bytes: &[u8]) {
+        if !self.tracing() {
+            return;
+        }
+        let mut trace = self.trace.lock().expect("no panic inside");
+        if trace.len() == TRACED {
+            trace.pop_front();
+        }
+        trace.push_back(Traced { at: SystemTime::now(), client, bytes: bytes.to_vec() });
+    }
+
+    /// What was traced, oldest first.
+    pub fn traced(&self) -> Vec<Traced> {
+        self.trace.lock().expect("no panic inside").iter().cloned().collect()
+    }
+
+    /// Forgets what was traced.
+    pub fn clear_trace(&self) {
+        self.trace.lock().expect("no panic inside").clear();
+    }
+}

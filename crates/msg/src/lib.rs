@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! The binary API, as VPP's clients speak it.
+//!
+//! A message is declared once, as a Rust struct with `#[derive(Message)]`; its codec, its CRC, its place in the `.api.json` files
+//! that clients read and its documentation follow from that. A [`Module`] is what one feature adds: its messages, with the
+//! functions that answer them.
+//!
+//! ```
+//! use msg::{Caller, Message, Messages, Module};
+//!
+//! /// Turns the light on or off.
+//! #[derive(Message)]
+//! pub struct LightSet {
+//!     /// On, or off.
+//!     pub on: bool,
+//! }
+//!
+//! static API: Module<()> = Module {
+//!     name: "light",
+//!     version: "1.0.0",
+//!     crc: 0,
+//!     core: false,
+//!     messages: |m| m.call(|_world: &(), _caller: &Caller<'_, ()>, _request: LightSet| Ok(())),
+//! };
+//! let hub = msg::Hub::new([&API]).expect("names that nobody else has");
+//! assert!(hub.table().find("light_set_reply").is_some());
+//! ```
+//!
+//! [`Hub`] is the server's shared side: the message table, who is connected, who wants events. [`Session`] is one connection's
+//! protocol, without the socket: bytes in, bytes out.
+
+// What is derived names this crate, here too.
+extern crate self as msg;
+
+mod describe;
+mod flags;
+mod hub;
+mod json;
+mod memclnt;
+mod message;
+mod out;
+pub mod published;
+mod session;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use describe::{Field, Many, Shape, Type, crc};
+pub use hub::{ClientInfo, Hub, Traced};
+pub use json::{module as api_json, whole as api_json_whole};
+pub use message::{Call, Dump, Head, HeadField, Message, Reply};
+pub use msg_derive::{Message, Wire};
+pub use out::Out;
+pub use session::{Fault, Session, Turn};
+pub use table::{Caller, Counts, Entry, Kind, Messages, Module, ModuleInfo, Pending, Service, Table};
+pub use wire::{Length, Malformed, Reader, Str, Wire, get_all, length, put_all};
+
+/// Return values of requests, as VPP's clients know them.
+pub mod retval {
+    /// What has no number of its own.
+    pub const UNSPECIFIED: i32 = -1;
+    /// No such interface.
+    pub const INVALID_SW_IF_INDEX: i32 = -2;
+    /// No such table.
+    pub const NO_SUCH_FIB: i32 = -3;
+    /// No such thing.
+    pub const NO_SUCH_ENTRY: i32 = -6;
+    /// A value that can't be.
+    pub const INVALID_VALUE: i32 = -7;
+    /// Not built in.
+    pub const UNIMPLEMENTED: i32 = -9;
+    /// There is one already.
+    pub const VALUE_EXIST: i32 = -81;
+    /// A stream that goes on at the cursor.
+    pub const EAGAIN: i32 = -165;
+}

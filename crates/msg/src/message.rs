@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages, and what a request is answered by.
+
+use crate::describe::Field;
+use crate::wire::{Malformed, Reader, Wire};
+
+/// What stands between a message's id and its own fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadField {
+    /// `u32 client_index`
+    ClientIndex,
+    /// `u32 context`: a request's number, given back with the answer.
+    Context,
+    /// `i32 retval`: 0, or what went wrong.
+    Retval,
+    /// `u32 pid`: the number of the process that asked for events, as it said.
+    Pid,
+}
+
+/// The values of a head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// See [`HeadField::ClientIndex`].
+    pub client_index: u32,
+    /// See [`HeadField::Context`]; in the byte order in which it came.
+    pub context: u32,
+    /// See [`HeadField::Retval`].
+    pub retval: i32,
+    /// See [`HeadField::Pid`].
+    pub pid: u32,
+}
+
+impl HeadField {
+    /// As a field.
+    pub fn field(self) -> Field {
+        match self {
+            HeadField::ClientIndex => Field::one::<u32>("client_index", ""),
+            HeadField::Context => Field::one::<u32>("context", ""),
+            HeadField::Retval => Field::one::<i32>("retval", ""),
+            HeadField::Pid => Field::one::<u32>("pid", ""),
+        }
+    }
+}
+
+impl Head {
+    /// Appends the fields that `which` names.
+    pub fn put(&self, which: &[HeadField], out: &mut Vec<u8>) {
+        for field in which {
+            match field {
+                HeadField::ClientIndex => self.client_index.put(out),
+                HeadField::Context => self.context.put(out),
+                HeadField::Retval => self.retval.put(out),
+                HeadField::Pid => self.pid.put(out),
+            }
+        }
+    }
+
+    /// Reads the fields that `which` names.
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn get(which: &[HeadField], r: &mut Reader<'_>) -> Result<Head, Malformed> {
+        let mut head = Head::default();
+        for field in which {
+            match field {
+                HeadField::ClientIndex => head.client_index = Wire::get(r)?,
+                HeadField::Context => head.context = Wire::get(r)?,
+                HeadField::Retval => head.retval = Wire::get(r)?,
+                HeadField::Pid => head.pid = Wire::get(r)?,
+            }
+        }
+        Ok(head)
+    }
+}
+
+/// A message; derived.
+pub trait Message: Sized + 'static {
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// One paragraph for people.
+    const DOC: &'static str;
+    /// What stands before its own fields.
+    const HEAD: &'static [HeadField];
+    /// Its own fields.
+    fn fields() -> Vec<Field>;
+    /// Appends its own fields.
+    fn put(&self, out: &mut Vec<u8>);
+    /// Reads its own fields.
+    ///
+    /// # Errors
+    /// Bytes that are too few, or that no value has.
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed>;
+
+    /// All fields behind the id.
+    fn all_fields() -> Vec<Field> {
+        Self::HEAD.iter().map(|f| f.field()).chain(Self::fields()).collect()
+    }
+}
+
+/// A request that one reply answers.
+pub trait Call: Message {
+    /// The reply's fields; `()` for a return value alone.
+    type Reply: Reply;
+    /// The reply's name if it is a return value alone.
+    const REPLY: &'static str;
+    /// The events that it asks for.
+    fn events() -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// A request that messages answer.
+pub trait Dump: Message {
+    /// One of them.
+    type Details: Message;
+}
+
+/// What a reply may be: a message, or `()`.
+pub trait Reply: Sized + 'static {
+    /// See [`Message::NAME`]; none for `()`.
+    const NAME: Option<&'static str>;
+    /// See [`Message::DOC`].
+    const DOC: &'static str;
+    /// See [`Message::HEAD`].
+    const HEAD: &'static [HeadField];
+    /// See [`Message::fields`].
+    fn fields() -> Vec<Field>;
+    /// Appends the fields; zeros for an error, which has none.
+    fn put(reply: Option<&Self>, out: &mut Vec<u8>);
+}
+
+impl Reply for () {
+    const NAME: Option<&'static str> = None;
+    const DOC: &'static str = "";
+    const HEAD: &'static [HeadField] = &[HeadField::Context, HeadField::Retval];
+    fn fields() -> Vec<Field> {
+        Vec::new()
+    }
+    fn put(_: Option<&Self>, _: &mut Vec<u8>) {}
+}
+
+impl<M: Message> Reply for M {
+    const NAME: Option<&'static str> = Some(<M as Message>::NAME);
+    const DOC: &'static str = M::DOC;
+    const HEAD: &'static [HeadField] = M::HEAD;
+    fn fields() -> Vec<Field> {
+        M::fields()
+    }
+    fn put(reply: Option<&Self>, out: &mut Vec<u8>) {
+        match reply {
+            Some(reply) => reply.put(out),
+            None => out.resize(out.len() + M::fields().iter().map(Field::least).sum::<usize>(), 0),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One connection's protocol: bytes in, bytes out. The socket is somebody else's.
+
+use crate::Hub;
+use crate::memclnt::{
+    MessageTableEntry, SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
+};
+use crate::message::{Head, Message};
+use crate::out::{HEADER, Out};
+use crate::table::{Flow, Work};
+use crate::wire::Reader;
+use std::fmt;
+use std::time::Duration;
+
+/// Bytes of a message at most. The largest that clients send is a script for `cli_inband`.
+const MESSAGE: usize = 1 << 20;
+/// Bytes that wait for a client at most before its next request is looked at.
+const WAITING: usize = 256 << 10;
+/// Messages that nobody answers before the greeting: whoever sends more speaks something else.
+const STRANGE: u32 = 16;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A message longer than any may be, by its header.
+    Oversize(u32),
+    /// A message too short for its own number.
+    Empty,
+    /// Message after message before the greeting.
+    Stranger,
+    /// Events came faster than it read.
+    Slow,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Oversize(n) => write!(f, "announced a message of {n} bytes; {MESSAGE} are the most"),
+            Fault::Empty => f.write_str("sent a message without a number"),
+            Fault::Stranger => f.write_str("doesn't speak this protocol"),
+            Fault::Slow => f.write_str("reads its events too slowly"),
+        }
+    }
+}
+
+/// What a turn of a session left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// There is more to do at once.
+    pub more: bool,
+    /// There is more to do at this time of the clock.
+    pub wake_at: Option<Duration>,
+    /// Close it once all is sent.
+    pub close: bool,
+}
+
+enum State<W> {
+    Idle,
+    Stream(Box<dyn FnMut(&mut Out) -> bool>),
+    Later(Box<dyn Work<W>>),
+}
+
+/// One connection.
+pub struct Session<W: 'static> {
+    input: Vec<u8>,
+    /// Of these, already taken.
+    taken: usize,
+    out: Out,
+    state: State<W>,
+    /// Once it has greeted.
+    client: Option<u32>,
+    strange: u32,
+    closing: bool,
+}
+
+impl<W: 'static> Default for Session<W> {
+    fn default() -> Self {
+        Session {
+            input: Vec::new(),
+            taken: 0,
+            out: Out::default(),
+            state: State::Idle,
+            client: None,
+            strange: 0,
+            closing: false,
+        }
+    }
+}
+
+impl<W: 'static> Session<W> {
+    /// Takes bytes of the client.
+    ///
+    /// # Errors
+    /// What it says can't be the protocol.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.input.extend_from_slice(bytes);
+        self.next().map(drop)
+    }
+
+    /// There is room: nothing waits that must be done before more input makes sense.
+    pub fn wants_input(&self) -> bool {
+        !self.closing && !matches!(self.next(), Ok(Some(_)))
+    }
+
+    /// The number of the client, once it has said its name.
+    pub fn client(&self) -> Option<u32> {
+        self.client
+    }
+
+    /// What is to be sent.
+    pub fn output(&self) -> &[u8] {
+        self.out.waiting()
+    }
+
+    /// Notes that so many bytes of [`Self::output`] are sent.
+    pub fn sent(&mut self, n: usize) {
+        self.out.consume(n);
+    }
+
+    /// The length of the next message's payload, if it is all there.
+    fn next(&self) -> Result<Option<usize>, Fault> {
+        let rest = &self.input[self.taken..];
+        let Some(header) = rest.first_chunk::<HEADER>() else { return Ok(None) };
+        let [.., a, b, c, d, _, _, _, _] = *header;
+        let n = u32::from_be_bytes([a, b, c, d]);
+        match n as usize {
+            n if n > MESSAGE => Err(Fault::Oversize(n as u32)),
+            n if n < 2 => Err(Fault::Empty),
+            n => Ok((rest.len() >= HEADER + n).then_some(n)),
+        }
+    }
+
+    /// Does up to `budget` steps: a request, or a part of an answer.
+    ///
+    /// # Errors
+    /// Why the connection has to end at once.
+    pub fn run(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
+        if let Some(client) = self.client {
+            hub.take_events(client, &mut self.out).map_err(|()| Fault::Slow)?;
+        }
+        for _ in 0..budget {
+            if self.out.waiting().len() >= WAITING {
+                // It goes on when the client has read.
+                return Ok(Turn::default());
+            }
+            match &mut self.state {
+                State::Stream(next) => {
+                    if !next(&mut self.out) {
+                        self.state = State::Idle;
+                    }
+                }
+                State::Later(work) => {
+                    if !work.poll(world, now, &mut self.out) {
+                        return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() });
+                    }
+                    self.state = State::Idle;
+                }
+                State::Idle if self.closing => return Ok(Turn { close: true, ..Turn::default() }),
+                State::Idle => {
+                    let Some(length) = self.next()? else {
+                        self.input.drain(..self.taken);
+                        self.input.shrink_to(64 << 10);
+                        self.taken = 0;
+                        return Ok(Turn::default());
+                    };
+                    self.message(world, hub, length)?;
+                }
+            }
+        }
+        Ok(Turn { more: true, ..Turn::default() })
+    }
+
+    fn message(&mut self, world: &W, hub: &Hub<W>, length: usize) -> Result<(), Fault> {
+        let start = self.taken + HEADER;
+        self.taken = start + length;
+        let bytes = &self.input[start..self.taken];
+        let (id, body) = (u16::from_be_bytes([bytes[0], bytes[1]]), &bytes[2..]);
+        hub.trace(self.client.unwrap_or(0), bytes);
+        let name = hub.table().get(id).map(|e| e.name);
+        match (name, self.client) {
+            (Some(SockclntCreate::NAME), None) => {
+                let body = body.to_vec();
+                self.greet(hub, &body);
+            }
+            (Some(SockclntDelete::NAME), Some(_)) => {
+                let body = body.to_vec();
+                self.part(hub, &body);
+            }
+            (_, Some(client)) => {
+                hub.count_request(client);
+                let flow = hub.table().answer(world, hub, client, id, body, &mut self.out);
+                self.state = match flow {
+                    Flow::Done => State::Idle,
+                    Flow::Stream(next) => State::Stream(next),
+                    Flow::Later(work) => State::Later(work),
+                };
+            }
+            (_, None) => {
+                // Those who want shared memory ask for it without a greeting, and get their answer.
+                self.strange += 1;
+                let asks = name.is_some_and(|n| n.starts_with("memclnt_create") || n == "sock_init_shm");
+                if asks {
+                    hub.table().answer(world, hub, 0, id, body, &mut self.out);
+                } else {
+                    hub.count_unknown();
+                }
+                if self.strange == STRANGE {
+                    return Err(Fault::Stranger);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, hub: &Hub<W>, body: &[u8]) {
+        let mut r = Reader::new(body);
+        let Ok(head) = Head::get(SockclntCreate::HEAD, &mut r) else { return hub.count_unknown() };
+        let Ok(hello) = SockclntCreate::get(&mut r) else { return hub.count_unknown() };
+        let index = hub.join(hello.name.0);
+        self.client = Some(index);
+        let message_table = hub
+            .table()
+            .entries()
+            .map(|(id, entry)| MessageTableEntry { index: id, name: entry.name_crc().into() })
+            .collect();
+        let reply = SockclntCreateReply { response: 0, index, message_table };
+        self.own(hub, &reply, &Head { client_index: index, ..head });
+    }
+
+    fn part(&mut self, hub: &Hub<W>, body: &[u8]) {
+        let mut r = Reader::new(body);
+        let Ok(head) = Head::get(SockclntDelete::HEAD, &mut r) else { return hub.count_unknown() };
+        self.own(hub, &SockclntDeleteReply { response: 1 }, &head);
+        self.closing = true;
+    }
+
+    fn own<M: Message>(&mut self, hub: &Hub<W>, reply: &M, head: &Head) {
+        let id = hub.table().find(M::NAME).expect("a message of the protocol itself");
+        self.out.message(id, M::HEAD, head, |bytes| reply.put(bytes));
+    }
+
+    /// The connection is gone.
+    pub fn end(&mut self, hub: &Hub<W>) {
+        if let State::Later(work) = &mut self.state {
+            work.cancel();
+        }
+        self.state = State::Idle;
+        if let Some(client) = self.client.take() {
+            hub.leave(client);
+        }
+    }
+}

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The message table: every message of every module, with its number and who answers it.
+
+use crate::Hub;
+use crate::describe::{self, Field};
+use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
+use crate::out::Out;
+use crate::wire::{Malformed, Reader};
+use cli::Result;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The messages of one feature.
+pub struct Module<W: 'static> {
+    /// Its name, as its `.api.json` file's.
+    pub name: &'static str,
+    /// `major.minor.patch`, as published.
+    pub version: &'static str,
+    /// The published CRC of the whole; 0 for one of our own.
+    pub crc: u32,
+    /// Its file lies in `core/`, not in `plugins/`.
+    pub core: bool,
+    /// Adds the messages.
+    pub messages: fn(&mut Messages<W>),
+}
+
+impl<W> Copy for Module<W> {}
+impl<W> Clone for Module<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// Who asks.
+pub struct Caller<'a, W: 'static> {
+    /// The server's shared side.
+    pub hub: &'a Hub<W>,
+    /// The connection.
+    pub client: u32,
+    /// The request's number.
+    pub context: u32,
+}
+
+/// An answer that takes longer than a turn.
+pub trait Pending<W, R> {
+    /// Looks whether it is there. `now` is the instance's clock.
+    fn poll(&mut self, world: &W, now: Duration) -> Option<Result<R>>;
+    /// When to look again at the latest; otherwise whenever the control thread wakes.
+    fn wake_at(&self) -> Option<Duration> {
+        None
+    }
+    /// Nobody waits for it any more.
+    fn cancel(&mut self) {}
+}
+
+/// The rest of an answer.
+pub enum Flow<W> {
+    Done,
+    /// Adds messages until it says that there are no more.
+    Stream(Box<dyn FnMut(&mut Out) -> bool>),
+    Later(Box<dyn Work<W>>),
+}
+
+/// [`Pending`], with the reply's type forgotten.
+pub trait Work<W> {
+    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> bool;
+    fn wake_at(&self) -> Option<Duration>;
+    fn cancel(&mut self);
+}
+
+type Answer<W> =
+    dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed> + Send + Sync;
+
+/// The numbers of what answers a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ids {
+    reply: u16,
+    details: u16,
+}
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A client's, answered here.
+    Request,
+    /// Ours.
+    Answer,
+    /// In the table for its number only.
+    Unserved,
+}
+
+/// How often a message came.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Requests of this kind.
+    pub received: AtomicU64,
+    /// Of these, with bytes that are no message.
+    pub malformed: AtomicU64,
+}
+
+/// A message of the table.
+pub struct Entry<W: 'static> {
+    /// Its name.
+    pub name: &'static str,
+    /// One paragraph for people.
+    pub doc: &'static str,
+    /// The published CRC, computed from the fields.
+    pub crc: u32,
+    /// All fields behind the id.
+    pub fields: Vec<Field>,
+    /// What it is.
+    pub kind: Kind,
+    /// The index of its module.
+    pub module: usize,
+    /// How often it came.
+    pub counts: Counts,
+    head: &'static [HeadField],
+    ids: Ids,
+    answer: Option<Box<Answer<W>>>,
+}
+
+impl<W: 'static> Entry<W> {
+    /// `name_crc`, which clients find a message by.
+    pub fn name_crc(&self) -> String {
+        format!("{}_{:08x}", self.name, self.crc)
+    }
+}
+
+/// Which messages belong to a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// The request.
+    pub request: &'static str,
+    /// The reply, or the details of a dump.
+    pub reply: &'static str,
+    /// Any number of answers.
+    pub stream: bool,
+    /// The details, when a reply ends the stream.
+    pub stream_msg: Option<&'static str>,
+    /// The events that it asks for.
+    pub events: Vec<&'static str>,
+}
+
+/// A module in the table.
+#[derive(Clone, Debug)]
+pub struct ModuleInfo {
+    /// See [`Module::name`].
+    pub name: &'static str,
+    /// See [`Module::version`].
+    pub version: &'static str,
+    /// See [`Module::crc`].
+    pub crc: u32,
+    /// See [`Module::core`].
+    pub core: bool,
+    /// The id of its first message.
+    pub first: u16,
+    /// Its services.
+    pub services: Vec<Service>,
+}
+
+/// Every message, by number. Number 0 is none.
+pub struct Table<W: 'static> {
+    entries: Vec<Entry<W>>,
+    modules: Vec<ModuleInfo>,
+    names: HashMap<String, u16>,
+}
+
+impl<W: 'static> Table<W> {
+    /// The table of these modules, the first message of the first of which has number 1.
+    ///
+    /// # Errors
+    /// A name that two messages have, or an answer that nobody declared.
+    pub fn new(modules: impl IntoIterator<Item = Module<W>>) -> Result<Table<W>, String> {
+        let mut table = Table { entries: Vec::new(), modules: Vec::new(), names: HashMap::new() };
+        for module in modules {
+            let mut messages =
+                Messages { entries: Vec::new(), services: Vec::new(), module: table.modules.len() };
+            (module.messages)(&mut messages);
+            table.modules.push(ModuleInfo {
+                name: module.name,
+                version: module.version,
+                crc: module.crc,
+                core: module.core,
+                first: table.entries.len() as u16 + 1,
+                services: messages.services,
+            });
+            for entry in messages.entries {
+                let id = table.entries.len() as u16 + 1;
+                if table.names.insert(entry.name.to_string(), id).is_some() {
+                    return Err(format!("two messages are named {}", entry.name));
+                }
+                table.names.insert(entry.name_crc(), id);
+                table.entries.push(entry);
+            }
+        }
+        table.resolve()?;
+        Ok(table)
+    }
+
+    /// Gives every request the numbers of its answers.
+    fn resolve(&mut self) -> Result<(), String> {
+        for service in self.modules.iter().flat_map(|m| &m.services) {
+            let find = |name: &str| {
+                self.names
+                    .get(name)
+                    .copied()
+                    .ok_or_else(|| format!("{}: there is no {name}", service.request))
+            };
+            let reply = find(service.reply)?;
+            let details = service.stream_msg.map_or(Ok(reply), find)?;
+            service.events.iter().try_for_each(|event| find(event).map(drop))?;
+            let at = find(service.request)?;
+            self.entries[at as usize - 1].ids = Ids { reply, details };
+        }
+        Ok(())
+    }
+
+    /// The message of a number.
+    pub fn get(&self, id: u16) -> Option<&Entry<W>> {
+        self.entries.get(usize::from(id).checked_sub(1)?)
+    }
+
+    /// The number of a message, by name or by `name_crc`.
+    pub fn find(&self, name: &str) -> Option<u16> {
+        self.names.get(name).copied()
+    }
+
+    /// All messages with their numbers.
+    pub fn entries(&self) -> impl Iterator<Item = (u16, &Entry<W>)> {
+        (1..).zip(&self.entries)
+    }
+
+    /// All modules.
+    pub fn modules(&self) -> &[ModuleInfo] {
+        &self.modules
+    }
+
+    /// Answers a request, whose bytes behind the id these are.
+    pub(crate) fn answer(
+        &self,
+        world: &W,
+        hub: &Hub<W>,
+        client: u32,
+        id: u16,
+        bytes: &[u8],
+        out: &mut Out,
+    ) -> Flow<W> {
+        let Some((entry, answer)) = self.get(id).and_then(|e| Some((e, e.answer.as_ref()?))) else {
+            hub.count_unknown();
+            log::debug!(target: "api", "client {client:#x} sent message {id}, which nobody answers");
+            return Flow::Done;
+        };
+        entry.counts.received.fetch_add(1, Ordering::Relaxed);
+        let mut r = Reader::new(bytes);
+        let head = Head::get(entry.head, &mut r);
+        let context = head.map_or(0, |h| h.context);
+        let caller = Caller { hub, client, context };
+        match head.and_then(|_| answer(world, &caller, &entry.ids, &mut r, out)) {
+            Ok(flow) => flow,
+            Err(fault) => {
+                entry.counts.malformed.fetch_add(1, Ordering::Relaxed);
+                log::debug!(target: "api", "client {client:#x} sent a bad {}: {fault}", entry.name);
+                // A request that is all there is owed an answer, if its answer has room for one.
+                if fault == Malformed::Value
+                    && let Some(reply) = self.get(entry.ids.reply)
+                    && reply.head.contains(&HeadField::Retval)
+                {
+                    let least: usize = reply.fields.iter().skip(reply.head.len()).map(Field::least).sum();
+                    let head =
+                        Head { context, client_index: client, retval: crate::retval::INVALID_VALUE, pid: 0 };
+                    out.message(entry.ids.reply, reply.head, &head, |bytes| {
+                        bytes.resize(bytes.len() + least, 0)
+                    });
+                }
+                Flow::Done
+            }
+        }
+    }
+}
+
+/// What a module's function adds its messages to.
+pub struct Messages<W: 'static> {
+    entries: Vec<Entry<W>>,
+    services: Vec<Service>,
+    module: usize,
+}
+
+impl<W: 'static> Messages<W> {
+    /// A request that one reply answers.
+    pub fn call<R: Call>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<R::Reply> + Send + Sync + 'static,
+    ) {
+        self.request::<R>(Box::new(move |world, caller, ids, r, out| {
+            let reply = f(world, caller, R::get(r)?);
+            put_reply::<R>(reply, caller.client, caller.context, ids.reply, out);
+            Ok(Flow::Done)
+        }));
+        self.reply::<R>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: reply_name::<R>(),
+            events: R::events(),
+            ..Service::default()
+        });
+    }
+
+    /// A request whose reply may take a while; the connection's later requests wait for it.
+    pub fn call_later<R: Call>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, R::Reply>>> + Send + Sync + 'static,
+    ) {
+        self.request::<R>(Box::new(move |world, caller, ids, r, out| {
+            let (client, context, id) = (caller.client, caller.context, ids.reply);
+            Ok(match f(world, caller, R::get(r)?) {
+                Ok(pending) => Flow::Later(Box::new(Later::<R, W> { pending, client, context, id })),
+                Err(error) => {
+                    put_reply::<R>(Err(error), client, context, id, out);
+                    Flow::Done
+                }
+            })
+        }));
+        self.reply::<R>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: reply_name::<R>(),
+            events: R::events(),
+            ..Service::default()
+        });
+    }
+
+    /// A request that any number of messages answer, without an end: clients send a `control_ping` behind it. The answers are
+    /// taken one by one, as the client reads them.
+    pub fn dump<R: Dump, I>(&mut self, f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static)
+    where
+        I: IntoIterator<Item = R::Details>,
+        I::IntoIter: 'static,
+    {
+        self.request::<R>(Box::new(move |world, caller, ids, r, _| {
+            let answers = match f(world, caller, R::get(r)?) {
+                Ok(answers) => answers.into_iter(),
+                Err(error) => {
+                    // There is no place for it in the protocol.
+                    log::info!(target: "api", "{}: {}", R::NAME, error.brief());
+                    return Ok(Flow::Done);
+                }
+            };
+            Ok(details::<R, W>(answers, caller, ids.details, |_| {}))
+        }));
+        self.answer::<R::Details>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: <R::Details as Message>::NAME,
+            stream: true,
+            ..Service::default()
+        });
+    }
+
+    /// A request that any number of messages answer, and then a reply. It never has to be called again with a cursor: the stream
+    /// goes on as the client reads.
+    pub fn stream<R: Dump + Call, I>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<(I, R::Reply)> + Send + Sync + 'static,
+    ) where
+        I: IntoIterator<Item = R::Details>,
+        I::IntoIter: 'static,
+    {
+        self.request::<R>(Box::new(move |world, caller, ids, r, out| {
+            let (client, context, id) = (caller.client, caller.context, ids.reply);
+            Ok(match f(world, caller, R::get(r)?) {
+                Ok((answers, reply)) => {
+                    let mut reply = Some(reply);
+                    details::<R, W>(answers.into_iter(), caller, ids.details, move |out| {
+                        if let Some(reply) = reply.take() {
+                            put_reply::<R>(Ok(reply), client, context, id, out);
+                        }
+                    })
+                }
+                Err(error) => {
+                    put_reply::<R>(Err(error), client, context, id, out);
+                    Flow::Done
+                }
+            })
+        }));
+        self.reply::<R>();
+        self.answer::<R::Details>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: reply_name::<R>(),
+            stream: true,
+            stream_msg: Some(<R::Details as Message>::NAME),
+            events: R::events(),
+        });
+    }
+
+    /// An event, or details or a reply that another request declares as its own too; more than once is once.
+    pub fn answer<M: Message>(&mut self) {
+        if self.entries.iter().all(|e| e.name != M::NAME) {
+            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Answer, None);
+        }
+    }
+
+    /// A message that is there for its number only.
+    pub fn unserved<M: Message>(&mut self) {
+        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Unserved, None);
+    }
+
+    /// A request that the session itself answers, and its answer.
+    pub(crate) fn session<R: Message, A: Message>(&mut self) {
+        self.unserved::<R>();
+        self.answer::<A>();
+        self.services.push(Service { request: R::NAME, reply: A::NAME, ..Service::default() });
+    }
+
+    fn reply<R: Call>(&mut self) {
+        let name = reply_name::<R>();
+        if self.entries.iter().all(|e| e.name != name) {
+            let fields = R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
+            self.add(name, R::Reply::DOC, R::Reply::HEAD, fields, Kind::Answer, None);
+        }
+    }
+
+    fn request<R: Message>(&mut self, answer: Box<Answer<W>>) {
+        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Kind::Request, Some(answer));
+    }
+
+    fn add(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        head: &'static [HeadField],
+        fields: Vec<Field>,
+        kind: Kind,
+        answer: Option<Box<Answer<W>>>,
+    ) {
+        let crc = describe::crc(&fields);
+        let (counts, ids, module) = (Counts::default(), Ids::default(), self.module);
+        self.entries.push(Entry { name, doc, crc, fields, kind, module, counts, head, ids, answer });
+    }
+}
+
+fn reply_name<R: Call>() -> &'static str {
+    <R::Reply as Reply>::NAME.unwrap_or(R::REPLY)
+}
+
+fn put_reply<R: Call>(reply: Result<R::Reply>, client: u32, context: u32, id: u16, out: &mut Out) {
+    let (retval, reply) = match reply {
+        Ok(reply) => (0, Some(reply)),
+        Err(error) => {
+            log::debug!(target: "api", "{}: {}", R::NAME, error.brief());
+            // Nought would be success.
+            (if error.code() == 0 { crate::retval::UNSPECIFIED } else { error.code() }, None)
+        }
+    };
+    let head = Head { client_index: client, context, retval, pid: 0 };
+    out.message(id, R::Reply::HEAD, &head, |bytes| R::Reply::put(reply.as_ref(), bytes));
+}
+
+fn details<R: Dump, W: 'static>(
+    mut answers: impl Iterator<Item = R::Details> + 'static,
+    caller: &Caller<'_, W>,
+    id: u16,
+    mut end: impl FnMut(&mut Out) + 'static,
+) -> Flow<W> {
+    let head = Head { client_index: caller.client, context: caller.context, ..Head::default() };
+    Flow::Stream(Box::new(move |out| match answers.next() {
+        Some(answer) => {
+            out.message(id, <R::Details as Message>::HEAD, &head, |bytes| answer.put(bytes));
+            true
+        }
+        None => {
+            end(out);
+            false
+        }
+    }))
+}
+
+struct Later<R: Call, W> {
+    pending: Box<dyn Pending<W, R::Reply>>,
+    client: u32,
+    context: u32,
+    id: u16,
+}
+
+impl<R: Call, W> Work<W> for Later<R, W> {
+    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> bool {
+        let Some(reply) = self.pending.poll(world, now) else { return false };
+        put_reply::<R>(reply, self.client, self.context, self.id, out);
+        true
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.pending.wake_at()
+    }
+
+    fn cancel(&mut self) {
+        self.pending.cancel();
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How values are written: packed, in network byte order, but for floating point, which is in the host's.
+
+use crate::describe::{Shape, Type};
+use std::fmt;
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// They end before the message does.
+    Short,
+    /// A value that its type doesn't have.
+    Value,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Malformed::Short => "the message ends too soon",
+            Malformed::Value => "a field has a value that its type doesn't have",
+        })
+    }
+}
+
+/// Reads a message from front to back.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { rest: bytes }
+    }
+
+    /// The next `n` bytes.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.rest.split_at_checked(n).ok_or(Malformed::Short)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    /// What is left.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+/// Something that crosses the API.
+pub trait Wire: Sized {
+    /// What it is called and made of.
+    fn describe() -> Type;
+    /// Appends it.
+    fn put(&self, out: &mut Vec<u8>);
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Bytes that are too few, or that no value has.
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed>;
+}
+
+macro_rules! numbers {
+    ($($t:ident, $name:literal, $put:ident, $get:ident;)*) => {$(
+        impl Wire for $t {
+            fn describe() -> Type {
+                Type::new($name, "", Shape::Scalar)
+            }
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.$put());
+            }
+            fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+                let bytes = r.take(size_of::<$t>())?;
+                Ok($t::$get(bytes.try_into().expect("as many as were asked for")))
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u8, "u8", to_be_bytes, from_be_bytes;
+    i8, "i8", to_be_bytes, from_be_bytes;
+    u16, "u16", to_be_bytes, from_be_bytes;
+    i16, "i16", to_be_bytes, from_be_bytes;
+    u32, "u32", to_be_bytes, from_be_bytes;
+    i32, "i32", to_be_bytes, from_be_bytes;
+    u64, "u64", to_be_bytes, from_be_bytes;
+    i64, "i64", to_be_bytes, from_be_bytes;
+    f64, "f64", to_ne_bytes, from_ne_bytes;
+}
+
+impl Wire for bool {
+    fn describe() -> Type {
+        Type::new("bool", "", Shape::Scalar)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(r.take(1)?[0] != 0)
+    }
+}
+
+/// `T x[N]`
+impl<T: Wire, const N: usize> Wire for [T; N] {
+    fn describe() -> Type {
+        Type::new("", "", Shape::Fixed(Box::new(T::describe()), N))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|x| x.put(out));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let all: Vec<T> = get_all(N, r)?;
+        Ok(all.try_into().unwrap_or_else(|_| unreachable!("as many as were asked for")))
+    }
+}
+
+/// `T x[n]`: only with `#[count(…)]`, which puts the length on the wire.
+impl<T: Wire> Wire for Vec<T> {
+    fn describe() -> Type {
+        T::describe()
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        put_all(self, out);
+    }
+    fn get(_: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Err(Malformed::Short)
+    }
+}
+
+/// `string x[]`: a length and as many bytes.
+impl Wire for String {
+    fn describe() -> Type {
+        Type::new("string", "", Shape::Text(0))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        length::<u32>(self.len()).put(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let n = u32::get(r)?;
+        let text = r.take(n as usize)?;
+        // Some clients count the end mark, some don't.
+        let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
+        Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+    }
+}
+
+/// `string x[N]`: text of at most `N − 1` bytes, filled up with zeros. What is longer is cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Str<const N: usize>(pub String);
+
+impl<const N: usize> Str<N> {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const N: usize> From<&str> for Str<N> {
+    fn from(text: &str) -> Self {
+        Str(text.to_string())
+    }
+}
+
+impl<const N: usize> From<String> for Str<N> {
+    fn from(text: String) -> Self {
+        Str(text)
+    }
+}
+
+impl<const N: usize> fmt::Display for Str<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<const N: usize> Wire for Str<N> {
+    fn describe() -> Type {
+        Type::new("string", "", Shape::Text(N))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        let end = out.len() + N;
+        out.extend_from_slice(&self.0.as_bytes()[..self.0.floor_char_boundary(N.saturating_sub(1))]);
+        out.resize(end, 0);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let bytes = r.take(N)?;
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(N);
+        Ok(Str(String::from_utf8_lossy(&bytes[..end]).into_owned()))
+    }
+}
+
+/// A number that says how many elements follow.
+pub trait Length: Wire + TryFrom<usize> {
+    /// The most that it can say.
+    const MAX: Self;
+}
+
+impl Length for u8 {
+    const MAX: Self = u8::MAX;
+}
+impl Length for u16 {
+    const MAX: Self = u16::MAX;
+}
+impl Length for u32 {
+    const MAX: Self = u32::MAX;
+}
+
+/// The length of an array for the wire.
+pub fn length<L: Length>(n: usize) -> L {
+    L::try_from(n).unwrap_or(L::MAX)
+}
+
+/// Writes the elements of a counted array.
+pub fn put_all<T: Wire>(all: &[T], out: &mut Vec<u8>) {
+    all.iter().for_each(|x| x.put(out));
+}
+
+/// Reads the elements of a counted array. Memory grows with what is there, not with what is promised.
+///
+/// # Errors
+/// Those of an element.
+pub fn get_all<T: Wire>(n: usize, r: &mut Reader<'_>) -> Result<Vec<T>, Malformed> {
+    // An element takes a byte at least.
+    if n > r.rest().len() {
+        return Err(Malformed::Short);
+    }
+    (0..n).map(|_| T::get(r)).collect()
+}
