@@ -41,6 +41,8 @@ pub enum Kind {
     Word,
     /// `string`: a word, or text in `"…"` or `'…'`.
     String,
+    /// `secret`: as `string`; [`crate::Tree::secrets`] finds it, so that it is shown to nobody who needn't know it.
+    Secret,
     /// `block`: `{ … }` with balanced braces, over several lines; the value is the raw text between the braces.
     Block,
     /// `rest`: the raw remainder of the line, at least one word.
@@ -111,6 +113,7 @@ impl Kind {
             "mac" => Self::Mac,
             "word" => Self::Word,
             "string" => Self::String,
+            "secret" => Self::Secret,
             "block" => Self::Block,
             "rest" => Self::Rest,
             "range" => Self::Range,
@@ -126,7 +129,9 @@ impl Kind {
     pub(crate) fn read(&self, s: &str) -> Option<Value> {
         let bounded = |hi: u64| number(s).filter(|n| *n <= hi).map(Value::U64);
         match self {
-            Self::Word | Self::String | Self::Live(_) | Self::Block | Self::Rest => Some(Value::Text),
+            Self::Word | Self::String | Self::Secret | Self::Live(_) | Self::Block | Self::Rest => {
+                Some(Value::Text)
+            }
             Self::U32 => bounded(u64::from(u32::MAX)),
             Self::Ip4 => ip4(s).map(|a| Value::Ip(a.into())),
             Self::Ip6 => ip6(s).map(|a| Value::Ip(a.into())),
@@ -168,6 +173,7 @@ impl Kind {
             Self::Mac => "an Ethernet address such as 02:00:5e:00:00:01".into(),
             Self::Word => "a word".into(),
             Self::String => "a word, or text in quotes".into(),
+            Self::Secret => "a secret: a word, or text in quotes".into(),
             Self::Block => "{ … }, may go over several lines".into(),
             Self::Rest => "the rest of the line".into(),
             Self::Range => "a range such as 100-199, or one number".into(),
@@ -200,7 +206,7 @@ impl Kind {
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::OneOf(_) | Self::Block => 0,
-            Self::Word | Self::String | Self::Live(_) => 2,
+            Self::Word | Self::String | Self::Secret | Self::Live(_) => 2,
             Self::Rest => 3,
             _ => 1,
         }

@@ -77,7 +77,7 @@
 //! | `[x]` | may be left out; optional parts side by side come in any order, each at most once |
 //! | `x...` | once or more; `[x]...` any number of times; each turn of a `{…}...` is one of [`Matches::groups`] |
 //! | `<name>` | a word |
-//! | `<name:type>` | a value: `u8 u16 u32 u64 i32 f64 rate size ip4 ip6 ip prefix4 prefix6 prefix mac word string block rest range` |
+//! | `<name:type>` | a value: `u8 u16 u32 u64 i32 f64 rate size ip4 ip6 ip prefix4 prefix6 prefix mac word string secret block rest range` |
 //! | `<name:1-255>` | a number within bounds |
 //! | `<name:up\|down>` | one of these words, taken as value |
 //! | `<name:interface>` | any other type is a live kind: a word that [`Live`] completes and the command looks up |
@@ -89,7 +89,7 @@
 //! # Long commands and scripts
 //!
 //! A command never blocks: what takes time returns [`Output::task`], which the control loop polls; `exec` returns
-//! [`Output::script`]. A [`Runner`] drives both, in slices. Scripts are checked whole ([`script`]): all errors are reported
+//! [`Output::script`], and one that is made of others [`Output::sequence`]. A [`Runner`] drives all three, in slices. Scripts are checked whole ([`script`]): all errors are reported
 //! with line and column, and nothing is run unless every line is good.
 //!
 //! # Serving
@@ -110,8 +110,10 @@ mod matches;
 mod near;
 mod output;
 mod program;
+mod quote;
 mod runner;
 pub mod script;
+mod sequence;
 pub mod session;
 mod table;
 mod terminal;
@@ -128,6 +130,8 @@ pub use lex::is_open;
 pub use matches::{Arg, FromArg, Matches};
 pub use near::nearest;
 pub use output::{Output, Task, TaskState};
+pub use quote::quote;
 pub use runner::{Runner, Said};
+pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table};
 pub use tree::{Command, Live, Outcome, Parsed, Tree};

@@ -238,9 +238,8 @@ fn read(kind: &Kind, line: &str, word: &Token, words: &[Token]) -> Option<(Value
         (Kind::Rest, _) => Some((Value::Text, word.start, words.last()?.end)),
         (Kind::Block, Shape::Block) => Some(span(Value::Text)),
         (Kind::Block, _) | (_, Shape::Block | Shape::OpenBlock | Shape::OpenQuote) => None,
-        (_, Shape::Quoted) => {
-            matches!(kind, Kind::Word | Kind::String | Kind::Live(_)).then(|| span(Value::Text))
-        }
+        (_, Shape::Quoted) => matches!(kind, Kind::Word | Kind::String | Kind::Secret | Kind::Live(_))
+            .then(|| span(Value::Text)),
         (_, Shape::Word) => kind.read(&line[inner.clone()]).map(span),
     }
 }

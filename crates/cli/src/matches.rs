@@ -72,6 +72,13 @@ impl<'a> Matches<'a> {
         self.args(name).map(|(arg, span)| read(name, arg, span)).collect()
     }
 
+    /// The texts of all placeholders, in the order of the line.
+    pub fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let line = self.line;
+        let args = self.captures.iter().filter(|c| matches!(c.what, What::Arg(_)));
+        args.map(move |c| &line[c.start as usize..c.end as usize])
+    }
+
     /// Texts and places in the line of all placeholders of that name.
     pub fn args<'n>(&self, name: &'n str) -> impl Iterator<Item = (Arg<'a>, Range<usize>)> + use<'a, 'n> {
         let line = self.line;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a command answers: one value, shown as text or as JSON.
 
-use crate::{Error, Table};
+use crate::{Error, Sequence, Table};
 use serde_json::{Value, json};
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub enum Output {
     Task(Box<dyn Task>),
     /// Commands to run in place of this one (`exec FILE`): a name for messages, and the text.
     Script(String, String),
+    /// A command that is made of others: a `Box<dyn Sequence<W>>`; see [`Output::sequence`].
+    Sequence(Box<dyn Any>),
 }
 
 impl Output {
@@ -49,10 +52,16 @@ impl Output {
         Self::Script(name.into(), text.into())
     }
 
+    /// A command that is made of others, for the world `W` that it was called with.
+    pub fn sequence<W: 'static>(sequence: impl Sequence<W> + 'static) -> Self {
+        let sequence: Box<dyn Sequence<W>> = Box::new(sequence);
+        Self::Sequence(Box::new(sequence))
+    }
+
     /// The text, ended by a newline unless it is empty. A task or a script has none of its own.
     pub fn to_text(&self) -> String {
         let mut text = match self {
-            Self::Empty | Self::Task(_) | Self::Script(..) => String::new(),
+            Self::Empty | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => String::new(),
             Self::Text(t) | Self::Both(t, _) => t.clone(),
             Self::Table(t) => t.render(),
         };
@@ -65,7 +74,7 @@ impl Output {
     /// The value for programs; `{}` when there is nothing to say.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Empty | Self::Task(_) | Self::Script(..) => json!({}),
+            Self::Empty | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => json!({}),
             Self::Text(t) => json!({ "text": t }),
             Self::Both(_, v) => v.clone(),
             Self::Table(t) => t.to_json(),

@@ -75,6 +75,14 @@ impl Program {
         })
     }
 
+    /// The names of its placeholders for secrets.
+    pub fn secrets(&self) -> impl Iterator<Item = &'static str> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Arg(name, Kind::Secret) => Some(*name),
+            _ => None,
+        })
+    }
+
     /// Whether any placeholder takes the raw rest of the line.
     pub fn takes_rest(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Arg(_, Kind::Rest)))

@@ -3,7 +3,8 @@
 
 use crate::output::pretty;
 use crate::script::{Script, Turn};
-use crate::{Error, Outcome, Output, Result, Task, TaskState, Tree};
+use crate::{Error, Outcome, Output, Result, Sequence, Step, Task, TaskState, Tree};
+use std::any::Any;
 use std::time::Duration;
 
 /// `exec` within `exec` goes no deeper.
@@ -28,6 +29,22 @@ struct Running {
     chunks: String,
 }
 
+/// What is under way between the operator and the command at hand.
+enum Frame {
+    Script(Script),
+    Sequence(Within),
+}
+
+/// A sequence, and what it is waiting for.
+struct Within {
+    /// A `Box<dyn Sequence<W>>`.
+    sequence: Box<dyn Any>,
+    json: bool,
+    started: bool,
+    said: Vec<Said>,
+    error: Option<Error>,
+}
+
 /// At most one command at a time, with what it started. Also the way to run a script at start:
 ///
 /// ```
@@ -49,7 +66,7 @@ struct Running {
 /// ```
 #[derive(Default)]
 pub struct Runner {
-    scripts: Vec<Script>,
+    frames: Vec<Frame>,
     task: Option<Running>,
     json: bool,
     /// The end of a command that needed no further turn.
@@ -60,23 +77,23 @@ pub struct Runner {
 impl Runner {
     /// Whether something is under way; nothing else may be started meanwhile.
     pub fn is_busy(&self) -> bool {
-        self.task.is_some() || !self.scripts.is_empty() || self.ended.is_some()
+        self.task.is_some() || !self.frames.is_empty() || self.ended.is_some()
     }
 
     /// Starts a command; [`Runner::poll`] brings its end. With `json` its answer is JSON whether or not the line says so.
     pub fn line<W>(&mut self, tree: &Tree<W>, world: &W, line: &str, json: bool, out: &mut Vec<Said>) {
         (self.json, self.cancelled) = (json, false);
-        let started = tree.execute(world, line).and_then(|o| self.answer(o, out));
+        let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
         self.ended = (started.is_err() || !self.is_busy()).then_some(started);
     }
 
     /// Starts a script.
     pub fn script(&mut self, name: impl Into<String>, text: impl Into<String>, json: bool) {
         (self.json, self.cancelled) = (json, false);
-        self.scripts.push(Script::new(name, text));
+        self.frames.push(Frame::Script(Script::new(name, text)));
     }
 
-    /// ^C: a task is told, a script stops after the command it is at.
+    /// ^C: a task is told, a script or a sequence stops after the command it is at.
     pub fn cancel(&mut self) {
         if let Some(t) = &mut self.task {
             t.task.cancel();
@@ -107,63 +124,136 @@ impl Runner {
                 result => result,
             },
         };
-        let place = self.scripts.last().filter(|_| self.task.is_some()).map(Script::place);
         self.task = None;
-        self.scripts.clear();
-        Some(result.map_err(|e| match place {
-            Some(place) => Error::new(e.kind(), format!("{place}: {}", e.brief())).retval(e.code()),
-            None => e,
-        }))
+        self.frames.clear();
+        Some(result)
     }
 
+    /// One turn. An error ends everything, up to the sequence that ran what failed.
     fn turn<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
+        let Err(error) = self.go_on(tree, world, now, out) else { return Ok(()) };
+        self.task = None;
+        let outer = self.frames.iter().rposition(|f| matches!(f, Frame::Sequence(_)));
+        self.frames.truncate(outer.map_or(0, |at| at + 1));
+        match self.frames.last_mut() {
+            Some(Frame::Sequence(within)) => {
+                within.error = Some(error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn go_on<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
         if let Some(running) = &mut self.task {
             match running.task.poll(now) {
                 TaskState::Pending => {}
                 TaskState::Chunk(text) if running.json => running.chunks += &text,
-                TaskState::Chunk(text) => out.push(Said::Chunk(text)),
-                TaskState::Failed(e) => return Err(e),
+                TaskState::Chunk(text) => self.say(Said::Chunk(text), out),
+                TaskState::Failed(e) => return Err(self.placed(e)),
                 TaskState::Done(output) => {
                     let Running { json, chunks, .. } = self.task.take().expect("it was just polled");
                     let output = match output {
                         Output::Empty if !chunks.is_empty() => Output::Text(chunks),
                         other => other,
                     };
-                    self.answer(Outcome { output, json }, out)?;
+                    self.answer(output, json, out)?;
                 }
             }
             return Ok(());
         }
-        let Some(script) = self.scripts.last_mut() else { return Ok(()) };
-        if self.cancelled {
-            return Err(Error::failed(format!("{}: cancelled after this line", script.place())));
+        match self.frames.last_mut() {
+            None => Ok(()),
+            Some(Frame::Script(script)) if self.cancelled => {
+                Err(Error::failed(format!("{}: cancelled after this line", script.place())))
+            }
+            Some(Frame::Script(script)) => match script.turn(tree, world)? {
+                Turn::More => Ok(()),
+                Turn::Answer(outcome) => self.outcome(outcome, out),
+                Turn::Done => {
+                    self.frames.pop();
+                    Ok(())
+                }
+            },
+            Some(Frame::Sequence(within)) => {
+                let json = within.json;
+                let step = match within.sequence.downcast_mut::<Box<dyn Sequence<W>>>() {
+                    None => Step::Failed(Error::failed("a sequence of commands for another world")),
+                    Some(sequence) if self.cancelled => Step::Failed(sequence.cancel()),
+                    Some(sequence) => {
+                        let said = std::mem::take(&mut within.said);
+                        let ended = within.error.take().map_or(Ok(said), Err);
+                        let last = std::mem::replace(&mut within.started, true).then_some(ended);
+                        sequence.next(tree, world, last)
+                    }
+                };
+                match step {
+                    Step::Run(line, json) => {
+                        let outcome = tree.execute(world, &line)?;
+                        let json = outcome.json || json;
+                        self.answer(outcome.output, json, out)
+                    }
+                    Step::Done(output) => {
+                        self.frames.pop();
+                        self.answer(output, json, out)
+                    }
+                    Step::Failed(error) => {
+                        self.frames.pop();
+                        Err(self.placed(error))
+                    }
+                }
+            }
         }
-        match script.turn(tree, world)? {
-            Turn::More => {}
-            Turn::Answer(outcome) => self.answer(outcome, out)?,
-            Turn::Done => drop(self.scripts.pop()),
-        }
-        Ok(())
     }
 
-    fn answer(&mut self, outcome: Outcome, out: &mut Vec<Said>) -> Result<()> {
+    /// An error with its place in the script that what failed was started by.
+    fn placed(&self, error: Error) -> Error {
+        let Some(Frame::Script(script)) = self.frames.last() else { return error };
+        let message = format!("{}: {}", script.place(), error.brief());
+        Error::new(error.kind(), message).retval(error.code())
+    }
+
+    /// Says something to the sequence that ran the command, or else to the operator.
+    fn say(&mut self, said: Said, out: &mut Vec<Said>) {
+        let sequence = self.frames.iter_mut().rev().find_map(|f| match f {
+            Frame::Sequence(within) => Some(&mut within.said),
+            Frame::Script(_) => None,
+        });
+        sequence.unwrap_or(out).push(said);
+    }
+
+    fn outcome(&mut self, outcome: Outcome, out: &mut Vec<Said>) -> Result<()> {
         let json = outcome.json || self.json;
-        match outcome.output {
+        self.answer(outcome.output, json, out)
+    }
+
+    fn answer(&mut self, output: Output, json: bool, out: &mut Vec<Said>) -> Result<()> {
+        match output {
             Output::Task(task) => self.task = Some(Running { task, json, chunks: String::new() }),
             Output::Script(name, text) => {
-                if self.scripts.len() == MAX_DEPTH {
-                    return Err(Error::limit(format!(
-                        "{name}: scripts within scripts go no deeper than {MAX_DEPTH}"
-                    )));
-                }
-                self.scripts.push(Script::new(name, text));
+                self.check_depth(&name)?;
+                self.frames.push(Frame::Script(Script::new(name, text)));
+            }
+            Output::Sequence(sequence) => {
+                self.check_depth("a sequence of commands")?;
+                let within = Within { sequence, json, started: false, said: Vec::new(), error: None };
+                self.frames.push(Frame::Sequence(within));
             }
             output => {
                 let text = if json { pretty(&output.to_json()) } else { output.to_text() };
                 if !text.is_empty() {
-                    out.push(Said::Answer(text));
+                    self.say(Said::Answer(text), out);
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn check_depth(&self, name: &str) -> Result<()> {
+        if self.frames.len() == MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "{name}: scripts within scripts go no deeper than {MAX_DEPTH}"
+            )));
         }
         Ok(())
     }
@@ -227,6 +317,71 @@ mod tests {
             "text:1: cancelled after this line"
         );
         assert_eq!(run("fail", false, NEVER).0.unwrap_err().message(), "it failed");
+    }
+
+    /// Runs `count 2`, then `fail -3`, then itself once more within, and tells what it heard.
+    struct Three(usize, String);
+
+    impl Sequence<Toy> for Three {
+        fn next(&mut self, _: &Tree<Toy>, _: &Toy, last: Option<Result<Vec<Said>>>) -> Step {
+            self.1 += &format!("{last:?} ");
+            self.0 += 1;
+            match self.0 {
+                1 => Step::Run("count 1".into(), false),
+                2 => Step::Run("exec 'echo a;fail -3'".into(), false),
+                3 => Step::Run("count 0".into(), true),
+                4 => Step::Run("no command".into(), false),
+                _ => Step::Done(Output::text(self.1.clone())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_sequence_hears_what_its_lines_say_and_how_they_end() {
+        static OURS: &[crate::Command<Toy>] = &[
+            crate::Command {
+                path: "three",
+                usage: "",
+                help: "",
+                run: |_, _| Ok(Output::sequence(Three(0, String::new()))),
+            },
+            crate::Command {
+                path: "wrong",
+                usage: "",
+                help: "",
+                run: |_, _| Ok(Output::Sequence(Box::new(1))),
+            },
+        ];
+        let mut tree = tree();
+        tree.add(OURS).unwrap();
+        let run = |line: &str, cancel: usize| {
+            let (world, mut out, mut runner) = (Toy::new(), Vec::new(), Runner::default());
+            runner.line(&tree, &world, line, false, &mut out);
+            for turn in 0..1000 {
+                if turn == cancel {
+                    runner.cancel();
+                }
+                if let Some(result) = runner.poll(&tree, &world, Duration::ZERO, &mut out) {
+                    return (result.map_err(|e| e.message().to_string()), out);
+                }
+            }
+            panic!("no end");
+        };
+        let (result, out) = run("three", NEVER);
+        assert_eq!(result, Ok(()));
+        let [Said::Answer(heard)] = &out[..] else { panic!("{out:?}") };
+        for part in [
+            "None Some(Ok([Chunk(\"1\\n\"), Answer(\"lift-off\\n\")]))",
+            "text:2:1: it failed",
+            "Some(Ok([Answer(\"{\\n  \\\"left\\\": 0\\n}\\n\")]))",
+            "unknown input `no'",
+        ] {
+            assert!(heard.contains(part), "{part}: {heard}");
+        }
+        assert_eq!(run("three", 2), (Err("cancelled".into()), vec![]));
+        assert_eq!(run("wrong", NEVER).0, Err("a sequence of commands for another world".into()));
+        let (result, out) = run("exec 'three;echo b'", NEVER);
+        assert_eq!((result, out.len()), (Ok(()), 2));
     }
 
     #[test]

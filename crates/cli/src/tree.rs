@@ -188,6 +188,15 @@ impl<W> Tree<W> {
         }))
     }
 
+    /// The secrets in a line: what its command's placeholders of type `secret` took. None in a line that can't be read.
+    pub fn secrets<'a>(&self, line: &'a str) -> Vec<&'a str> {
+        let mut scratch = Scratch::default();
+        let Ok(Some((entry, _))) = self.find(line, &mut scratch) else { return Vec::new() };
+        let matches = Matches { line, captures: &scratch.machine.captures };
+        let spans = entry.program.secrets().flat_map(|name| matches.args(name).map(|(_, span)| span));
+        spans.map(|span| &line[span]).collect()
+    }
+
     pub(crate) fn execute_with(&self, world: &W, line: &str, scratch: &mut Scratch) -> Result<Outcome> {
         let Some((entry, json)) = self.find(line, scratch)? else {
             return Ok(Outcome { output: Output::Empty, json: false });

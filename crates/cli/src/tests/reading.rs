@@ -18,6 +18,22 @@ fn refused(line: &str, message: &str) -> Error {
 }
 
 #[test]
+fn secrets_are_found_by_their_type() {
+    static IKE: &[Command<()>] = &[Command {
+        path: "set key",
+        usage: "[id <id>] {<key:secret> | pair <one:secret> <two:secret>}",
+        help: "",
+        run: |_, _| Ok(crate::Output::empty()),
+    }];
+    let tree = crate::Tree::new(IKE).unwrap();
+    assert_eq!(tree.secrets("set key id a 'big secret'"), ["big secret"]);
+    assert_eq!(tree.secrets("se k pair x y"), ["x", "y"]);
+    assert_eq!(tree.secrets("set kay x"), [""; 0]);
+    let parsed = tree.parse("set key id a pair b c").unwrap().unwrap();
+    assert_eq!(parsed.matches().texts().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+#[test]
 fn abbreviations_and_exact_words() {
     assert_eq!(told("show interface address"), "[]");
     assert_eq!(told("sh int addr host-eth0"), "[\"<interface>=host-eth0\"]");
