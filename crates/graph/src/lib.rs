@@ -33,6 +33,7 @@ mod node;
 mod plugin;
 mod process;
 mod registry;
+mod running;
 mod runtime;
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,7 @@ pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Out, Prefetch, Ta
 pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
+pub use running::{ConfigLine, Phase, RunningConfig};
 pub use runtime::Runtime;
 pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plugin: what a feature or a driver brings.
 
-use crate::{ArcDef, Feature, NodeDef, World};
+use crate::{ArcDef, Feature, NodeDef, RunningConfig, World};
 use cli::Command;
 use msg::Module;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct Plugin {
     pub cli: &'static [Command<World>],
     /// Its messages of the binary API.
     pub api: &'static [Module<World>],
+    /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
+    pub config: fn(&World, &mut RunningConfig),
     /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet: register with a parent, spawn a
     /// process. The plugins are called in the order of the list.
     pub start: fn(&Arc<World>) -> Result<(), String>,
@@ -37,6 +39,7 @@ impl Plugin {
         features: &[],
         cli: &[],
         api: &[],
+        config: |_, _| {},
         start: |_| Ok(()),
     };
 }
