@@ -81,6 +81,11 @@ impl<F: Net> Addresses<F> {
         self.all().get(&sw_if).map_or_else(Vec::new, |h| h.addresses.clone())
     }
 
+    /// Whether the protocol was enabled on an interface by hand.
+    pub fn is_enabled(&self, sw_if: SwIfIndex) -> bool {
+        self.all().get(&sw_if).is_some_and(|h| h.enabled)
+    }
+
     /// The interface that has this address, in a table.
     pub fn owner(&self, table: TableIndex, addr: F::Addr) -> Option<SwIfIndex> {
         let owners: Vec<SwIfIndex> = {

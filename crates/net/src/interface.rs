@@ -10,10 +10,14 @@ use crate::event::IfEvent;
 use crate::view::{IfFlags, IfView};
 use cli::Error;
 use graph::{NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use wire::MacAddr;
+
+mod rx;
+
+pub use rx::RxChoice;
 
 /// What an interface carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +60,17 @@ pub enum MtuKind {
     Mpls,
 }
 
+/// What an interface was made with: what it goes back to when a setting is taken back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Made {
+    /// Its name; its nodes are called after it for good.
+    pub name: String,
+    /// Its address.
+    pub mac: MacAddr,
+    /// What its link carried.
+    pub mtu: u16,
+}
+
 /// An interface, as control knows it.
 #[derive(Clone)]
 pub struct Interface {
@@ -81,6 +96,8 @@ pub struct Interface {
     pub mac: MacAddr,
     /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
     pub mtu: [u16; 5],
+    /// The link's MTU, if an operator chose it.
+    pub own_mtu: Option<u16>,
     /// A user's note.
     pub tag: String,
     /// Packets leave by this node.
@@ -93,6 +110,10 @@ pub struct Interface {
     pub fib6: u32,
     /// IPv4 and IPv6 are enabled.
     pub ip_enabled: [bool; 2],
+    /// What it was made with.
+    pub made: Made,
+    /// What an operator chose for its receive queues.
+    pub rx: BTreeMap<u16, RxChoice>,
 }
 
 impl Interface {
@@ -189,12 +210,15 @@ impl Shared for Interfaces {
             promiscuous: false,
             mac: MacAddr::ZERO,
             mtu: [0; 5],
+            own_mtu: None,
             tag: String::new(),
             output: NodeIndex(0),
             tx: NodeIndex(0),
             fib4: 0,
             fib6: 0,
             ip_enabled: [false; 2],
+            made: Made { name: "local0".into(), mac: MacAddr::ZERO, mtu: 0 },
+            rx: BTreeMap::new(),
         };
         let views = vec![local0.view()];
         let names = HashMap::from([("local0".to_string(), SwIfIndex(0))]);
@@ -270,6 +294,7 @@ impl Interfaces {
         let tx = world.add_node(&format!("{}-tx", new.name), move |world, thread| tx(world, thread, sw_if));
         let make_output = self.inner().make_output;
         let output = make_output.map_or(tx, |make| make(world, &format!("{}-output", new.name), sw_if, tx));
+        let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         let interface = Interface {
             sw_if,
             name: new.name,
@@ -282,12 +307,15 @@ impl Interfaces {
             promiscuous: false,
             mac: new.mac,
             mtu: [new.mtu, 0, 0, 0, 0],
+            own_mtu: None,
             tag: String::new(),
             output,
             tx,
             fib4: 0,
             fib6: 0,
             ip_enabled: [false; 2],
+            made,
+            rx: BTreeMap::new(),
         };
         {
             let mut inner = self.inner();
@@ -420,7 +448,7 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
-    /// Changes an MTU; 0 takes a protocol's own MTU back.
+    /// Changes an MTU; 0 takes it back: a protocol has none of its own then, the link what it was made with.
     ///
     /// # Errors
     /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); what the device says.
@@ -430,13 +458,18 @@ impl Interfaces {
             MtuKind::Ip6 => 1280,
             _ => 68,
         };
-        if mtu < least && !(mtu == 0 && kind != MtuKind::Link) {
+        if mtu < least && mtu != 0 {
             return Err(Error::parse(format!("an MTU of {mtu} is too small: at least {least}")).retval(-7));
         }
-        if kind == MtuKind::Link {
-            interface.device.set_mtu(world, mtu)?;
+        if kind != MtuKind::Link {
+            return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
         }
-        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu)
+        let link = if mtu == 0 { interface.made.mtu } else { mtu };
+        interface.device.set_mtu(world, link)?;
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| {
+            i.mtu[0] = link;
+            i.own_mtu = (mtu != 0).then_some(mtu);
+        })
     }
 
     /// Notes what the link carries now. Drivers call it when the device changed by itself.

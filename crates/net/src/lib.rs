@@ -29,7 +29,7 @@ pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{Fib, Net, Path, PathKind, Source, TableIndex};
-pub use interface::{IfKind, Interface, Interfaces, MtuKind, NewInterface, SubInterface};
+pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use meta::IpMeta;
 pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,

@@ -5,7 +5,7 @@ use crate::device::{HostDevice, failed};
 use crate::{Config, HostInterface, Mode};
 use cli::Error;
 use driver::{Links, Takes, TxQueues};
-use graph::{Shared, SwIfIndex, World};
+use graph::{RunningConfig, Shared, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -73,10 +73,10 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     })?;
     let link = open.link.clone();
     let takes = if offloads { Takes::ALL } else { Takes::default() };
-    let mac = mac.unwrap_or_else(|| driver::own_mac(&host_name, link.mac));
+    let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, link.mac)));
     let ip = config.mode == Mode::Ip;
-    let (device, rx, tx) =
-        HostDevice::new(config, takes, mac, open).map_err(failed(&format!("host interface {host_name}")))?;
+    let (device, rx, tx) = HostDevice::new(config, takes, (mac, given), open)
+        .map_err(failed(&format!("host interface {host_name}")))?;
     let device = Arc::new(device);
     let interface = NewInterface {
         name: format!("host-{host_name}"),
@@ -99,6 +99,11 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     }
     hosts.all().insert(host_name, (sw_if, device));
     Ok(sw_if)
+}
+
+/// Says which host interfaces there are.
+pub(crate) fn say(world: &World, config: &mut RunningConfig) {
+    world.get::<Hosts>().all().values().for_each(|(sw_if, device)| device.say(*sw_if, config));
 }
 
 /// Takes a host interface away. The kernel's stays as it is.

@@ -4,7 +4,7 @@
 use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::Error;
 use driver::{LinkNews, LinkUser, RxQueues, Takes, TxQueues};
-use graph::{SwIfIndex, World};
+use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
 use std::io;
@@ -29,6 +29,8 @@ struct State {
     up: bool,
     promiscuous: bool,
     mac: MacAddr,
+    /// As it was made: the address if it was given, and what the kernel was to take.
+    made: (Option<MacAddr>, Takes),
 }
 
 /// An error of the system with what was being done.
@@ -55,14 +57,25 @@ impl HostDevice {
     pub fn new(
         config: Config,
         takes: Takes,
-        mac: MacAddr,
+        (mac, given): (MacAddr, Option<MacAddr>),
         open: HostInterface,
     ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
         let HostInterface { link, rx, tx, control } = open;
         prepare(&control, config.mode, mac, false)?;
         let senders = tx.len();
         let (control, rtnl) = (Some(control), Rtnl::new()?);
-        let state = State { config, takes, rtnl, link, control, senders, up: false, promiscuous: false, mac };
+        let state = State {
+            config,
+            takes,
+            rtnl,
+            link,
+            control,
+            senders,
+            up: false,
+            promiscuous: false,
+            mac,
+            made: (given, takes),
+        };
         let this = Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) };
         Ok((this, rx, tx))
     }
@@ -84,6 +97,44 @@ impl HostDevice {
         }
         state.config.qdisc_bypass = bypass;
         Ok(())
+    }
+
+    /// Says how it is made, and what was set since.
+    pub fn say(&self, sw_if: SwIfIndex, config: &mut RunningConfig) {
+        let state = self.state();
+        let Config { name, version, rx_queues, mode, qdisc_bypass, .. } = &state.config;
+        let (given, made) = state.made;
+        let name = cli::quote(name);
+        let mut line = format!("create host-interface name {name}");
+        if *version != Version::default() {
+            line += match version {
+                Version::V2 => " v2",
+                Version::V3 => " v3",
+            };
+        }
+        if *rx_queues != 1 {
+            line += &format!(" num-rx-queues {rx_queues}");
+        }
+        if let Some(mac) = given {
+            line += &format!(" hw-addr {mac}");
+        }
+        if *mode == Mode::Ip {
+            line += " mode ip";
+        }
+        if made == Takes::default() {
+            line += " cksum-gso-disable";
+        }
+        config.interface(sw_if, line, format!("delete host-interface name {name}"));
+        if state.takes.csum != made.csum {
+            let line = format!("set host-interface l4-cksum-offload {name}");
+            let word = |on| if on { "on" } else { "off" };
+            let (now, before) = (word(state.takes.csum), word(made.csum));
+            config.push(Phase::Devices, format!("{line} {now}"), format!("{line} {before}"));
+        }
+        if *qdisc_bypass {
+            let line = format!("set host-interface qdisc-bypass {name}");
+            config.push(Phase::Devices, format!("{line} enable"), format!("{line} disable"));
+        }
     }
 
     /// The kernel's interface is there again: open it anew.

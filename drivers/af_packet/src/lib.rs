@@ -40,6 +40,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Host interfaces: interfaces of the Linux kernel through AF_PACKET sockets",
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,
+    config: control::say,
     start: |world| {
         driver::start(world);
         cli::register(world);

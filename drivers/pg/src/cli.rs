@@ -158,8 +158,12 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         Error::not_found(format!("no node is named `{node_name}'")).near(node_name, names).at(m.span("node"))
     })?;
     let size = sizes(m)?;
-    let source = match (m.has("file"), m.has("data")) {
-        (true, false) => read_capture(Path::new(m.str("file"))).map_err(|e| e.at(m.span("file")))?,
+    let (source, words) = match (m.has("file"), m.has("data")) {
+        (true, false) => {
+            let file = m.str("file");
+            let source = read_capture(Path::new(file)).map_err(|e| e.at(m.span("file")))?;
+            (source, format!("pcap {}", cli::quote(file)))
+        }
         (false, true) => {
             let start = match node_name {
                 name if name.starts_with("ip4") => Start::Ip4,
@@ -168,7 +172,8 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
             };
             let template =
                 text::parse(inside(m.str("data")), start).map_err(|e| Error::parse(format!("data: {e}")))?;
-            Source::Template(Arc::new(template))
+            let words = inside(m.str("data")).split_whitespace().collect::<Vec<_>>().join(" ");
+            (Source::Template(Arc::new(template)), format!("data {{ {words} }}"))
         }
         (true, true) => {
             return Err(Error::usage(
@@ -198,7 +203,7 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
             ))
             .at(m.span("worker")));
         }
-        None => u16::from(w.threads() > 1),
+        None => default_thread(w).0,
     };
     shared.add_stream(StreamSpec {
         name: m.str("name").into(),
@@ -211,8 +216,14 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         from_device: node_name == "ethernet-input",
         thread: ThreadIndex(thread),
         source,
+        words,
     })?;
     Ok(Output::empty())
+}
+
+/// The thread that runs a stream which names none.
+pub fn default_thread(w: &World) -> ThreadIndex {
+    ThreadIndex(u16::from(w.threads() > 1))
 }
 
 fn sizes(m: &Matches) -> Result<(usize, usize), Error> {

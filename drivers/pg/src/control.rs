@@ -79,13 +79,19 @@ pub struct NewPg {
     pub mode: Mode,
 }
 
+/// The address of an interface that is given none; none for what isn't `pg` and a number.
+pub fn own_mac(name: &str) -> Option<MacAddr> {
+    let number = name.strip_prefix("pg").and_then(|n| n.parse::<u32>().ok());
+    let number = number.filter(|n| format!("pg{n}") == name)?;
+    Some(MacAddr::local(u64::from(number) | 0x7067 << 32))
+}
+
 /// Makes a `pgN` interface.
 ///
 /// # Errors
 /// A name that isn't `pg` and a number, or is taken.
 pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> {
-    let number = new.name.strip_prefix("pg").and_then(|n| n.parse::<u32>().ok());
-    let Some(number) = number.filter(|n| format!("pg{n}") == new.name) else {
+    let Some(own_mac) = own_mac(&new.name) else {
         return Err(Error::parse(format!("`{}': expected a name such as pg0", new.name)).retval(-7));
     };
     let capturing = Arc::new(AtomicBool::new(false));
@@ -97,7 +103,7 @@ pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> 
             name: new.name.clone(),
             kind: if new.mode == Mode::Ethernet { IfKind::Ethernet } else { IfKind::Ip },
             device: Arc::new(device),
-            mac: new.mac.unwrap_or_else(|| MacAddr::local(u64::from(number) | 0x7067 << 32)),
+            mac: new.mac.unwrap_or(own_mac),
             mtu: 9000,
             link_up: true,
         },
@@ -118,6 +124,11 @@ impl Shared {
         let sw_if = world.get::<Interfaces>().find(name)?;
         let found = self.inner().interfaces.values().find(|i| i.sw_if == sw_if).cloned();
         found.ok_or_else(|| Error::failed(format!("{name} is no packet generator's interface")).retval(-2))
+    }
+
+    /// All `pgN` interfaces and their modes.
+    pub fn interfaces(&self) -> Vec<(SwIfIndex, Mode)> {
+        self.inner().interfaces.values().map(|i| (i.sw_if, i.mode)).collect()
     }
 
     /// Mode of a `pgN` interface.

@@ -12,6 +12,7 @@
 
 mod capture;
 mod cli;
+mod config;
 mod control;
 mod device;
 mod input;
@@ -35,6 +36,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Packet generator: streams in, captures out",
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
+    config: config::say,
     start: process::start,
     ..Plugin::EMPTY
 };

@@ -38,6 +38,8 @@ pub struct StreamSpec {
     pub thread: ThreadIndex,
     /// Where they come from.
     pub source: Source,
+    /// The same in the operator's words: `pcap FILE` or `data { … }`.
+    pub words: String,
 }
 
 /// A stream, shared between control and the thread that runs it.

@@ -43,8 +43,14 @@ impl Taps {
 
     /// All of one kind, by number.
     pub fn list(&self, kind: Kind) -> Vec<(SwIfIndex, Arc<TapDevice>)> {
+        self.numbered(kind).into_iter().map(|(_, sw_if, tap)| (sw_if, tap)).collect()
+    }
+
+    /// The same with their numbers.
+    pub fn numbered(&self, kind: Kind) -> Vec<(u32, SwIfIndex, Arc<TapDevice>)> {
         let all = self.all();
-        all.iter().filter(|((name, _), _)| *name == kind_name(kind)).map(|(_, tap)| tap.clone()).collect()
+        let of_kind = all.iter().filter(|((name, _), _)| *name == kind_name(kind));
+        of_kind.map(|((_, id), (sw_if, tap))| (*id, *sw_if, tap.clone())).collect()
     }
 
     /// The tap with this interface.

@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod cli;
+mod config;
 mod control;
 mod device;
 mod input;
@@ -36,6 +37,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Taps: interfaces of the host whose other end is here",
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,
+    config: config::say,
     start: |world| {
         driver::start(world);
         Ok(())

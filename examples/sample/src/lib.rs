@@ -12,7 +12,9 @@ use std::fmt;
 
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output};
-use graph::{Build, Cx, Feature, Next, Node, NodeDef, Plugin, ThreadIndex, Trace, World};
+use graph::{
+    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, ThreadIndex, Trace, World,
+};
 use net::Interfaces;
 
 /// What this feature brings. `bin/ferrovia/src/plugins.rs` lists it.
@@ -27,6 +29,7 @@ pub static PLUGIN: Plugin = Plugin {
         help: "Drop IPv4 packets longer than so many bytes",
         run: set,
     }],
+    config: say,
     ..Plugin::EMPTY
 };
 
@@ -81,4 +84,17 @@ fn set(world: &World, words: &Matches) -> Result<Output, Error> {
     let max = words.get::<u16>("bytes").map(u32::from);
     world.set_feature("ip4-unicast", "sample", interface, max).map_err(Error::not_found)?;
     Ok(Output::empty())
+}
+
+/// What `set sample` has set, as lines that set it again, with those that take it back: for `show running-config`, `save` and
+/// `rollback`.
+fn say(world: &World, config: &mut RunningConfig) {
+    let Some(arc) = world.arc("ip4-unicast") else { return };
+    for interface in world.get::<Interfaces>().list() {
+        let enabled = world.features_of(arc, interface.sw_if);
+        if let Some((_, max)) = enabled.iter().find(|(feature, _)| *feature == "sample") {
+            let line = format!("set sample {}", cli::quote(&interface.name));
+            config.push(Phase::Features, format!("{line} max {max}"), format!("{line} off"));
+        }
+    }
 }

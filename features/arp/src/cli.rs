@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, ARC, Arp, Gratuitous};
-use crate::proxy::ArpProxy;
+use crate::control::{self, Arp, Gratuitous};
 use crate::ranges::{Range, Ranges};
 use cli::{Command, Matches, Output, Result};
-use graph::{Node, World};
+use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
@@ -65,10 +64,7 @@ fn set_gratuitous(w: &World, m: &Matches) -> Result<Output> {
 
 fn show_proxy(w: &World, _: &Matches) -> Result<Output> {
     let ranges = w.get::<Ranges>().list();
-    let arc = w.arc(ARC).expect("this plugin brings the arc");
-    let enabled = |i: &net::Interface| w.features_of(arc, i.sw_if).iter().any(|(f, _)| *f == ArpProxy::NAME);
-    let interfaces: Vec<String> =
-        w.get::<Interfaces>().list().into_iter().filter(enabled).map(|i| i.name).collect();
+    let interfaces = crate::config::proxies(w);
     let mut text = String::from("Proxy arps enabled for:\n");
     for r in &ranges {
         let id = control::table_id(w, r.table);

@@ -16,6 +16,7 @@
 //! is logged and answered.
 
 mod cli;
+mod config;
 mod control;
 mod counters;
 mod disabled;
@@ -57,6 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: control::ARC, node: "arp-disabled", before: &[], after: &["arp-proxy"] },
     ],
     cli: cli::COMMANDS,
+    config: config::say,
     start: control::start,
     ..Plugin::EMPTY
 };

@@ -29,5 +29,6 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Ethernet: input, types, loopback interfaces",
     nodes: &[NodeDef::of::<input::EthernetInput>()],
     cli: cli::COMMANDS,
+    config: loopback::say,
     ..Plugin::EMPTY
 };

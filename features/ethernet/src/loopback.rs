@@ -3,8 +3,8 @@
 
 use buffer::Buffer;
 use cli::Error;
-use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
-use net::{Device, IfKind, IfLanes, Interfaces, NewInterface};
+use graph::{Cx, Next, Node, RunningConfig, Shared, SwIfIndex, World};
+use net::{Device, IfKind, IfLanes, Interfaces, Made, NewInterface};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -18,17 +18,25 @@ impl Shared for Loopbacks {
     }
 }
 
+const DRIVER: &str = "loopback";
+
 struct Loopback {
     instance: u32,
 }
 
 impl Device for Loopback {
     fn driver(&self) -> &'static str {
-        "loopback"
+        DRIVER
     }
     fn delete(&self, world: &World) {
         world.get::<Loopbacks>().0.lock().expect("no panic inside").remove(&self.instance);
     }
+}
+
+/// VPP's habit, so that what is written down of an instance stays true: de:ad then the number.
+fn own_mac(instance: u32) -> MacAddr {
+    let [a, b, c, d] = instance.to_be_bytes();
+    MacAddr([0xde, 0xad, a, b, c, d])
 }
 
 /// Makes `loopN`; without a number, the first that is free.
@@ -45,13 +53,11 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
         }
         instance
     };
-    // VPP's habit, so that what is written down of an instance stays true: de:ad then the number.
-    let [a, b, c, d] = instance.to_be_bytes();
     let new = NewInterface {
         name: format!("loop{instance}"),
         kind: IfKind::Ethernet,
         device: Arc::new(Loopback { instance }),
-        mac: mac.unwrap_or(MacAddr([0xde, 0xad, a, b, c, d])),
+        mac: mac.unwrap_or_else(|| own_mac(instance)),
         mtu: 9000,
         link_up: true,
     };
@@ -65,6 +71,23 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
     made
 }
 
+/// Says which loopback interfaces there are.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    for interface in world.get::<Interfaces>().list() {
+        let (sw_if, Made { name, mac, .. }) = (interface.sw_if, interface.made);
+        let Some(instance) = name.strip_prefix("loop").filter(|_| interface.device.driver() == DRIVER) else {
+            continue;
+        };
+        let own = instance.parse().is_ok_and(|n| own_mac(n) == mac);
+        let mac = if own { String::new() } else { format!(" mac {mac}") };
+        config.interface(
+            sw_if,
+            format!("create loopback interface instance {instance}{mac}"),
+            format!("delete loopback interface intfc {name}"),
+        );
+    }
+}
+
 /// Takes a loopback interface away.
 ///
 /// # Errors
@@ -72,7 +95,7 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
 pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
     let interfaces = world.get::<Interfaces>();
     let interface = interfaces.get(sw_if)?;
-    if interface.device.driver() != "loopback" {
+    if interface.device.driver() != DRIVER {
         return Err(Error::failed(format!("{} is no loopback interface", interface.name)).retval(-2));
     }
     interfaces.delete(world, sw_if)

@@ -17,6 +17,7 @@
 
 mod cli;
 mod compose;
+mod config;
 mod echo;
 mod error;
 mod input;
@@ -46,6 +47,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<quoted::Quoted>(),
     ],
     cli: cli::COMMANDS,
+    config: config::say,
     start: |world| {
         register_icmp_type(world, Icmp4Type::ECHO_REQUEST, echo::EchoRequest::NAME)?;
         for kind in [Icmp4Type::UNREACHABLE, Icmp4Type::TIME_EXCEEDED, Icmp4Type::PARAMETER_PROBLEM] {

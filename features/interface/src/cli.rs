@@ -58,7 +58,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set interface mtu",
         usage: "[<kind:packet|ip4|ip6|mpls>] <mtu:u16> <interface:interface>",
-        help: "Set the MTU of the link, of all layer-3 packets, or of one protocol (0: as the link's)",
+        help: "Set the MTU of the link, of all layer-3 packets, or of one protocol (0: none of its own)",
         run: set::mtu,
     },
     Command {
@@ -93,13 +93,13 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface rx-mode",
-        usage: "<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive>",
+        usage: "<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive|default>",
         help: "How a thread learns of received packets",
         run: rx::set_mode,
     },
     Command {
         path: "set interface rx-placement",
-        usage: "<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main}",
+        usage: "<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main | default}",
         help: "Which thread polls a receive queue",
         run: rx::set_placement,
     },

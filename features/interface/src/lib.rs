@@ -9,8 +9,10 @@
 //!
 //! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
 
+mod chosen;
 mod clear;
 mod cli;
+mod config;
 mod drop;
 mod hardware;
 mod output;
@@ -39,7 +41,9 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
     ],
     cli: cli::COMMANDS,
+    config: config::say,
     start: |world| {
+        world.get::<chosen::Chosen>();
         world.get::<Interfaces>().set_make_output(output::make);
         Ok(())
     },

@@ -23,13 +23,13 @@ fn queues(interface: &Interface, m: &Matches) -> Result<Vec<RxQueue>, Error> {
 pub fn set_mode(w: &World, m: &Matches) -> Result<Output, Error> {
     let (interfaces, sw_if) = named(w, m)?;
     let mode = match m.str("mode") {
-        "polling" => InputMode::Polling,
-        "interrupt" => InputMode::Interrupt,
-        _ => InputMode::Adaptive,
+        "polling" => Some(InputMode::Polling),
+        "interrupt" => Some(InputMode::Interrupt),
+        "adaptive" => Some(InputMode::Adaptive),
+        _ => None,
     };
-    let interface = interfaces.get(sw_if)?;
-    for queue in queues(&interface, m)? {
-        interface.device.place(w, RxQueue { mode, ..queue })?;
+    for queue in queues(&interfaces.get(sw_if)?, m)? {
+        interfaces.set_rx_mode(w, sw_if, queue.queue, mode)?;
     }
     Ok(Output::empty())
 }
@@ -37,18 +37,25 @@ pub fn set_mode(w: &World, m: &Matches) -> Result<Output, Error> {
 pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     let (interfaces, sw_if) = named(w, m)?;
     let thread = match m.opt::<u16>("worker")? {
-        Some(worker) => worker + 1,
-        None => 0,
+        Some(worker) if usize::from(worker) + 1 < w.threads() => Some(ThreadIndex(worker + 1)),
+        Some(worker) => {
+            let error = format!("there is no worker {worker}; there are {}", w.threads() - 1);
+            return Err(Error::not_found(error).at(m.span("worker")));
+        }
+        None => m.flag("main").then_some(ThreadIndex(0)),
     };
-    if usize::from(thread) >= w.threads() {
-        let error = format!("there is no worker {}; there are {}", thread - 1, w.threads() - 1);
-        return Err(Error::not_found(error).at(m.span("worker")));
-    }
-    let interface = interfaces.get(sw_if)?;
-    for queue in queues(&interface, m)? {
-        interface.device.place(w, RxQueue { thread: ThreadIndex(thread), ..queue })?;
+    for queue in queues(&interfaces.get(sw_if)?, m)? {
+        interfaces.set_rx_thread(w, sw_if, queue.queue, thread)?;
     }
     Ok(Output::empty())
+}
+
+/// A thread in the words of `set interface rx-placement`.
+pub fn thread_words(thread: ThreadIndex) -> String {
+    match thread.0.checked_sub(1) {
+        None => "main".into(),
+        Some(worker) => format!("worker {worker}"),
+    }
 }
 
 /// The name of a thread as VPP's commands write it.

@@ -4,6 +4,8 @@
 use cli::{Error, Matches, Output};
 use graph::{SwIfIndex, World};
 use net::{Interfaces, MtuKind};
+
+use crate::chosen::Chosen;
 use std::sync::Arc;
 
 /// The interface that the command names.
@@ -58,7 +60,6 @@ pub fn promiscuous(w: &World, m: &Matches) -> Result<Output, Error> {
 
 pub fn feature(w: &World, m: &Matches) -> Result<Output, Error> {
     let (_, sw_if) = named(w, m)?;
-    let config = (!m.flag("disable")).then_some(0);
-    w.set_feature(m.str("arc"), m.str("feature"), sw_if, config).map_err(Error::not_found)?;
+    w.get::<Chosen>().set(w, sw_if, m.str("arc"), m.str("feature"), !m.flag("disable"))?;
     Ok(Output::empty())
 }

@@ -5,6 +5,7 @@
 //!
 //! Entries that were set by hand are static with the word `static`; without it they age like learned ones.
 
+mod config;
 mod set;
 mod show;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "ip-neighbor",
     about: "Neighbours: commands for what ARP and neighbour discovery find",
     cli: COMMANDS,
+    config: config::say,
     start: |world| {
         // It has to hear of interfaces from the start on.
         world.get::<Neighbors>();

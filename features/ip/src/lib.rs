@@ -26,6 +26,7 @@
 //! forwarded; both are dropped by name. Source routing is refused (RFC 7126 4.3).
 
 mod cli;
+mod config;
 mod drop;
 mod flow;
 mod frag;
@@ -90,6 +91,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
+    config: config::say,
     start,
     ..Plugin::EMPTY
 };

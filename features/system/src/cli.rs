@@ -52,13 +52,13 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set node variant",
-        usage: "{default|<node:node>} <variant:v1|v3|v4>",
+        usage: "{default|<node:node>} <variant:v1|v3|v4|default>",
         help: "Choose the instruction set of a node's loop, or of all nodes that have no choice of their own",
         run: |w, m| done(control::set_variant(w, m.str("node"), m.str("variant"))),
     },
     Command {
         path: "set node function",
-        usage: "<node:node> <variant:v1|v3|v4>",
+        usage: "<node:node> <variant:v1|v3|v4|default>",
         help: "The same as `set node variant'",
         run: |w, m| done(control::set_variant(w, m.str("node"), m.str("variant"))),
     },

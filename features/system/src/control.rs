@@ -2,8 +2,10 @@
 //! The verbs.
 
 use cli::Error;
-use graph::{NodeInfo, Shared, World, counters};
-use simd::rdtsc;
+use graph::{NodeInfo, Phase, RunningConfig, Shared, World, counters};
+use net::{IfEvent, Interfaces};
+use simd::{Level, rdtsc};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -63,12 +65,56 @@ pub fn node(world: &World, word: &str) -> Result<NodeInfo, Error> {
 }
 
 /// Chooses the instruction set of a node's loop; no name: of all nodes that have no choice of their own. Levels are `v1`,
-/// `v3`, `v4`.
+/// `v3`, `v4`; `default` is the one before any was chosen.
 ///
 /// # Errors
 /// A node or a level that isn't there; a node without variants.
 pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> {
-    let node = if name.is_empty() { None } else { Some(node(world, name)?.index) };
-    let level = level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?;
-    world.set_variant(node, level).map_err(Error::unsupported)
+    let info = if name.is_empty() { None } else { Some(node(world, name)?) };
+    let variants = world.get::<Variants>();
+    let mut all = variants.0.lock().expect("no panic inside");
+    let name = info.as_ref().map(|node| node.name.to_string());
+    let before = match all.get(&name) {
+        Some((before, _)) => Some(*before),
+        None => info.as_ref().map_or(Some(world.level()), |node| node.level),
+    };
+    let chosen: Option<Level> = match level {
+        "default" => None,
+        level => Some(level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?),
+    };
+    // What has no level has no variants; the instance says so.
+    let level = chosen.or(before).unwrap_or(Level::V1);
+    world.set_variant(info.map(|node| node.index), level).map_err(Error::unsupported)?;
+    match (chosen, before) {
+        (Some(now), Some(before)) => drop(all.insert(name, (before, now))),
+        _ => drop(all.remove(&name)),
+    }
+    Ok(())
+}
+
+/// The levels that were chosen, by node, behind those before. The first, without a name, is for all other nodes.
+pub struct Variants(Mutex<BTreeMap<Option<String>, (Level, Level)>>);
+
+impl Shared for Variants {
+    fn make(world: &World) -> Self {
+        // The nodes of an interface go with it.
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event
+                && let Ok(interface) = world.get::<Interfaces>().get(sw_if)
+            {
+                let gone = ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.made.name)));
+                let variants = world.get::<Variants>();
+                variants.0.lock().expect("no panic inside").retain(|name, _| !gone.contains(name));
+            }
+        });
+        Self(Mutex::default())
+    }
+}
+
+/// Says which levels were chosen.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    for (name, (_, level)) in world.get::<Variants>().0.lock().expect("no panic inside").iter() {
+        let line = format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
+        config.push(Phase::Features, format!("{line} {level}"), format!("{line} default"));
+    }
 }

@@ -29,6 +29,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "system",
     about: "Runtime statistics, errors, nodes, threads, memory",
     cli: cli::COMMANDS,
+    config: control::say,
     start: |world| {
         // Made now: times are counted from the start.
         world.get::<control::Since>();

@@ -88,7 +88,7 @@ pub fn table(w: &World, m: &Matches) -> Result<Output, Error> {
     let id: u32 = m.req("table")?;
     if m.flag("add") {
         let name = match m.str("name") {
-            "" => format!("ipv4-VRF:{id}"),
+            "" => crate::config::table_name(id),
             name => name.to_string(),
         };
         fib.add_table(w, id, &name)?;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What operators choose for receive queues.
+
+use super::Interfaces;
+use crate::RxQueue;
+use cli::Error;
+use graph::{InputMode, SwIfIndex, ThreadIndex, World};
+
+/// What an operator chose for a receive queue; `None` leaves it to the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RxChoice {
+    /// How its thread learns of packets.
+    pub mode: Option<InputMode>,
+    /// The thread that polls it.
+    pub thread: Option<ThreadIndex>,
+    /// Where it was before.
+    made: RxQueue,
+}
+
+impl Interfaces {
+    /// Chooses how the thread of a receive queue learns of packets; `None`: as when it was made.
+    ///
+    /// # Errors
+    /// An interface or a queue that isn't there; a mode that the device hasn't got.
+    pub fn set_rx_mode(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        queue: u16,
+        mode: Option<InputMode>,
+    ) -> Result<(), Error> {
+        self.choose(world, sw_if, queue, |choice| choice.mode = mode)
+    }
+
+    /// Chooses the thread that polls a receive queue; `None`: the one that had it first.
+    ///
+    /// # Errors
+    /// An interface, a queue or a thread that isn't there.
+    pub fn set_rx_thread(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        queue: u16,
+        thread: Option<ThreadIndex>,
+    ) -> Result<(), Error> {
+        self.choose(world, sw_if, queue, |choice| choice.thread = thread)
+    }
+
+    fn choose(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        queue: u16,
+        change: impl FnOnce(&mut RxChoice),
+    ) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        let now = interface.device.rx_queues().into_iter().find(|q| q.queue == queue);
+        let made = now.ok_or_else(|| {
+            Error::not_found(format!("{} has no receive queue {queue}", interface.name)).retval(-7)
+        })?;
+        let before = interface.rx.get(&queue).copied();
+        let mut choice = before.unwrap_or(RxChoice { mode: None, thread: None, made });
+        change(&mut choice);
+        let RxChoice { mode, thread, made } = choice;
+        let place = RxQueue { queue, mode: mode.unwrap_or(made.mode), thread: thread.unwrap_or(made.thread) };
+        interface.device.place(world, place)?;
+        if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
+            interface.rx.insert(queue, choice);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Interfaces and streams, as commands. That a stream runs, or a capture, is no configuration: it is done once.
+
+use crate::cli::default_thread;
+use crate::control::{Mode, Shared, own_mac};
+use crate::stream::{Source, StreamSpec};
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::{Interfaces, Made};
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    let (shared, interfaces) = (world.get::<Shared>(), world.get::<Interfaces>());
+    for (sw_if, mode) in shared.interfaces() {
+        let Ok(interface) = interfaces.get(sw_if) else { continue };
+        let Made { name, mac, .. } = interface.made;
+        let mut line = format!("create packet-generator interface {name}");
+        if own_mac(&name) != Some(mac) {
+            line += &format!(" hw-addr {mac}");
+        }
+        line += match mode {
+            Mode::Ethernet => "",
+            Mode::Ip4 => " mode ip4",
+            Mode::Ip6 => " mode ip6",
+        };
+        config.interface(sw_if, line, format!("delete packet-generator interface {name}"));
+    }
+    for stream in shared.streams() {
+        let name = quote(&stream.spec.name);
+        config.push(
+            Phase::Streams,
+            format!("packet-generator new name {name}{}", words(world, &stream.spec)),
+            format!("packet-generator delete {name}"),
+        );
+    }
+}
+
+fn words(world: &World, spec: &StreamSpec) -> String {
+    let name = world.get::<Interfaces>().name(spec.interface);
+    let mode = world.get::<Shared>().mode(world, &name).map_or(Mode::Ethernet, |(_, mode)| mode);
+    let mut text = format!(" interface {}", quote(&name));
+    let node = world.node_name(spec.node);
+    if *node != *mode.node() {
+        text += &format!(" node {node}");
+    }
+    let once = match &spec.source {
+        Source::Packets(all) => all.len() as u64,
+        Source::Template(_) => 0,
+    };
+    if spec.limit != once {
+        text += &format!(" limit {}", spec.limit);
+    }
+    if spec.rate > 0.0 {
+        text += &format!(" rate {}", spec.rate);
+    }
+    if spec.max_frame != 256 {
+        text += &format!(" maxframe {}", spec.max_frame);
+    }
+    if spec.size != (0, 0) {
+        text += &format!(" size {}-{}", spec.size.0, spec.size.1);
+    }
+    if let Some(worker) = spec.thread.0.checked_sub(1).filter(|_| spec.thread != default_thread(world)) {
+        text += &format!(" worker {worker}");
+    }
+    format!("{text} {}", spec.words)
+}

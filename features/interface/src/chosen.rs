@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Features that an operator put on interfaces by name, or took from them.
+
+use cli::Error;
+use graph::{Shared, SwIfIndex, World};
+use net::{IfEvent, Interfaces};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+/// Interface, arc, feature.
+pub type Place = (SwIfIndex, String, String);
+
+/// What was chosen where its owner didn't choose the same: on or off.
+pub struct Chosen(Mutex<BTreeMap<Place, bool>>);
+
+impl Shared for Chosen {
+    fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event {
+                world.get::<Chosen>().forget(world, sw_if);
+            }
+        });
+        Self(Mutex::default())
+    }
+}
+
+/// Whether a feature is enabled on an interface.
+fn is_on(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> bool {
+    let Some(arc) = world.arc(arc) else { return false };
+    world.features_of(arc, sw_if).iter().any(|(name, _)| *name == feature)
+}
+
+impl Chosen {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Place, bool>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// Enables or disables a feature on an interface.
+    ///
+    /// # Errors
+    /// An arc or a feature that isn't there.
+    pub fn set(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        arc: &str,
+        feature: &str,
+        on: bool,
+    ) -> Result<(), Error> {
+        let was = is_on(world, sw_if, arc, feature);
+        world.set_feature(arc, feature, sw_if, on.then_some(0)).map_err(Error::not_found)?;
+        if was != on {
+            let place = (sw_if, arc.to_string(), feature.to_string());
+            let mut all = self.all();
+            if all.remove(&place).is_none() {
+                all.insert(place, on);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was chosen and still is so.
+    pub fn list(&self, world: &World) -> Vec<(Place, bool)> {
+        let all = self.all().clone();
+        all.into_iter()
+            .filter(|((sw_if, arc, feature), on)| is_on(world, *sw_if, arc, feature) == *on)
+            .collect()
+    }
+
+    /// The next interface of this index starts with none of them.
+    fn forget(&self, world: &World, sw_if: SwIfIndex) {
+        let mut gone = self.all().clone();
+        gone.retain(|(i, ..), _| *i == sw_if);
+        for ((_, arc, feature), on) in gone {
+            if on {
+                // Arc and feature were there when it was chosen.
+                let _ = world.set_feature(&arc, &feature, sw_if, None);
+            }
+        }
+        self.all().retain(|(i, ..), _| *i != sw_if);
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Neighbours that were set for good, as commands. The others come and go by themselves.
+
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::{Interfaces, NeighborConfig, Neighbors};
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    let (interfaces, neighbors) = (world.get::<Interfaces>(), world.get::<Neighbors>());
+    for (ip6, family) in [(false, "ip4"), (true, "ip6")] {
+        let mut all = neighbors.list(ip6, None);
+        all.retain(|n| n.is_static);
+        let limits = neighbors.config(ip6);
+        // A limit may have come when there were more already.
+        let late = all.len() > limits.limit as usize;
+        if !late {
+            say_limits(family, limits, config);
+        }
+        for n in all {
+            let name = quote(&interfaces.name(n.sw_if));
+            let fib = if n.no_fib_entry { " no-fib-entry" } else { "" };
+            config.push(
+                Phase::Neighbors,
+                format!("set ip neighbor {name} {} {} static{fib}", n.ip, n.mac),
+                format!("set ip neighbor del {name} {}", n.ip),
+            );
+        }
+        if late {
+            say_limits(family, limits, config);
+        }
+    }
+}
+
+fn words(family: &str, c: NeighborConfig) -> String {
+    let recycle = if c.recycle { "recycle" } else { "norecycle" };
+    let NeighborConfig { limit, age, confirm, .. } = c;
+    format!("set ip neighbor-config {family} limit {limit} age {age} {recycle} confirm {confirm}")
+}
+
+fn say_limits(family: &str, limits: NeighborConfig, config: &mut RunningConfig) {
+    if limits != NeighborConfig::default() {
+        config.push(Phase::Neighbors, words(family, limits), words(family, NeighborConfig::default()));
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables, addresses and routes that were set, as commands.
+
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::{Addresses, AdjIndex, Fib, Interfaces, Path, PathKind, Source, TableIndex};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use wire::Ip4;
+
+/// The name that a table has if it is given none.
+pub fn table_name(id: u32) -> String {
+    format!("ipv4-VRF:{id}")
+}
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    tables(world, config);
+    interfaces(world, config);
+    routes(world, config);
+}
+
+fn tables(world: &World, config: &mut RunningConfig) {
+    for table in world.get::<Fib<Ip4>>().list_tables() {
+        let id = table.id;
+        if table.index != TableIndex::DEFAULT {
+            let own = table.name != table_name(id);
+            let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
+            config.push(Phase::Tables, format!("ip table add {id}{name}"), format!("ip table del {id}"));
+        }
+    }
+}
+
+fn interfaces(world: &World, config: &mut RunningConfig) {
+    let (fib, addresses) = (world.get::<Fib<Ip4>>(), world.get::<Addresses<Ip4>>());
+    for interface in world.get::<Interfaces>().list() {
+        let name = quote(&interface.name);
+        let table = TableIndex(interface.fib4);
+        if let Some(id) = fib.table_id(table).filter(|_| table != TableIndex::DEFAULT) {
+            let line = format!("set interface ip table {name}");
+            config.push(Phase::Bindings, format!("{line} {id}"), format!("{line} 0"));
+        }
+        if addresses.is_enabled(interface.sw_if) {
+            config.push(
+                Phase::Addresses,
+                format!("enable ip4 interface {name}"),
+                format!("disable ip4 interface {name}"),
+            );
+        }
+        for prefix in addresses.list(interface.sw_if) {
+            config.push(
+                Phase::Addresses,
+                format!("set interface ip address {name} {prefix}"),
+                format!("set interface ip address del {name} {prefix}"),
+            );
+        }
+    }
+}
+
+/// One line for each path: what is added to a route doesn't disturb its other paths.
+fn routes(world: &World, config: &mut RunningConfig) {
+    let fib = world.get::<Fib<Ip4>>();
+    let interfaces = world.get::<Interfaces>();
+    let tables = fib.list_tables();
+    let ids: BTreeMap<u32, u32> = tables.iter().map(|t| (t.index.0, t.id)).collect();
+    for table in &tables {
+        let of =
+            if table.index == TableIndex::DEFAULT { String::new() } else { format!(" table {}", table.id) };
+        fib.for_each(table.index, |route| {
+            let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
+            for (path, _) in set.flat_map(|s| &s.paths) {
+                let rest = format!("{}{of} {}", route.prefix, via(&interfaces, &ids, table.index, path));
+                config.push(Phase::Routes, format!("ip route add {rest}"), format!("ip route del {rest}"));
+            }
+        });
+    }
+}
+
+fn via(
+    interfaces: &Interfaces,
+    ids: &BTreeMap<u32, u32>,
+    table: TableIndex,
+    path: &Path<Ipv4Addr>,
+) -> String {
+    let name = |sw_if| quote(&interfaces.name(sw_if));
+    let id = |table: TableIndex| ids.get(&table.0).copied().unwrap_or(u32::MAX);
+    let mut text = match path.kind {
+        PathKind::Neighbor { sw_if, nexthop } => format!("via {nexthop} {}", name(sw_if)),
+        PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
+        PathKind::Recursive { table: t, nexthop } => format!("via {nexthop} next-hop-table {}", id(t)),
+        PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
+        PathKind::Lookup(t) => format!("via ip4-lookup-in-table {}", id(t)),
+        PathKind::Receive { .. } | PathKind::Fixed(AdjIndex::RECEIVE) => "via local".into(),
+        PathKind::Fixed(AdjIndex::PUNT) => "via punt".into(),
+        PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),
+        PathKind::Fixed(AdjIndex::PROHIBIT) => "via prohibit".into(),
+        PathKind::Fixed(_) => "via drop".into(),
+    };
+    if path.weight > 1 {
+        text += &format!(" weight {}", path.weight);
+    }
+    if path.preference != 0 {
+        text += &format!(" preference {}", path.preference);
+    }
+    text
+}
