@@ -157,6 +157,11 @@ impl Bench {
         panic!("the graph doesn't settle: a packet goes in a circle");
     }
 
+    /// A client of the binary API.
+    pub fn api(&self) -> msg::Loopback<'_, World> {
+        msg::Loopback::new(&self.world, &self.world.api)
+    }
+
     /// Runs a command of the instance's plugins, and the graph as long as the command takes. `-j` gives JSON.
     ///
     /// # Errors

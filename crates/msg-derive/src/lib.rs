@@ -13,7 +13,8 @@
 //! # `#[derive(Message)]`: a message
 //!
 //! The end of the struct's name says what it is and so what stands before its fields: `…Reply` (context, return value),
-//! `…Details` (context), `…Event` (client index, process id), anything else a request (client index, context).
+//! `…Details` (context), `…Event` (client index, process id), anything else a request (client index, context); a `V2` behind it
+//! changes nothing.
 //! `#[msg(head(…))]` names the head where it is another.
 //!
 //! A request says what answers it: nothing for a bare return value, `#[msg(reply)]` for a reply with fields, `#[msg(details)]` for

@@ -59,12 +59,15 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let f = fields::expand(&named)?;
     let (describe, put, get, idents) = (&f.describe, &f.put, &f.get, &f.idents);
-    let answers = ["Reply", "Details", "Event"].iter().any(|end| rust.ends_with(end));
+    // `…EventV2` is an event too.
+    let kind = rust.trim_end_matches(|c: char| c.is_ascii_digit());
+    let kind = if kind.len() < rust.len() { kind.strip_suffix('V').unwrap_or(&rust) } else { &rust };
+    let answers = ["Reply", "Details", "Event"].iter().any(|end| kind.ends_with(end));
     let head: Vec<String> = match &o.head {
         Some(head) => head.clone(),
-        None if rust.ends_with("Reply") => vec!["context".into(), "retval".into()],
-        None if rust.ends_with("Details") => vec!["context".into()],
-        None if rust.ends_with("Event") => vec!["client_index".into(), "pid".into()],
+        None if kind.ends_with("Reply") => vec!["context".into(), "retval".into()],
+        None if kind.ends_with("Details") => vec!["context".into()],
+        None if kind.ends_with("Event") => vec!["client_index".into(), "pid".into()],
         None => vec!["client_index".into(), "context".into()],
     };
     let head = head.iter().map(|word| match word.as_str() {

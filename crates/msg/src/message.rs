@@ -126,7 +126,12 @@ pub trait Reply: Sized + 'static {
     /// See [`Message::fields`].
     fn fields() -> Vec<Field>;
     /// Appends the fields; zeros for an error, which has none.
-    fn put(reply: Option<&Self>, out: &mut Vec<u8>);
+    fn write(reply: Option<&Self>, out: &mut Vec<u8>);
+    /// Reads the fields.
+    ///
+    /// # Errors
+    /// As [`Message::get`].
+    fn read(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 }
 
 impl Reply for () {
@@ -136,7 +141,10 @@ impl Reply for () {
     fn fields() -> Vec<Field> {
         Vec::new()
     }
-    fn put(_: Option<&Self>, _: &mut Vec<u8>) {}
+    fn write(_: Option<&Self>, _: &mut Vec<u8>) {}
+    fn read(_: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(())
+    }
 }
 
 impl<M: Message> Reply for M {
@@ -146,10 +154,13 @@ impl<M: Message> Reply for M {
     fn fields() -> Vec<Field> {
         M::fields()
     }
-    fn put(reply: Option<&Self>, out: &mut Vec<u8>) {
+    fn write(reply: Option<&Self>, out: &mut Vec<u8>) {
         match reply {
             Some(reply) => reply.put(out),
             None => out.resize(out.len() + M::fields().iter().map(Field::least).sum::<usize>(), 0),
         }
+    }
+    fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        M::get(r)
     }
 }

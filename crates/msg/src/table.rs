@@ -454,7 +454,7 @@ fn put_reply<R: Call>(reply: Result<R::Reply>, client: u32, context: u32, id: u1
         }
     };
     let head = Head { client_index: client, context, retval, pid: 0 };
-    out.message(id, R::Reply::HEAD, &head, |bytes| R::Reply::put(reply.as_ref(), bytes));
+    out.message(id, R::Reply::HEAD, &head, |bytes| R::Reply::write(reply.as_ref(), bytes));
 }
 
 fn details<R: Dump, W: 'static>(

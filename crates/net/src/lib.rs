@@ -12,6 +12,7 @@
 
 mod addr;
 pub mod adj;
+pub mod api;
 mod counters;
 mod device;
 mod event;

@@ -5,7 +5,9 @@
 //!
 //! Entries that were set by hand are static with the word `static`; without it they age like learned ones.
 
+mod api;
 mod config;
+mod control;
 mod set;
 mod show;
 #[cfg(test)]
@@ -21,9 +23,10 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Neighbours: commands for what ARP and neighbour discovery find",
     cli: COMMANDS,
     config: config::say,
+    api: &[api::API],
     start: |world| {
         // It has to hear of interfaces from the start on.
-        world.get::<Neighbors>();
+        world.get::<Neighbors>().subscribe(api::publish);
         Ok(())
     },
     ..Plugin::EMPTY

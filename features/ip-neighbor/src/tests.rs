@@ -124,3 +124,60 @@ fn questions_and_answers_are_counted_by_interface() {
     assert_eq!((json[1]["rx_requests"].as_u64(), json[2]["tx_replies"].as_u64()), (Some(5), Some(7)));
     assert_eq!(run(&bench, &tree, "show ip neighbor-stats t1").lines().count(), 2);
 }
+
+#[test]
+fn the_binary_api_sets_dumps_replaces_and_tells() {
+    use crate::api::*;
+    use net::api::{AddressFamily, InterfaceIndex};
+    let (bench, tree) = bench();
+    let mut client = bench.api();
+    let neighbor = |host: u8| IpNeighbor {
+        sw_if_index: InterfaceIndex(1),
+        flags: IpNeighborFlags::STATIC,
+        mac_address: MacAddr([2, 0, 0, 0, 1, host]).into(),
+        ip_address: std::net::IpAddr::from([10, 0, 0, host]).into(),
+    };
+    let all = InterfaceIndex::NONE;
+    let want = WantIpNeighborEventsV2 { enable: true, pid: 42, ip: neighbor(2).ip_address, sw_if_index: all };
+    assert_eq!(client.call(want), Ok(()));
+    for host in [1, 2, 3] {
+        client.call(IpNeighborAddDel { is_add: true, neighbor: neighbor(host) }).expect("added");
+    }
+    let events = client.events::<IpNeighborEventV2>();
+    assert_eq!(events.len(), 1);
+    assert_eq!(
+        (events[0].0, events[0].1.flags, events[0].1.neighbor),
+        (42, IpNeighborEventFlags::ADDED, neighbor(2))
+    );
+    assert_eq!(shown(&bench, &tree, "show ip neighbors").len(), 3);
+
+    let dump = |sw_if_index, af| IpNeighborDump { sw_if_index, af };
+    let known = client.dump(dump(all, AddressFamily::Ip4));
+    assert_eq!(known.iter().map(|d| d.neighbor).collect::<Vec<_>>(), [neighbor(1), neighbor(2), neighbor(3)]);
+    assert!(client.dump(dump(InterfaceIndex(2), AddressFamily::Ip4)).is_empty());
+    assert!(client.dump(dump(all, AddressFamily::Ip6)).is_empty());
+
+    assert_eq!(client.call(IpNeighborReplaceEnd {}), Err(-6));
+    assert_eq!(client.call(IpNeighborReplaceBegin {}), Ok(()));
+    client.call(IpNeighborAddDel { is_add: true, neighbor: neighbor(3) }).expect("said again");
+    assert_eq!(client.call(IpNeighborReplaceEnd {}), Ok(()));
+    let known = client.dump(dump(all, AddressFamily::Ip4));
+    assert_eq!(known.iter().map(|d| d.neighbor).collect::<Vec<_>>(), [neighbor(3)]);
+    assert_eq!(client.events::<IpNeighborEventV2>()[0].1.flags, IpNeighborEventFlags::REMOVED);
+
+    let gone = IpNeighbor { sw_if_index: InterfaceIndex(77), ..neighbor(1) };
+    assert_eq!(client.call(IpNeighborAddDel { is_add: true, neighbor: gone }).err(), Some(-2));
+    assert_eq!(client.call(IpNeighborAddDel { is_add: false, neighbor: neighbor(1) }).err(), Some(-6));
+    let config = IpNeighborConfig { af: AddressFamily::Ip4, max_number: 7, max_age: 9, recycle: true };
+    assert_eq!(client.call(config), Ok(()));
+    let config = client.call(IpNeighborConfigGet { af: AddressFamily::Ip4 }).expect("limits");
+    assert_eq!((config.max_number, config.max_age, config.recycle), (7, 9, true));
+    assert_eq!(client.call(IpNeighborFlush { af: AddressFamily::Ip4, sw_if_index: all }), Ok(()));
+    assert_eq!(client.dump(dump(all, AddressFamily::Ip4)).len(), 1, "static ones stay");
+}
+
+#[test]
+fn messages_are_as_published() {
+    let (bench, _) = bench();
+    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A client without a socket, for tests and benches: requests go through a session as bytes, and what comes back is read as
+//! a client would.
+
+use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
+use crate::message::{Call, Dump, Head, Message, Reply};
+use crate::out::{HEADER, Out};
+use crate::wire::Reader;
+use crate::{Hub, Session};
+use std::time::{Duration, Instant};
+
+/// A connected client.
+pub struct Loopback<'a, W: 'static> {
+    world: &'a W,
+    hub: &'a Hub<W>,
+    session: Session<W>,
+    start: Instant,
+    context: u32,
+    /// Frames that came and nobody took yet: id and what is behind it.
+    frames: Vec<(u16, Vec<u8>)>,
+}
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl<'a, W: 'static> Loopback<'a, W> {
+    /// Connects.
+    pub fn new(world: &'a W, hub: &'a Hub<W>) -> Self {
+        let session = Session::default();
+        let mut this = Self { world, hub, session, start: Instant::now(), context: 1, frames: Vec::new() };
+        this.send(&SockclntCreate { name: "loopback".into() });
+        this.turn();
+        assert!(this.session.client().is_some(), "it has greeted");
+        this.frames.clear();
+        this
+    }
+
+    fn send<M: Message>(&mut self, message: &M) {
+        let id = self.hub.table().find(M::NAME).unwrap_or_else(|| panic!("no module has {}", M::NAME));
+        let mut out = Out::default();
+        let head = Head { client_index: 1, context: self.context, ..Head::default() };
+        out.message(id, M::HEAD, &head, |bytes| message.put(bytes));
+        self.session.receive(out.waiting()).expect("a frame");
+    }
+
+    fn turn(&mut self) {
+        self.session.run(self.world, self.hub, self.start.elapsed(), 1000).expect("a session that goes on");
+        let mut bytes = self.session.output();
+        while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
+            let [.., a, b, c, d, _, _, _, _] = *header;
+            let (payload, rest) = rest.split_at(u32::from_be_bytes([a, b, c, d]) as usize);
+            self.frames.push((u16::from_be_bytes([payload[0], payload[1]]), payload[2..].to_vec()));
+            bytes = rest;
+        }
+        let n = self.session.output().len();
+        self.session.sent(n);
+    }
+
+    /// Takes the frames of a message.
+    fn take<M: Message>(&mut self) -> Vec<(Head, M)> {
+        let id = self.hub.table().find(M::NAME);
+        let taken: Vec<_> = self.frames.extract_if(.., |(i, _)| Some(*i) == id).collect();
+        let read = |(_, bytes): (u16, Vec<u8>)| {
+            let mut r = Reader::new(&bytes);
+            let head = Head::get(M::HEAD, &mut r).expect("a head");
+            let message = M::get(&mut r).expect("what the message says");
+            assert!(r.rest().is_empty(), "{} has {} bytes too many", M::NAME, r.rest().len());
+            (head, message)
+        };
+        taken.into_iter().map(read).collect()
+    }
+
+    /// Asks, and waits for the reply; a return value below zero is the error.
+    ///
+    /// # Errors
+    /// The return value.
+    ///
+    /// # Panics
+    /// Without a reply.
+    pub fn call<R: Call>(&mut self, request: R) -> Result<R::Reply, i32> {
+        self.context += 1;
+        self.send(&request);
+        let name = <R::Reply as Reply>::NAME.unwrap_or(R::REPLY);
+        let id = self.hub.table().find(name).expect("a reply in the table");
+        while self.start.elapsed() < PATIENCE {
+            self.turn();
+            if let Some(at) = self.frames.iter().position(|(i, _)| *i == id) {
+                let (_, bytes) = self.frames.remove(at);
+                let mut r = Reader::new(&bytes);
+                let head = Head::get(R::Reply::HEAD, &mut r).expect("a head");
+                assert_eq!(head.context, self.context, "{name} of another request");
+                let reply = R::Reply::read(&mut r).expect("what the reply says");
+                assert!(r.rest().is_empty(), "{name} has {} bytes too many", r.rest().len());
+                return if head.retval < 0 { Err(head.retval) } else { Ok(reply) };
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        panic!("no {name}");
+    }
+
+    /// Asks for everything.
+    pub fn dump<R: Dump>(&mut self, request: R) -> Vec<R::Details> {
+        self.context += 1;
+        self.send(&request);
+        self.send(&ControlPing {});
+        while self.start.elapsed() < PATIENCE {
+            self.turn();
+            if !self.take::<ControlPingReply>().is_empty() {
+                return self.take().into_iter().map(|(_, details)| details).collect();
+            }
+        }
+        panic!("no end of {}", R::NAME);
+    }
+
+    /// The events that came, each with the process id that it was asked for with.
+    pub fn events<E: Message>(&mut self) -> Vec<(u32, E)> {
+        self.turn();
+        self.take().into_iter().map(|(head, event)| (head.pid, event)).collect()
+    }
+}
+
+impl<W: 'static> Drop for Loopback<'_, W> {
+    fn drop(&mut self) {
+        self.session.end(self.hub);
+    }
+}

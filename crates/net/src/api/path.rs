@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Paths of routes on the wire.
+
+use super::{AddressUnion, no_ip6};
+use crate::{AdjIndex, Fib, Path, PathKind, TableIndex};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World};
+use msg::{Wire, retval};
+use std::net::{IpAddr, Ipv4Addr};
+use wire::Ip4;
+
+/// No interface, no table, no object.
+pub const NO_INDEX: u32 = u32::MAX;
+
+/// What a path is.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "FIB_API_PATH_TYPE_")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FibPathType {
+    #[default]
+    Normal = 0,
+    Local = 1,
+    Drop = 2,
+    UdpEncap = 3,
+    BierImp = 4,
+    IcmpUnreach = 5,
+    IcmpProhibit = 6,
+    SourceLookup = 7,
+    Dvr = 8,
+    InterfaceRx = 9,
+    Classify = 10,
+}
+
+msg::flags! {
+    /// Conditions of a path.
+    pub struct FibPathFlags: u32 = enum "fib_path_flags" {
+        NONE = 0 => "FIB_API_PATH_FLAG_NONE",
+        RESOLVE_VIA_ATTACHED = 1 => "FIB_API_PATH_FLAG_RESOLVE_VIA_ATTACHED",
+        RESOLVE_VIA_HOST = 2 => "FIB_API_PATH_FLAG_RESOLVE_VIA_HOST",
+        POP_PW_CW = 4 => "FIB_API_PATH_FLAG_POP_PW_CW",
+    }
+}
+
+/// The next hop's protocol.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "FIB_API_PATH_NH_PROTO_")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FibPathNhProto {
+    #[default]
+    Ip4 = 0,
+    Ip6 = 1,
+    Mpls = 2,
+    Ethernet = 3,
+    Bier = 4,
+}
+
+/// The next hop.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FibPathNh {
+    /// Its address.
+    pub address: AddressUnion,
+    /// Or its label.
+    pub via_label: u32,
+    /// Or an object of another feature.
+    pub obj_id: u32,
+    /// Or a table that classifies.
+    pub classify_table_index: u32,
+}
+
+/// A label that is pushed.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are RFC 3032's")]
+pub struct FibMplsLabel {
+    pub is_uniform: u8,
+    pub label: u32,
+    pub ttl: u8,
+    pub exp: u8,
+}
+
+/// One of the ways of a route.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FibPath {
+    /// The interface; all bits set for a recursive path.
+    pub sw_if_index: u32,
+    /// The table in which the next hop, or without one the destination, is looked up.
+    pub table_id: u32,
+    /// Of multicast.
+    pub rpf_id: u32,
+    /// The share of the flows.
+    pub weight: u8,
+    /// Only the usable paths of the lowest are taken.
+    pub preference: u8,
+    /// What it is.
+    #[wire(name = "type")]
+    pub kind: FibPathType,
+    /// Conditions.
+    pub flags: FibPathFlags,
+    /// The next hop's protocol.
+    pub proto: FibPathNhProto,
+    /// The next hop.
+    pub nh: FibPathNh,
+    /// Labels that are pushed.
+    pub n_labels: u8,
+    /// The labels.
+    pub label_stack: [FibMplsLabel; 16],
+}
+
+/// The path that a client means.
+///
+/// # Errors
+/// −3 for a table, −9 for what isn't built, −7 for what can't be.
+pub fn path_of(world: &World, path: &FibPath) -> Result<Path<Ipv4Addr>> {
+    let unsupported =
+        |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
+    if path.n_labels > 0 {
+        return unsupported("MPLS labels");
+    }
+    let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
+    let nexthop = path.nh.address.ip4();
+    let table = || world.get::<Fib<Ip4>>().find_table(path.table_id);
+    let kind = match path.kind {
+        FibPathType::Normal => match (path.proto, sw_if) {
+            (FibPathNhProto::Ip4, Some(sw_if)) if nexthop.is_unspecified() => {
+                PathKind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }
+            }
+            (FibPathNhProto::Ip4, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop },
+            (FibPathNhProto::Ip4, None) if nexthop.is_unspecified() => PathKind::Lookup(table()?),
+            (FibPathNhProto::Ip4, None) => PathKind::Recursive { table: table()?, nexthop },
+            (FibPathNhProto::Ip6, _) => return Err(no_ip6("a next hop")),
+            (FibPathNhProto::Mpls | FibPathNhProto::Ethernet | FibPathNhProto::Bier, _) => {
+                return unsupported("next hops of this protocol");
+            }
+        },
+        FibPathType::Local => PathKind::Fixed(AdjIndex::RECEIVE),
+        FibPathType::Drop => PathKind::Fixed(AdjIndex::DROP),
+        FibPathType::IcmpUnreach => PathKind::Fixed(AdjIndex::UNREACH),
+        FibPathType::IcmpProhibit => PathKind::Fixed(AdjIndex::PROHIBIT),
+        _ => return unsupported("paths of this type"),
+    };
+    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference })
+}
+
+/// A path for a client.
+pub fn path_to(world: &World, path: &Path<Ipv4Addr>) -> FibPath {
+    let id = |table: TableIndex| world.get::<Fib<Ip4>>().table_id(table).unwrap_or(0);
+    let mut out = FibPath {
+        sw_if_index: NO_INDEX,
+        weight: path.weight,
+        preference: path.preference,
+        ..FibPath::default()
+    };
+    let mut nexthop = |addr: Ipv4Addr| out.nh.address = IpAddr::V4(addr).into();
+    match path.kind {
+        PathKind::Attached { sw_if, .. } => out.sw_if_index = sw_if.0,
+        PathKind::Neighbor { sw_if, nexthop: addr } => {
+            nexthop(addr);
+            out.sw_if_index = sw_if.0;
+        }
+        PathKind::Recursive { table, nexthop: addr } => {
+            nexthop(addr);
+            out.table_id = id(table);
+        }
+        PathKind::Receive { sw_if, address } => {
+            nexthop(address);
+            out.sw_if_index = sw_if.0;
+            out.kind = FibPathType::Local;
+        }
+        PathKind::Lookup(table) => out.table_id = id(table),
+        PathKind::Fixed(AdjIndex::UNREACH) => out.kind = FibPathType::IcmpUnreach,
+        PathKind::Fixed(AdjIndex::PROHIBIT) => out.kind = FibPathType::IcmpProhibit,
+        PathKind::Fixed(AdjIndex::RECEIVE) => out.kind = FibPathType::Local,
+        PathKind::Fixed(_) => out.kind = FibPathType::Drop,
+    }
+    out
+}
