@@ -33,6 +33,7 @@
 // What is derived names this crate, here too.
 extern crate self as msg;
 
+mod answer;
 mod describe;
 mod flags;
 mod hub;
@@ -48,6 +49,7 @@ mod table;
 mod tests;
 mod wire;
 
+pub use answer::Pending;
 pub use describe::{Field, Many, Shape, Type, crc};
 pub use hub::{ClientInfo, Hub, Traced};
 pub use json::{module as api_json, whole as api_json_whole};
@@ -56,7 +58,7 @@ pub use message::{Call, Dump, Head, HeadField, Message, Reply};
 pub use msg_derive::{Message, Wire};
 pub use out::Out;
 pub use session::{Fault, Session, Turn};
-pub use table::{Caller, Counts, Entry, Kind, Messages, Module, ModuleInfo, Pending, Service, Table};
+pub use table::{Caller, Counts, Entry, Kind, Messages, Module, ModuleInfo, Service, Table};
 pub use wire::{Length, Malformed, Reader, Str, Wire, get_all, length, put_all};
 
 /// Return values of requests, as VPP's clients know them.
@@ -73,8 +75,26 @@ pub mod retval {
     pub const INVALID_VALUE: i32 = -7;
     /// Not built in.
     pub const UNIMPLEMENTED: i32 = -9;
+    /// The system refused.
+    pub const SYSCALL_ERROR_1: i32 = -11;
+    /// Not for an interface of this kind.
+    pub const FEATURE_DISABLED: i32 = -30;
+    /// A number that is taken.
+    pub const INVALID_REGISTRATION: i32 = -31;
+    /// No such node.
+    pub const NO_SUCH_NODE: i32 = -63;
+    /// No interface of the host's, or one that can't be used so.
+    pub const INVALID_INTERFACE: i32 = -71;
+    /// There is an interface of that name.
+    pub const IF_ALREADY_EXISTS: i32 = -79;
     /// There is one already.
     pub const VALUE_EXIST: i32 = -81;
+    /// No such worker.
+    pub const INVALID_WORKER: i32 = -89;
+    /// The file can't be made, or is there.
+    pub const CANNOT_CREATE_PCAP_FILE: i32 = -93;
+    /// No such queue.
+    pub const INVALID_QUEUE: i32 = -125;
     /// A stream that goes on at the cursor.
     pub const EAGAIN: i32 = -165;
 }

@@ -2,12 +2,13 @@
 //! One connection's protocol: bytes in, bytes out. The socket is somebody else's.
 
 use crate::Hub;
+use crate::answer::{Flow, Work};
 use crate::memclnt::{
     MessageTableEntry, SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
 use crate::message::{Head, Message};
 use crate::out::{HEADER, Out};
-use crate::table::{Flow, Work};
+
 use crate::wire::Reader;
 use std::fmt;
 use std::time::Duration;
@@ -58,6 +59,16 @@ enum State<W> {
     Idle,
     Stream(Box<dyn FnMut(&mut Out) -> bool>),
     Later(Box<dyn Work<W>>),
+}
+
+impl<W> From<Flow<W>> for State<W> {
+    fn from(flow: Flow<W>) -> Self {
+        match flow {
+            Flow::Done => State::Idle,
+            Flow::Stream(next) => State::Stream(next),
+            Flow::Later(work) => State::Later(work),
+        }
+    }
 }
 
 /// One connection.
@@ -149,12 +160,10 @@ impl<W: 'static> Session<W> {
                         self.state = State::Idle;
                     }
                 }
-                State::Later(work) => {
-                    if !work.poll(world, now, &mut self.out) {
-                        return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() });
-                    }
-                    self.state = State::Idle;
-                }
+                State::Later(work) => match work.poll(world, now, &mut self.out) {
+                    Some(flow) => self.state = flow.into(),
+                    None => return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() }),
+                },
                 State::Idle if self.closing => return Ok(Turn { close: true, ..Turn::default() }),
                 State::Idle => {
                     let Some(length) = self.next()? else {
@@ -189,11 +198,7 @@ impl<W: 'static> Session<W> {
             (_, Some(client)) => {
                 hub.count_request(client);
                 let flow = hub.table().answer(world, hub, client, id, body, &mut self.out);
-                self.state = match flow {
-                    Flow::Done => State::Idle,
-                    Flow::Stream(next) => State::Stream(next),
-                    Flow::Later(work) => State::Later(work),
-                };
+                self.state = flow.into();
             }
             (_, None) => {
                 // Those who want shared memory ask for it without a greeting, and get their answer.

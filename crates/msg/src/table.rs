@@ -2,6 +2,7 @@
 //! The message table: every message of every module, with its number and who answers it.
 
 use crate::Hub;
+use crate::answer::{Flow, Ids, Pending, To, dumped, later, put_reply, streamed};
 use crate::describe::{self, Field};
 use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
 use crate::out::Out;
@@ -9,9 +10,8 @@ use crate::wire::{Malformed, Reader};
 use cli::Result;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-/// The messages of one feature.
+/// The messages of one feature, or its part of a module that several features share.
 pub struct Module<W: 'static> {
     /// Its name, as its `.api.json` file's.
     pub name: &'static str,
@@ -42,42 +42,8 @@ pub struct Caller<'a, W: 'static> {
     pub context: u32,
 }
 
-/// An answer that takes longer than a turn.
-pub trait Pending<W, R> {
-    /// Looks whether it is there. `now` is the instance's clock.
-    fn poll(&mut self, world: &W, now: Duration) -> Option<Result<R>>;
-    /// When to look again at the latest; otherwise whenever the control thread wakes.
-    fn wake_at(&self) -> Option<Duration> {
-        None
-    }
-    /// Nobody waits for it any more.
-    fn cancel(&mut self) {}
-}
-
-/// The rest of an answer.
-pub enum Flow<W> {
-    Done,
-    /// Adds messages until it says that there are no more.
-    Stream(Box<dyn FnMut(&mut Out) -> bool>),
-    Later(Box<dyn Work<W>>),
-}
-
-/// [`Pending`], with the reply's type forgotten.
-pub trait Work<W> {
-    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> bool;
-    fn wake_at(&self) -> Option<Duration>;
-    fn cancel(&mut self);
-}
-
 type Answer<W> =
     dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed> + Send + Sync;
-
-/// The numbers of what answers a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ids {
-    reply: u16,
-    details: u16,
-}
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,25 +133,29 @@ pub struct Table<W: 'static> {
 }
 
 impl<W: 'static> Table<W> {
-    /// The table of these modules, the first message of the first of which has number 1.
+    /// The table of these modules, the first message of the first of which has number 1. Modules of one name are parts of one:
+    /// several features may share it.
     ///
     /// # Errors
-    /// A name that two messages have, or an answer that nobody declared.
+    /// A name that two messages have, an answer that nobody declared, parts of a module that differ on its version.
     pub fn new(modules: impl IntoIterator<Item = Module<W>>) -> Result<Table<W>, String> {
-        let mut table = Table { entries: Vec::new(), modules: Vec::new(), names: HashMap::new() };
+        let mut parts: Vec<(Module<W>, Messages<W>)> = Vec::new();
         for module in modules {
-            let mut messages =
-                Messages { entries: Vec::new(), services: Vec::new(), module: table.modules.len() };
-            (module.messages)(&mut messages);
-            table.modules.push(ModuleInfo {
-                name: module.name,
-                version: module.version,
-                crc: module.crc,
-                core: module.core,
-                first: table.entries.len() as u16 + 1,
-                services: messages.services,
-            });
-            for entry in messages.entries {
+            let at = parts.iter().position(|(other, _)| other.name == module.name).unwrap_or(parts.len());
+            if at == parts.len() {
+                parts.push((module, Messages { entries: Vec::new(), services: Vec::new(), module: at }));
+            }
+            let (other, messages) = &mut parts[at];
+            if (other.version, other.crc, other.core) != (module.version, module.crc, module.core) {
+                return Err(format!("two features differ on what module {} is", module.name));
+            }
+            (module.messages)(messages);
+        }
+        let mut table = Table { entries: Vec::new(), modules: Vec::new(), names: HashMap::new() };
+        for (Module { name, version, crc, core, .. }, Messages { entries, services, .. }) in parts {
+            let first = table.entries.len() as u16 + 1;
+            table.modules.push(ModuleInfo { name, version, crc, core, first, services });
+            for entry in entries {
                 let id = table.entries.len() as u16 + 1;
                 if table.names.insert(entry.name.to_string(), id).is_some() {
                     return Err(format!("two messages are named {}", entry.name));
@@ -294,16 +264,10 @@ impl<W: 'static> Messages<W> {
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let reply = f(world, caller, R::get(r)?);
-            put_reply::<R>(reply, caller.client, caller.context, ids.reply, out);
+            put_reply::<R>(reply, &To::new(caller, ids), out);
             Ok(Flow::Done)
         }));
-        self.reply::<R>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: reply_name::<R>(),
-            events: R::events(),
-            ..Service::default()
-        });
+        self.called::<R>();
     }
 
     /// A request whose reply may take a while; the connection's later requests wait for it.
@@ -312,22 +276,13 @@ impl<W: 'static> Messages<W> {
         f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, R::Reply>>> + Send + Sync + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let (client, context, id) = (caller.client, caller.context, ids.reply);
-            Ok(match f(world, caller, R::get(r)?) {
-                Ok(pending) => Flow::Later(Box::new(Later::<R, W> { pending, client, context, id })),
-                Err(error) => {
-                    put_reply::<R>(Err(error), client, context, id, out);
-                    Flow::Done
-                }
-            })
+            let to = To::new(caller, ids);
+            Ok(later(f(world, caller, R::get(r)?), out, move |reply, out| {
+                put_reply::<R>(reply, &to, out);
+                Flow::Done
+            }))
         }));
-        self.reply::<R>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: reply_name::<R>(),
-            events: R::events(),
-            ..Service::default()
-        });
+        self.called::<R>();
     }
 
     /// A request that any number of messages answer, without an end: clients send a `control_ping` behind it. The answers are
@@ -338,23 +293,24 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            let answers = match f(world, caller, R::get(r)?) {
-                Ok(answers) => answers.into_iter(),
-                Err(error) => {
-                    // There is no place for it in the protocol.
-                    log::info!(target: "api", "{}: {}", R::NAME, error.brief());
-                    return Ok(Flow::Done);
-                }
-            };
-            Ok(details::<R, W>(answers, caller, ids.details, |_| {}))
+            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), To::new(caller, ids)))
         }));
-        self.answer::<R::Details>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: <R::Details as Message>::NAME,
-            stream: true,
-            ..Service::default()
-        });
+        self.dumps::<R>();
+    }
+
+    /// A dump whose first answer may take a while.
+    pub fn dump_later<R: Dump, I>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, I>>> + Send + Sync + 'static,
+    ) where
+        I: IntoIterator<Item = R::Details> + 'static,
+        I::IntoIter: 'static,
+    {
+        self.request::<R>(Box::new(move |world, caller, ids, r, out| {
+            let to = To::new(caller, ids);
+            Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| dumped::<R, W, I>(answers, to)))
+        }));
+        self.dumps::<R>();
     }
 
     /// A request that any number of messages answer, and then a reply. It never has to be called again with a cursor: the stream
@@ -367,22 +323,48 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let (client, context, id) = (caller.client, caller.context, ids.reply);
-            Ok(match f(world, caller, R::get(r)?) {
-                Ok((answers, reply)) => {
-                    let mut reply = Some(reply);
-                    details::<R, W>(answers.into_iter(), caller, ids.details, move |out| {
-                        if let Some(reply) = reply.take() {
-                            put_reply::<R>(Ok(reply), client, context, id, out);
-                        }
-                    })
-                }
-                Err(error) => {
-                    put_reply::<R>(Err(error), client, context, id, out);
-                    Flow::Done
-                }
-            })
+            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), To::new(caller, ids), out))
         }));
+        self.streams::<R>();
+    }
+
+    /// A stream whose first answer may take a while.
+    pub fn stream_later<R: Dump + Call, I>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, (I, R::Reply)>>> + Send + Sync + 'static,
+    ) where
+        I: IntoIterator<Item = R::Details> + 'static,
+        I::IntoIter: 'static,
+    {
+        self.request::<R>(Box::new(move |world, caller, ids, r, out| {
+            let to = To::new(caller, ids);
+            let answers = f(world, caller, R::get(r)?);
+            Ok(later(answers, out, move |answers, out| streamed::<R, W, I>(answers, to, out)))
+        }));
+        self.streams::<R>();
+    }
+
+    fn called<R: Call>(&mut self) {
+        self.reply::<R>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: reply_name::<R>(),
+            events: R::events(),
+            ..Service::default()
+        });
+    }
+
+    fn dumps<R: Dump>(&mut self) {
+        self.answer::<R::Details>();
+        self.services.push(Service {
+            request: R::NAME,
+            reply: <R::Details as Message>::NAME,
+            stream: true,
+            ..Service::default()
+        });
+    }
+
+    fn streams<R: Dump + Call>(&mut self) {
         self.reply::<R>();
         self.answer::<R::Details>();
         self.services.push(Service {
@@ -442,59 +424,4 @@ impl<W: 'static> Messages<W> {
 
 fn reply_name<R: Call>() -> &'static str {
     <R::Reply as Reply>::NAME.unwrap_or(R::REPLY)
-}
-
-fn put_reply<R: Call>(reply: Result<R::Reply>, client: u32, context: u32, id: u16, out: &mut Out) {
-    let (retval, reply) = match reply {
-        Ok(reply) => (0, Some(reply)),
-        Err(error) => {
-            log::debug!(target: "api", "{}: {}", R::NAME, error.brief());
-            // Nought would be success.
-            (if error.code() == 0 { crate::retval::UNSPECIFIED } else { error.code() }, None)
-        }
-    };
-    let head = Head { client_index: client, context, retval, pid: 0 };
-    out.message(id, R::Reply::HEAD, &head, |bytes| R::Reply::write(reply.as_ref(), bytes));
-}
-
-fn details<R: Dump, W: 'static>(
-    mut answers: impl Iterator<Item = R::Details> + 'static,
-    caller: &Caller<'_, W>,
-    id: u16,
-    mut end: impl FnMut(&mut Out) + 'static,
-) -> Flow<W> {
-    let head = Head { client_index: caller.client, context: caller.context, ..Head::default() };
-    Flow::Stream(Box::new(move |out| match answers.next() {
-        Some(answer) => {
-            out.message(id, <R::Details as Message>::HEAD, &head, |bytes| answer.put(bytes));
-            true
-        }
-        None => {
-            end(out);
-            false
-        }
-    }))
-}
-
-struct Later<R: Call, W> {
-    pending: Box<dyn Pending<W, R::Reply>>,
-    client: u32,
-    context: u32,
-    id: u16,
-}
-
-impl<R: Call, W> Work<W> for Later<R, W> {
-    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> bool {
-        let Some(reply) = self.pending.poll(world, now) else { return false };
-        put_reply::<R>(reply, self.client, self.context, self.id, out);
-        true
-    }
-
-    fn wake_at(&self) -> Option<Duration> {
-        self.pending.wake_at()
-    }
-
-    fn cancel(&mut self) {
-        self.pending.cancel();
-    }
 }

@@ -217,6 +217,31 @@ fn a_difference_is_named() {
 }
 
 #[test]
+fn features_may_share_a_module() {
+    #[derive(Message)]
+    struct LampName {
+        name: Str<8>,
+    }
+    static NAMES: Module<Lamp> =
+        Module { messages: |m| m.call(|_, _, _: LampName| Ok(())), ..module("lamp", "1.2.3") };
+    static OTHER: Module<Lamp> = Module { messages: |_| (), ..module("bulb", "1.0.0") };
+    const fn module(name: &'static str, version: &'static str) -> Module<Lamp> {
+        Module { name, version, crc: 7, core: false, messages: |_| () }
+    }
+    let hub = Hub::new([&LAMP, &OTHER, &NAMES]).unwrap();
+    let names: Vec<_> = hub.table().modules().iter().map(|m| m.name).collect();
+    assert_eq!(names, ["memclnt", "lamp", "bulb"]);
+    // One behind the other, so that a client may count from the first.
+    let (lamp, bulb) = (&hub.table().modules()[1], &hub.table().modules()[2]);
+    let of_lamp: Vec<_> = hub.table().entries().filter(|(_, e)| e.module == 1).map(|(id, _)| id).collect();
+    assert_eq!(of_lamp, (lamp.first..bulb.first).collect::<Vec<_>>());
+    assert_eq!(hub.table().find("lamp_name_reply"), Some(bulb.first - 1));
+    static WRONG: Module<Lamp> = module("lamp", "1.2.4");
+    let error = Hub::new([&LAMP, &WRONG]).err().unwrap();
+    assert_eq!(error, "two features differ on what module lamp is");
+}
+
+#[test]
 fn values_go_over_the_wire_and_back() {
     let message = lamp_set(Mode::DimLight);
     let mut bytes = Vec::new();

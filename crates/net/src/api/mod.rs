@@ -10,9 +10,14 @@ pub use path::{
 use crate::Interfaces;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Field, Malformed, Reader, Shape, Type, Wire, retval};
+use msg::{Field, Malformed, Messages, Module, Reader, Shape, Type, Wire, retval};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::MacAddr;
+
+/// A feature's part of the module `interface`: the features that own interfaces, loopbacks, addresses and captures share it.
+pub const fn interface_module(messages: fn(&mut Messages<World>)) -> Module<World> {
+    Module { name: "interface", version: "3.2.4", crc: 0xcf70_04cc, core: true, messages }
+}
 
 /// An interface. All bits set is no interface, or all of them.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]

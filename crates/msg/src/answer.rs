@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How requests are answered: at once, later, one by one as the client reads.
+
+use crate::message::{Call, Dump, Head, Message, Reply};
+use crate::out::Out;
+use crate::table::Caller;
+use cli::Result;
+use std::time::Duration;
+
+/// An answer that takes longer than a turn.
+pub trait Pending<W, R> {
+    /// Looks whether it is there. `now` is the instance's clock.
+    fn poll(&mut self, world: &W, now: Duration) -> Option<Result<R>>;
+    /// When to look again at the latest; otherwise whenever the control thread wakes.
+    fn wake_at(&self) -> Option<Duration> {
+        None
+    }
+    /// Nobody waits for it any more.
+    fn cancel(&mut self) {}
+}
+
+/// The rest of an answer.
+pub enum Flow<W> {
+    Done,
+    /// Adds messages until it says that there are no more.
+    Stream(Box<dyn FnMut(&mut Out) -> bool>),
+    Later(Box<dyn Work<W>>),
+}
+
+/// [`Pending`], with the reply's type forgotten. What it gives at last is the rest of the answer.
+pub trait Work<W> {
+    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> Option<Flow<W>>;
+    fn wake_at(&self) -> Option<Duration>;
+    fn cancel(&mut self);
+}
+
+/// The numbers of what answers a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ids {
+    pub reply: u16,
+    pub details: u16,
+}
+
+/// Where answers go.
+#[derive(Clone, Copy)]
+pub struct To {
+    client: u32,
+    context: u32,
+    ids: Ids,
+}
+
+impl To {
+    pub fn new<W>(caller: &Caller<'_, W>, ids: &Ids) -> Self {
+        To { client: caller.client, context: caller.context, ids: *ids }
+    }
+
+    fn head(&self, retval: i32) -> Head {
+        Head { client_index: self.client, context: self.context, retval, pid: 0 }
+    }
+}
+
+pub fn put_reply<R: Call>(reply: Result<R::Reply>, to: &To, out: &mut Out) {
+    let (retval, reply) = match reply {
+        Ok(reply) => (0, Some(reply)),
+        Err(error) => {
+            log::debug!(target: "api", "{}: {}", R::NAME, error.brief());
+            // Nought would be success.
+            (if error.code() == 0 { crate::retval::UNSPECIFIED } else { error.code() }, None)
+        }
+    };
+    out.message(to.ids.reply, R::Reply::HEAD, &to.head(retval), |bytes| {
+        R::Reply::write(reply.as_ref(), bytes);
+    });
+}
+
+pub fn dumped<R: Dump, W, I>(answers: Result<I>, to: To) -> Flow<W>
+where
+    I: IntoIterator<Item = R::Details>,
+    I::IntoIter: 'static,
+{
+    match answers {
+        Ok(answers) => details::<R, W>(answers.into_iter(), to, |_| {}),
+        Err(error) => {
+            // There is no place for it in the protocol.
+            log::info!(target: "api", "{}: {}", R::NAME, error.brief());
+            Flow::Done
+        }
+    }
+}
+
+pub fn streamed<R: Dump + Call, W, I>(answers: Result<(I, R::Reply)>, to: To, out: &mut Out) -> Flow<W>
+where
+    I: IntoIterator<Item = R::Details>,
+    I::IntoIter: 'static,
+{
+    match answers {
+        Ok((answers, reply)) => {
+            let mut reply = Some(reply);
+            details::<R, W>(answers.into_iter(), to, move |out| {
+                if let Some(reply) = reply.take() {
+                    put_reply::<R>(Ok(reply), &to, out);
+                }
+            })
+        }
+        Err(error) => {
+            put_reply::<R>(Err(error), &to, out);
+            Flow::Done
+        }
+    }
+}
+
+fn details<R: Dump, W>(
+    mut answers: impl Iterator<Item = R::Details> + 'static,
+    to: To,
+    mut end: impl FnMut(&mut Out) + 'static,
+) -> Flow<W> {
+    let head = to.head(0);
+    Flow::Stream(Box::new(move |out| match answers.next() {
+        Some(answer) => {
+            out.message(to.ids.details, <R::Details as Message>::HEAD, &head, |bytes| answer.put(bytes));
+            true
+        }
+        None => {
+            end(out);
+            false
+        }
+    }))
+}
+
+/// Waits for `pending`; `end` makes the rest of the answer of it.
+pub fn later<W: 'static, T: 'static>(
+    pending: Result<Box<dyn Pending<W, T>>>,
+    out: &mut Out,
+    end: impl FnOnce(Result<T>, &mut Out) -> Flow<W> + 'static,
+) -> Flow<W> {
+    match pending {
+        Ok(pending) => Flow::Later(Box::new(Later { pending, end: Some(end) })),
+        Err(error) => end(Err(error), out),
+    }
+}
+
+struct Later<W, T, F> {
+    pending: Box<dyn Pending<W, T>>,
+    end: Option<F>,
+}
+
+impl<W, T, F: FnOnce(Result<T>, &mut Out) -> Flow<W>> Work<W> for Later<W, T, F> {
+    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> Option<Flow<W>> {
+        let answer = self.pending.poll(world, now)?;
+        self.end.take().map(|end| end(answer, out))
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.pending.wake_at()
+    }
+
+    fn cancel(&mut self) {
+        self.pending.cancel();
+    }
+}
