@@ -114,9 +114,18 @@ pub trait Lpm: Send + Sync {
     /// The longest route that covers the prefix; the prefix itself counts.
     fn covering(&self, key: Self::Key, len: u8) -> Option<Route<Self::Key>>;
 
+    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it says false.
+    /// `after` itself needn't be there. `f` must not use the control side of this table.
+    fn walk(&self, after: Option<(Self::Key, u8)>, f: &mut dyn FnMut(Route<Self::Key>) -> bool);
+
     /// Calls `f` on every route, in order of network and then of length. `f` must not use the control side of this
     /// table.
-    fn for_each(&self, f: &mut dyn FnMut(Route<Self::Key>));
+    fn for_each(&self, f: &mut dyn FnMut(Route<Self::Key>)) {
+        self.walk(None, &mut |route| {
+            f(route);
+            true
+        });
+    }
 
     /// Number of routes.
     fn len(&self) -> usize;

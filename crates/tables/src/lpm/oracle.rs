@@ -62,10 +62,11 @@ impl<K: Key> Lpm for OracleLpm<K> {
         self.routes().iter().filter(covers).max_by_key(|route| route.len).copied()
     }
 
-    fn for_each(&self, f: &mut dyn FnMut(Route<K>)) {
+    fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
         let mut routes = self.routes().clone();
         routes.sort_unstable();
-        routes.into_iter().for_each(f);
+        routes.retain(|route| after.is_none_or(|after| (route.key, route.len) > after));
+        routes.into_iter().all(f);
     }
 
     fn len(&self) -> usize {

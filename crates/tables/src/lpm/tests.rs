@@ -25,7 +25,19 @@ fn answers<L: Lpm>(table: &L, keys: &[L::Key]) -> Vec<u32> {
 fn routes<L: Lpm>(table: &L) -> Vec<Route<L::Key>> {
     let mut all = Vec::new();
     table.for_each(&mut |route| all.push(route));
-    all
+    // The same in pieces.
+    let mut pieces: Vec<Route<L::Key>> = Vec::new();
+    loop {
+        let had = pieces.len();
+        table.walk(pieces.last().map(|last| (last.key, last.len)), &mut |route| {
+            pieces.push(route);
+            pieces.len() < had + 3
+        });
+        if pieces.len() == had {
+            assert_eq!(pieces, all);
+            return all;
+        }
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use mem::Reserve;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sync::{GraceTicket, Qsbr};
@@ -325,9 +326,12 @@ impl<K: Key, const STRIDE: u32> Lpm for Trie<K, STRIDE> {
         self.control().covering(key, len)
     }
 
-    fn for_each(&self, f: &mut dyn FnMut(Route<K>)) {
-        for (&(key, len), &value) in &self.control().routes {
-            f(Route { key, len, value });
+    fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        for (&(key, len), &value) in self.control().routes.range((after, Bound::Unbounded)) {
+            if !f(Route { key, len, value }) {
+                return;
+            }
         }
     }
 
