@@ -50,15 +50,17 @@ pub fn print(runs: &[Rig], smoke: bool) {
     for rig in runs {
         let (middle, low, high) = total(rig);
         let s = rig.scenario();
-        let (vpp, tuned) = s.peer.unwrap_or((f64::NAN, f64::NAN));
+        let peer = |f: fn((f64, f64), f64) -> f64| {
+            s.peer.map_or("-".to_string(), |peer| format!("{:.2}", f(peer, middle)))
+        };
         table.row([
             s.name.clone().into(),
             format!("{middle:.1}").into(),
             format!("{low:.1}-{high:.1}").into(),
             format!("{:.0}", s.target).into(),
-            format!("{vpp:.1}").into(),
-            format!("{tuned:.1}").into(),
-            format!("{:.2}", middle / tuned).into(),
+            peer(|(vpp, _), _| vpp).into(),
+            peer(|(_, tuned), _| tuned).into(),
+            peer(|(_, tuned), ours| ours / tuned).into(),
             rig.allocations().into(),
         ]);
     }
@@ -69,7 +71,7 @@ pub fn print(runs: &[Rig], smoke: bool) {
     let names: BTreeSet<&String> = runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
     let mut table = Table::new().left("Node");
     for rig in runs {
-        table = table.right(rig.scenario().vector.to_string());
+        table = table.right(rig.scenario().name.trim_start_matches("ip4-").replace("-vector-", "/"));
     }
     for name in names {
         let cell =

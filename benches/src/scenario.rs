@@ -27,22 +27,37 @@ pub fn all() -> Vec<Scenario> {
         (4, 500.0, 500.0, 230.0),
         (1, 1893.0, 744.0, 700.0),
     ];
-    peers
-        .into_iter()
-        .map(|(vector, vpp, tuned, target)| Scenario {
-            name: format!("ip4-1-route-vector-{vector}"),
-            vector,
-            setup: [
-                "set interface ip address pg0 192.168.1.1/24",
-                "set interface ip address pg1 192.168.2.1/24",
-                "set ip neighbor pg1 192.168.2.2 02:00:00:00:00:22",
-                "ip route add 10.0.0.0/8 via 192.168.2.2 pg1",
-            ]
-            .map(String::from)
-            .to_vec(),
-            data: "IP4: 1.2.3 -> MAC UDP: 192.168.1.2 -> 10.1.2.3 UDP: 1000 -> 2000".into(),
-            peer: Some((vpp, tuned)),
-            target,
-        })
-        .collect()
+    let one = peers.into_iter().map(|(vector, vpp, tuned, target)| Scenario {
+        name: format!("ip4-1-route-vector-{vector}"),
+        vector,
+        setup: router("ip route add 10.0.0.0/8 via 192.168.2.2 pg1"),
+        data: stream("10.1.2.3"),
+        peer: Some((vpp, tuned)),
+        target,
+    });
+    // Destinations evenly over all routes: every packet is another route's.
+    let many = Scenario {
+        name: "ip4-100k-routes-vector-256".into(),
+        vector: 256,
+        setup: router("ip route add count 100000 10.0.0.0/24 via 192.168.2.2 pg1"),
+        data: stream("10.0.0.0+11.134.159.255"),
+        peer: None,
+        target: 100.0,
+    };
+    one.chain([many]).collect()
+}
+
+fn router(routes: &str) -> Vec<String> {
+    [
+        "set interface ip address pg0 192.168.1.1/24",
+        "set interface ip address pg1 192.168.2.1/24",
+        "set ip neighbor pg1 192.168.2.2 02:00:00:00:00:22",
+        routes,
+    ]
+    .map(String::from)
+    .to_vec()
+}
+
+fn stream(to: &str) -> String {
+    format!("IP4: 1.2.3 -> MAC UDP: 192.168.1.2 -> {to} UDP: 1000 -> 2000")
 }
