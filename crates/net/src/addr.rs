@@ -109,7 +109,7 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// An interface that isn't there or carries nothing; an address that is no host's; one that is there, or whose
-    /// network overlaps with another's in the same table.
+    /// network overlaps with another's in the same table (−127).
     pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
@@ -135,7 +135,7 @@ impl<F: Net> Addresses<F> {
     /// Takes an address from an interface.
     ///
     /// # Errors
-    /// One that isn't there (−6).
+    /// One that isn't there (−60).
     pub fn remove(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         let table = self.table_of(sw_if)?;
         let other = {
@@ -144,7 +144,7 @@ impl<F: Net> Addresses<F> {
             let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
             let (Some(addresses), Some(at)) = (addresses, at) else {
                 let name = self.interfaces.name(sw_if);
-                return Err(Error::not_found(format!("{name} has no address {prefix}")).retval(-6));
+                return Err(Error::not_found(format!("{name} has no address {prefix}")).retval(-60));
             };
             addresses.remove(at);
             addresses.iter().find(|a| a.network() == prefix.network()).copied()
@@ -207,12 +207,12 @@ impl<F: Net> Addresses<F> {
             for old in addresses {
                 let name = self.interfaces.name(other);
                 if old.addr() == new.addr() {
-                    return Err(Error::failed(format!("{name} has the address {old} already")).retval(-56));
+                    return Err(Error::failed(format!("{name} has the address {old} already")).retval(-127));
                 }
                 // An interface may have several addresses of one network.
                 let same = other == sw_if && old.network() == new.network();
                 if !same && (old.covers(&new) || new.covers(&old)) {
-                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}")).retval(-56));
+                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}")).retval(-127));
                 }
             }
         }

@@ -233,6 +233,10 @@ impl Shared for Interfaces {
     }
 }
 
+fn no_interface(sw_if: SwIfIndex) -> Error {
+    Error::not_found(format!("no interface has the index {sw_if}")).retval(-2)
+}
+
 impl Interfaces {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().expect("no panic inside")
@@ -283,7 +287,7 @@ impl Interfaces {
         let sw_if = {
             let mut inner = self.inner();
             if inner.names.contains_key(&new.name) {
-                return Err(Error::failed(format!("there is an interface {} already", new.name)).retval(-56));
+                return Err(Error::failed(format!("there is an interface {} already", new.name)).retval(-79));
             }
             let free = inner.all.iter().position(Option::is_none).unwrap_or(inner.all.len());
             let sw_if = SwIfIndex(free as u32);
@@ -354,13 +358,24 @@ impl Interfaces {
         Ok(())
     }
 
+    /// Whether an interface is there.
+    ///
+    /// # Errors
+    /// That it isn't (−2).
+    pub fn check(&self, sw_if: SwIfIndex) -> Result<(), Error> {
+        match self.inner().all.get(sw_if.at()) {
+            Some(Some(_)) => Ok(()),
+            _ => Err(no_interface(sw_if)),
+        }
+    }
+
     /// A copy of what is known of an interface.
     ///
     /// # Errors
     /// One that isn't there (−2).
     pub fn get(&self, sw_if: SwIfIndex) -> Result<Interface, Error> {
         let found = self.inner().all.get(sw_if.at()).cloned().flatten();
-        found.ok_or_else(|| Error::not_found(format!("no interface has the index {sw_if}")).retval(-2))
+        found.ok_or_else(|| no_interface(sw_if))
     }
 
     /// The interface of this name.
@@ -401,8 +416,7 @@ impl Interfaces {
         {
             let mut inner = self.inner();
             let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
-            let interface = slot
-                .ok_or_else(|| Error::not_found(format!("no interface has the index {sw_if}")).retval(-2))?;
+            let interface = slot.ok_or_else(|| no_interface(sw_if))?;
             f(interface);
             self.publish(&inner);
         }
@@ -491,7 +505,7 @@ impl Interfaces {
         {
             let mut inner = self.inner();
             if inner.names.contains_key(name) {
-                return Err(Error::failed(format!("there is an interface {name} already")).retval(-56));
+                return Err(Error::failed(format!("there is an interface {name} already")).retval(-79));
             }
             inner.names.retain(|_, index| *index != sw_if);
             inner.names.insert(name.to_string(), sw_if);

@@ -5,7 +5,7 @@
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
 //! - [`IfCounters`]: what is counted for each interface.
 //! - [`Adjacencies`]: what is done with a packet once its route is found.
-//! - [`Fib`]: route tables. [`Addresses`]: of interfaces, with the routes that come with them.
+//! - [`Fib`]: route tables. [`Routes`]: their entries, as workers know them. [`Addresses`]: of interfaces, with the routes that come with them.
 //! - [`Neighbors`]: which station on a link has which address.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
@@ -29,7 +29,7 @@ pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Rewrite, ether
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
-pub use fib::{Fib, Net, Path, PathKind, Source, TableIndex};
+pub use fib::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use meta::IpMeta;
 pub use neighbor::{

@@ -59,7 +59,7 @@ fn interfaces_come_change_and_go() {
     ifs.subscribe(move |_, event| log.lock().expect("no panic inside").push(event));
     let a = add(&bench, "a").expect("added");
     assert_eq!(a, SwIfIndex(1));
-    assert_eq!(add(&bench, "a").expect_err("taken").code(), -56);
+    assert_eq!(add(&bench, "a").expect_err("taken").code(), -79);
     ifs.set_admin(&bench.world, a, true).expect("up");
     ifs.set_admin(&bench.world, a, true).expect("already up");
     ifs.set_mtu(&bench.world, a, MtuKind::Ip4, 1400).expect("set");

@@ -5,11 +5,10 @@ use crate::input::{Ip4Trace, arc};
 use crate::protocols::Protocols;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
+use net::{AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::Turn;
-use tables::Lpm;
 use wire::icmp::code4;
 use wire::l4::{self, L4Error, Verdict};
 use wire::{Header, Icmp4Type, Ip4, IpHeader, IpProtocol, Ipv4Header};
@@ -109,8 +108,8 @@ impl Local {
     #[inline(always)]
     fn check_source(&self, b: &Buffer, source: Ipv4Addr, turn: &Turn<'_>) -> Result<(), To> {
         let fib = self.interfaces.views(turn).get(b.rx_if as usize).map_or(0, |view| view.fib4);
-        let table = self.fib.table(TableIndex(fib), turn).ok_or(To::SrcLookupMiss)?;
-        let adj = self.adjacencies.get(AdjIndex(table.lookup(source.to_bits())), turn);
+        let index = self.fib.adj(TableIndex(fib), source, turn).ok_or(To::SrcLookupMiss)?;
+        let adj = self.adjacencies.get(index, turn);
         match adj.map(|adj| adj.kind) {
             Some(AdjKind::Receive) => Err(To::SpoofedLocalPackets),
             None | Some(AdjKind::NoRoute | AdjKind::Drop | AdjKind::Martian) => Err(To::SrcLookupMiss),

@@ -4,7 +4,9 @@
 use crate::flow;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, TableIndex};
+use net::{
+    Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, RouteIndex, Routes, TableIndex,
+};
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
@@ -21,9 +23,14 @@ const STEPS: usize = 8;
 
 pub struct Lookup {
     fib: Arc<Fib<Ip4>>,
+    routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
+    /// By adjacency.
     counters: CombinedLane,
+    /// By route.
+    to: CombinedLane,
+    via: CombinedLane,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +97,16 @@ impl Trace for LookupTrace {
 impl Build for Lookup {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let adjacencies: Arc<Adjacencies> = world.get();
-        let counters = adjacencies.counters.lane(thread.at());
-        Self { fib: world.get(), adjacencies, interfaces: world.get(), counters }
+        let routes: Arc<Routes> = world.get();
+        Self {
+            fib: world.get(),
+            interfaces: world.get(),
+            counters: adjacencies.counters.lane(thread.at()),
+            to: routes.to.lane(thread.at()),
+            via: routes.via.lane(thread.at()),
+            routes,
+            adjacencies,
+        }
     }
 }
 
@@ -110,56 +125,78 @@ fn table_of(b: &Buffer, views: &[IfView]) -> TableIndex {
     }
 }
 
+/// What was found for a packet: an adjacency that no choice is left in, and the table that it was found in.
+struct Found<'t> {
+    index: AdjIndex,
+    adj: &'t Adj,
+    fib: TableIndex,
+}
+
 impl Lookup {
-    /// What the table said, as an adjacency that no choice is left in.
+    /// From where a route leads to what it comes to. Counts on the way, but not for the route itself.
     #[inline(always)]
     fn follow<'t>(
         &'t self,
         b: &mut Buffer,
-        value: u32,
+        index: AdjIndex,
         fib: TableIndex,
         turn: &'t Turn<'_>,
-    ) -> Option<(AdjIndex, &'t Adj, TableIndex)> {
-        let index = AdjIndex(value);
+    ) -> Option<Found<'t>> {
         let adj = self.adjacencies.get(index, turn)?;
-        if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup) {
-            return self.choose(b, index, adj, fib, turn);
+        if adj.via != 0 {
+            self.count_via(adj, 1, b.packet_len() as u64, turn);
         }
-        Some((index, adj, fib))
+        if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup) {
+            return self.choose(b, Found { index, adj, fib }, turn);
+        }
+        Some(Found { index, adj, fib })
     }
 
     #[inline(always)]
-    fn choose<'t>(
-        &'t self,
-        b: &mut Buffer,
-        mut index: AdjIndex,
-        mut adj: &'t Adj,
-        mut fib: TableIndex,
-        turn: &'t Turn<'_>,
-    ) -> Option<(AdjIndex, &'t Adj, TableIndex)> {
+    fn choose<'t>(&'t self, b: &mut Buffer, mut at: Found<'t>, turn: &'t Turn<'_>) -> Option<Found<'t>> {
         let hash = flow::hash(b);
         b.flow_hash = hash;
+        let bytes = b.packet_len() as u64;
         for step in 0..STEPS {
-            match adj.kind {
+            match at.adj.kind {
                 AdjKind::LoadBalance => {
                     // Other bits at each step, or the choice behind a choice would be no choice.
-                    let at = hash.rotate_right(step as u32 * 5) & adj.table;
-                    index = *self.adjacencies.buckets(adj, turn).get(at as usize)?;
+                    let bucket = hash.rotate_right(step as u32 * 5) & at.adj.table;
+                    at.index = *self.adjacencies.buckets(at.adj, turn).get(bucket as usize)?;
                 }
                 AdjKind::Lookup => {
-                    fib = TableIndex(adj.table);
-                    index = AdjIndex(self.fib.table(fib, turn)?.lookup(destination(b)));
+                    at.fib = TableIndex(at.adj.table);
+                    let route = RouteIndex(self.fib.table(at.fib, turn)?.lookup(destination(b)));
+                    at.index = self.routes.adj(route);
+                    self.to.add(route.at(), 1, bytes);
                 }
-                _ => return Some((index, adj, fib)),
+                _ => return Some(at),
             }
-            adj = self.adjacencies.get(index, turn)?;
+            at.adj = self.adjacencies.get(at.index, turn)?;
+            if at.adj.via != 0 {
+                self.count_via(at.adj, 1, bytes, turn);
+            }
         }
         None
     }
 
+    /// Counts for the route that a recursive one follows, and for the one that this follows, and so on.
+    #[inline(never)]
+    fn count_via(&self, adj: &Adj, packets: u64, bytes: u64, turn: &Turn<'_>) {
+        let mut via = RouteIndex(adj.via);
+        for _ in 0..STEPS {
+            self.via.add(via.at(), packets, bytes);
+            match self.adjacencies.get(self.routes.adj(via), turn) {
+                Some(adj) if adj.via != 0 => via = RouteIndex(adj.via),
+                _ => return,
+            }
+        }
+    }
+
     /// Leaves what was found with the packet, and says where it goes.
     #[inline(always)]
-    fn apply(&self, b: &mut Buffer, index: AdjIndex, adj: &Adj, fib: TableIndex) -> To {
+    fn apply(&self, b: &mut Buffer, Found { index, adj, fib }: Found<'_>) -> To {
+        self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);
         if adj.kind.forwards() {
             b.set_scratch(IpMeta::of(index, fib.0));
             return To::Node(adj.next);
@@ -168,27 +205,24 @@ impl Lookup {
     }
 
     #[inline(always)]
-    fn one(&self, b: &mut Buffer, value: u32, fib: TableIndex, turn: &Turn<'_>) -> To {
-        let Some((index, adj, fib)) = self.follow(b, value, fib, turn) else { return To::Loop };
-        self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);
-        self.apply(b, index, adj, fib)
-    }
-
-    #[inline(always)]
     fn find<const TRACED: bool>(&self, b: &mut Buffer, views: &[IfView], cx: &mut Cx<'_, TRACED>) -> To {
         let fib = table_of(b, views);
         b.flags.clear(Flags::TABLE);
         let turn = cx.turn;
         let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
-        let value = table.lookup(destination(b));
+        let route = RouteIndex(table.lookup(destination(b)));
+        let index = self.routes.adj(route);
         if TRACED {
             b.flow_hash = 0;
-            let (index, adj, fib) = self
-                .follow(b, value, fib, turn)
-                .map_or((AdjIndex(value), Adj::default(), fib), |(i, a, f)| (i, *a, f));
+        }
+        self.to.add(route.at(), 1, b.packet_len() as u64);
+        let found = self.follow(b, index, fib, turn);
+        if TRACED {
+            let nothing = (fib, index, Adj::default());
+            let (fib, adj_index, adj) = found.as_ref().map_or(nothing, |f| (f.fib, f.index, *f.adj));
             let record = LookupTrace {
                 fib: fib.0,
-                adj: index,
+                adj: adj_index,
                 kind: adj.kind,
                 tx_if: adj.tx_if,
                 nexthop: adj.nexthop4(),
@@ -197,7 +231,10 @@ impl Lookup {
             };
             cx.trace(b, record);
         }
-        self.one(b, value, fib, turn)
+        match found {
+            Some(found) => self.apply(b, found),
+            None => To::Loop,
+        }
     }
 }
 
@@ -250,18 +287,34 @@ impl Node for Lookup {
         let fib = table_of(v.get(0), views);
         let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
         table.lookup_batch(&keys[..n], &mut values[..n]);
-        let first = values[0];
-        let same = values[..n].iter().fold(0, |differ, value| differ | (value ^ first)) == 0;
-        if same && let Some(adj) = self.adjacencies.get(AdjIndex(first), turn).filter(|a| a.kind.forwards()) {
+        let first = RouteIndex(values[0]);
+        let same = values[..n].iter().fold(0, |differ, value| differ | (value ^ first.0)) == 0;
+        let index = self.routes.adj(first);
+        if same && let Some(adj) = self.adjacencies.get(index, turn).filter(|a| a.kind.forwards()) {
             for b in v.iter_mut() {
-                b.set_scratch(IpMeta::of(AdjIndex(first), fib.0));
+                b.set_scratch(IpMeta::of(index, fib.0));
             }
             v.set_all(To::Node(adj.next));
+            self.to.add(first.at(), n as u64, bytes);
             self.counters.add(adj.counter as usize, n as u64, bytes);
+            if adj.via != 0 {
+                self.count_via(adj, n as u64, bytes, turn);
+            }
             return;
         }
-        for ((b, out), value) in v.packets().zip(&values) {
-            out.go(self.one(b, *value, fib, turn));
+        // Small loops of their own, so that what isn't in the cache is waited for together.
+        let mut adjs = [AdjIndex::NO_ROUTE; FRAME_SIZE];
+        for (adj, value) in adjs[..n].iter_mut().zip(&values) {
+            *adj = self.routes.adj(RouteIndex(*value));
+        }
+        for (b, value) in v.iter_mut().zip(&values) {
+            self.to.add(*value as usize, 1, b.packet_len() as u64);
+        }
+        for ((b, out), adj) in v.packets().zip(&adjs) {
+            out.go(match self.follow(b, *adj, fib, turn) {
+                Some(found) => self.apply(b, found),
+                None => To::Loop,
+            });
         }
     }
 }

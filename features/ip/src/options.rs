@@ -4,12 +4,11 @@
 use crate::input::{Ip4Trace, arc, enter};
 use buffer::Buffer;
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
-use net::{Addresses, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
+use net::{Addresses, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use sync::Turn;
-use tables::Lpm;
 use wire::{Header, Icmp4Type, Ip4, Ip4OptionKind, IpHeader, IpProtocol, Ipv4Header};
 
 pub struct Options {
@@ -212,8 +211,7 @@ impl Options {
     /// Our address on the interface that the packet will leave by (RFC 1812 5.3.13.5); `None` if it won't leave.
     fn leaving_by(&self, b: &Buffer, ip: &Ipv4Header, turn: &Turn<'_>) -> Option<Ipv4Addr> {
         let fib = self.interfaces.views(turn).get(b.rx_if as usize).map_or(0, |view| view.fib4);
-        let value = self.fib.table(TableIndex(fib), turn)?.lookup(ip.dst_bits());
-        let mut adj = self.adjacencies.get(AdjIndex(value), turn)?;
+        let mut adj = self.adjacencies.get(self.fib.adj(TableIndex(fib), ip.dst(), turn)?, turn)?;
         if adj.kind == AdjKind::LoadBalance {
             adj = self.adjacencies.get(*self.adjacencies.buckets(adj, turn).first()?, turn)?;
         }

@@ -20,7 +20,27 @@ enum Key {
     Lookup(Link, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),
+    /// What a route leads to, for recursive paths that follow it: the route's index, and what it leads to.
+    Via(u32, AdjIndex),
     Fixed,
+}
+
+impl Key {
+    /// What an adjacency of this key shows a copy of.
+    fn target(&self) -> Option<AdjIndex> {
+        match *self {
+            Self::Alias(target) | Self::Via(_, target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// What it shows of its target.
+    fn shown(&self, adj: Adj) -> Adj {
+        match *self {
+            Self::Via(via, _) => Adj { via, ..adj },
+            _ => adj,
+        }
+    }
 }
 
 struct Entry {
@@ -42,8 +62,7 @@ pub(super) struct Inner {
 
 impl Entry {
     fn info(&self, index: AdjIndex) -> AdjInfo {
-        let target = if let Key::Alias(target) = self.key { Some(target) } else { None };
-        AdjInfo { index, adj: self.adj, refs: self.refs, target }
+        AdjInfo { index, adj: self.adj, refs: self.refs, target: self.key.target() }
     }
 }
 
@@ -178,11 +197,34 @@ impl Adjacencies {
     /// passes that on.
     pub fn alias(&self, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
+        self.copy(&mut inner, Key::Alias(target), target)
+    }
+
+    /// What a route leads to, as those see it who follow the route: [`Adj::via`] names it. The caller holds the target,
+    /// and passes that on.
+    pub(crate) fn via(&self, route: u32, target: AdjIndex) -> AdjIndex {
+        let mut inner = self.inner();
+        let key = Key::Via(route, target);
+        let Some(&index) = inner.by_key.get(&key) else {
+            let index = self.copy(&mut inner, key.clone(), target);
+            inner.by_key.insert(key, index);
+            return index;
+        };
+        if let Some(entry) = &mut inner.all[index.at()] {
+            entry.refs += 1;
+        }
+        drop(inner);
+        // The one that was there holds it already.
+        self.release(target);
+        index
+    }
+
+    /// A new index that shows what `target` does.
+    fn copy(&self, inner: &mut Inner, key: Key, target: AdjIndex) -> AdjIndex {
         let index = inner.index();
-        let adj = inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default();
+        let adj = key.shown(inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default());
         self.slots.set(index.0, adj);
-        inner.all[index.at()] =
-            Some(Entry { adj, key: Key::Alias(target), refs: 1, aliases: BTreeSet::new() });
+        inner.all[index.at()] = Some(Entry { adj, key, refs: 1, aliases: BTreeSet::new() });
         inner.link(target, index);
         index
     }
@@ -195,9 +237,9 @@ impl Adjacencies {
         let old = {
             let mut inner = self.inner();
             let mut at = target;
-            while let Some(Some(Entry { key: Key::Alias(next), .. })) = inner.all.get(at.at()) {
+            while let Some(next) = inner.all.get(at.at()).and_then(|e| e.as_ref()?.key.target()) {
                 assert!(at != alias, "an alias of itself");
-                at = *next;
+                at = next;
             }
             let Some(Some(Entry { key: Key::Alias(kept), .. })) = inner.all.get_mut(alias.at()) else {
                 panic!("adjacency {alias} is no alias")
@@ -215,6 +257,7 @@ impl Adjacencies {
     /// Lets workers see a new value of an adjacency, and of its aliases.
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
+        let adj = entry.key.shown(adj);
         entry.adj = adj;
         self.slots.set(index.0, adj);
         for alias in entry.aliases.clone() {
@@ -250,7 +293,7 @@ impl Adjacencies {
                     buckets.dedup();
                     held.extend(buckets);
                 }
-                Key::Alias(target) => {
+                Key::Alias(target) | Key::Via(_, target) => {
                     inner.unlink(target, index);
                     held.push(target);
                 }

@@ -129,7 +129,9 @@ pub struct Adj {
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.
     pub counter: u32,
-    _pad: [u8; 12],
+    /// The route that was followed to come here from a recursive path, by [`RouteIndex`](crate::RouteIndex); 0 if none was.
+    pub via: u32,
+    _pad: [u8; 8],
     /// The layer-2 header's last 32 bytes, at the end.
     near: [u8; 32],
     /// What stands in front of these, at the end.
@@ -152,7 +154,8 @@ impl Default for Adj {
             kind: AdjKind::NoRoute,
             table: 0,
             counter: 0,
-            _pad: [0; 12],
+            via: 0,
+            _pad: [0; 8],
             near: [0; 32],
             far: [0; 32],
             nexthop: [0; 16],

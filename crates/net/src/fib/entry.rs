@@ -2,7 +2,7 @@
 //! Entries: a prefix, and who says what about it.
 
 use super::list::ListId;
-use super::{Net, Path};
+use super::{Net, Path, RouteIndex};
 use crate::AdjIndex;
 use std::fmt;
 use wire::Prefix;
@@ -54,8 +54,12 @@ impl fmt::Display for Source {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sourced {
     pub source: Source,
+    /// The source tells everything again, and hasn't come to this yet.
+    pub stale: bool,
     pub list: ListId,
 }
+
+const _: () = assert!(size_of::<Option<Entry>>() == 24);
 
 /// What the sources say. A million of them: small.
 pub(super) struct Entry {
@@ -73,12 +77,21 @@ impl Entry {
         std::iter::once(self.best).chain(self.others.iter().copied())
     }
 
-    pub fn of(&self, source: Source) -> Option<ListId> {
-        self.all().find(|s| s.source == source).map(|s| s.list)
+    pub fn of(&self, source: Source) -> Option<Sourced> {
+        self.all().find(|s| s.source == source)
+    }
+
+    /// Notes that a source tells again what it has to say.
+    pub fn mark(&mut self, source: Source) {
+        let all = std::iter::once(&mut self.best).chain(&mut self.others);
+        all.filter(|s| s.source == source).for_each(|s| s.stale = true);
     }
 
     /// Sets what a source says, and gives what it said before.
-    pub fn set(&mut self, new: Sourced) -> Option<ListId> {
+    pub fn set(&mut self, new: Sourced) -> Option<Sourced> {
+        if self.best.source == new.source {
+            return Some(std::mem::replace(&mut self.best, new));
+        }
         let old = self.of(new.source);
         let mut all: Vec<_> = self.all().filter(|s| s.source != new.source).collect();
         all.push(new);
@@ -89,6 +102,9 @@ impl Entry {
 
     /// Removes what a source says; false if nobody says anything any more.
     pub fn remove(&mut self, source: Source) -> bool {
+        if self.others.is_empty() {
+            return self.best.source != source;
+        }
         let all: Vec<_> = self.all().filter(|s| s.source != source).collect();
         let some = !all.is_empty();
         self.put(all);
@@ -101,6 +117,27 @@ impl Entry {
         }
         self.best = all.remove(0);
         self.others = all.into();
+    }
+}
+
+/// All entries, by number.
+#[derive(Default)]
+pub(super) struct Entries(Vec<Option<Entry>>);
+
+impl Entries {
+    pub fn get(&self, route: RouteIndex) -> Option<&Entry> {
+        self.0.get(route.at())?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, route: RouteIndex) -> Option<&mut Entry> {
+        self.0.get_mut(route.at())?.as_mut()
+    }
+
+    pub fn set(&mut self, route: RouteIndex, entry: Option<Entry>) {
+        if self.0.len() <= route.at() {
+            self.0.resize_with(route.at() + 1, || None);
+        }
+        self.0[route.at()] = entry;
     }
 }
 
@@ -124,6 +161,8 @@ pub struct RouteSource<F: Net> {
 pub struct RouteInfo<F: Net> {
     /// The prefix, without host bits.
     pub prefix: Prefix<F::Addr>,
+    /// Its number, also the cell of its counters.
+    pub index: RouteIndex,
     /// The sources, best first.
     pub sources: Vec<RouteSource<F>>,
 }

@@ -2,8 +2,11 @@
 //! Route tables.
 //!
 //! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: the best source's count. Equal lists of
-//! paths are one `PathList`, whatever the number of entries; it owns one alias of an adjacency, and that is what the
-//! table for workers holds. So a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it.
+//! paths are one `PathList`, whatever the number of entries; it owns one alias of an adjacency.
+//!
+//! The table for workers holds an entry's number, its [`RouteIndex`]; an array leads from there to the alias ([`Routes`]). So
+//! a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it; other paths for an entry are one
+//! store, however large its prefix; and packets are counted for each entry.
 //!
 //! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the
 //! changed prefix are resolved again; when a list changes between usable and not, those that follow it.
@@ -13,24 +16,30 @@ mod entry;
 mod list;
 mod model;
 mod neighbors;
+mod query;
 mod resolve;
+mod routes;
 mod spread;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub use entry::{RouteInfo, RouteSource, Source};
 pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
+pub use routes::{RouteIndex, Routes};
 
-use crate::{Adjacencies, Interfaces, Neighbors};
+use crate::{AdjIndex, Adjacencies, Interfaces, Neighbors};
 use control::Inner;
 use graph::{Shared, World};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
+use tables::Lpm;
 
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
     tables: Slots<Arc<F::Lpm>>,
     inner: Mutex<Inner<F>>,
+    routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
 }
@@ -40,6 +49,7 @@ impl<F: Net> Shared for Fib<F> {
         let this = Self {
             tables: Slots::new(world.qsbr.clone()),
             inner: Mutex::default(),
+            routes: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
         };
@@ -51,10 +61,17 @@ impl<F: Net> Shared for Fib<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// What workers look up in; the values are [`AdjIndex`](crate::AdjIndex)es.
+    /// What workers look up in; the values are [`RouteIndex`]es: [`Routes::adj`] tells where they lead.
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t F::Lpm> {
         self.tables.get(index.0, turn).map(|table| &**table)
+    }
+
+    /// Where a packet to this address goes; `None` if there is no such table.
+    #[inline(always)]
+    pub fn adj(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> Option<AdjIndex> {
+        let route = RouteIndex(self.table(index, turn)?.lookup(F::key(addr)));
+        Some(self.routes.adj(route))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner<F>> {

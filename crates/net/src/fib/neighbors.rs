@@ -37,10 +37,13 @@ impl<F: Net> Fib<F> {
                 list.paths.iter().any(here)
             });
             // A table that is gone has no routes.
-            let _ = match wanted && attached {
-                true => inner.put(cx, table, host, Source::Neighbor, vec![path]),
-                false => inner.take(cx, table, host, Source::Neighbor).map(drop),
-            };
+            let Ok(place) = inner.place(table, host) else { return };
+            if wanted && attached {
+                // A full table has no room for it; the packets take the network's route.
+                let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
+            } else {
+                inner.take(cx, &place, Source::Neighbor);
+            }
         });
     }
 }

@@ -9,7 +9,6 @@ use crate::AdjIndex;
 use graph::SwIfIndex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use tables::Lpm;
 use wire::Prefix;
 
 /// How often a list is resolved for one change. Changes that go round in a circle end there.
@@ -17,14 +16,14 @@ const ROUNDS: u8 = 64;
 
 impl<F: Net> Inner<F> {
     /// The list with these paths, for one more entry.
-    pub fn intern(&mut self, cx: &Cx<'_>, paths: Vec<Path<F::Addr>>) -> ListId {
-        let paths: Arc<[_]> = paths.into();
-        if let Some(&id) = self.interned.get(&paths) {
+    pub fn intern(&mut self, cx: &Cx<'_>, paths: &[Path<F::Addr>]) -> ListId {
+        if let Some(&id) = self.interned.get(paths) {
             if let Some(list) = self.lists.get_mut(id) {
                 list.refs += 1;
             }
             return id;
         }
+        let paths: Arc<[_]> = paths.into();
         let fixed = match &paths[..] {
             [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => Some(*adj),
             _ => None,
@@ -181,32 +180,23 @@ impl<F: Net> Inner<F> {
             PathKind::Lookup(table) => (adjacencies.lookup(F::LINK, table.0), State::Usable),
             PathKind::Fixed(adj) => (adj, State::Unusable),
             PathKind::Recursive { table, nexthop } => {
-                let via = self.covering(table, nexthop, F::BITS)?.1;
+                let (route, via) = self.covering(table, nexthop, F::BITS)?;
                 follows.insert(via);
                 if self.leads_to(via, id) {
                     return None;
                 }
                 let list = self.lists.get(via)?;
-                match list.now.state {
+                let adj = match list.now.state {
                     State::Unusable => return None,
-                    State::Attached(sw_if) => {
-                        (adjacencies.neighbor(cx.world, sw_if, nexthop.into()).ok()?, State::Usable)
-                    }
+                    State::Attached(sw_if) => adjacencies.neighbor(cx.world, sw_if, nexthop.into()).ok()?,
                     State::Usable => {
                         adjacencies.hold_again(list.adj);
-                        (list.adj, State::Usable)
+                        list.adj
                     }
-                }
+                };
+                (adjacencies.via(route.0, adj), State::Usable)
             }
         })
-    }
-
-    /// The longest entry that covers an address, with at most `len` bits: its prefix and the list in force.
-    pub fn covering(&self, table: TableIndex, addr: F::Addr, len: u8) -> Option<(Prefix<F::Addr>, ListId)> {
-        let table = self.tables.get(table.at())?.as_ref()?;
-        let route = table.lpm.covering(F::key(addr), len)?;
-        let prefix = Prefix::new(F::addr(route.key), route.len)?;
-        Some((prefix, table.routes.get(&prefix)?.best.list))
     }
 
     /// Whether whoever follows `from` comes to `to`.
@@ -236,9 +226,6 @@ impl<F: Net> Inner<F> {
 
     /// Lists with a next hop in this prefix: what an entry for it decides.
     pub fn affected(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> BTreeSet<ListId> {
-        if self.vias.is_empty() {
-            return BTreeSet::new();
-        }
         let range = (table, prefix.network().addr())..=(table, prefix.last());
         self.vias.range(range).flat_map(|(_, ids)| ids).copied().collect()
     }

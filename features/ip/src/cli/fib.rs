@@ -6,7 +6,7 @@ use super::{no_ip6, route::prefix, table as table_of};
 use cli::{Cell, Error, Matches, Output, Table};
 use graph::World;
 use net::fib::{RouteInfo, TableInfo};
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Path, PathKind, TableIndex};
+use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Path, PathKind, Routes, TableIndex};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -149,25 +149,25 @@ fn forwarding(w: &World, route: &Route, text: &mut String) {
     let adjacencies = w.get::<Adjacencies>();
     let Some(adj) = route.sources.first().map(|s| s.adj) else { return };
     let buckets = buckets(w, adj);
-    // An adjacency may have several buckets, and its packets count once.
-    let mut cells: Vec<u32> =
-        buckets.iter().filter_map(|b| Some(adjacencies.info(*b)?.adj.counter)).collect();
-    cells.sort_unstable();
-    cells.dedup();
-    let (packets, bytes) = cells.iter().fold((0, 0), |(packets, bytes), cell| {
-        let (p, b) = adjacencies.counters.sum(*cell as usize);
-        (packets + p, bytes + b)
-    });
-    let n = buckets.len();
-    let _ = writeln!(
-        text,
-        "  [@0]: dpo-load-balance: [proto:ip4 index:{adj} buckets:{n} to:[{packets}:{bytes}]]"
-    );
+    let (index, n) = (route.index, buckets.len());
+    let [(packets, bytes), via] = counters(w, route);
+    let _ =
+        write!(text, "  [@0]: dpo-load-balance: [proto:ip4 index:{index} buckets:{n} to:[{packets}:{bytes}]");
+    if let (packets @ 1.., bytes) = via {
+        let _ = write!(text, " via:[{packets}:{bytes}]");
+    }
+    text.push_str("]\n");
     for (i, bucket) in buckets.iter().enumerate() {
         if let Some(info) = adjacencies.info(*bucket) {
             let _ = writeln!(text, "    [{i}] [@{bucket}]: {}", describe(w, &info));
         }
     }
+}
+
+/// Packets and bytes that took the route, and of recursive routes that followed it.
+fn counters(w: &World, route: &Route) -> [(u64, u64); 2] {
+    let routes = w.get::<Routes>();
+    [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))
 }
 
 fn route_json(w: &World, route: &Route) -> Value {
@@ -199,5 +199,13 @@ fn route_json(w: &World, route: &Route) -> Value {
         .into_iter()
         .filter_map(|bucket| Some(to_json(w, &adjacencies.info(bucket)?)))
         .collect();
-    json!({ "prefix": route.prefix.to_string(), "sources": sources, "forwarding": forwarding })
+    let [to, via] = counters(w, route).map(|(packets, bytes)| json!({ "packets": packets, "bytes": bytes }));
+    json!({
+        "prefix": route.prefix.to_string(),
+        "stats_index": route.index.0,
+        "to": to,
+        "via": via,
+        "sources": sources,
+        "forwarding": forwarding,
+    })
 }

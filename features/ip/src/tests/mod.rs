@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod commands;
+mod counters;
 mod forward;
 mod oracle;
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be asked of routes.
+
+use super::control::Inner;
+use super::entry::{Entry, Sourced};
+use super::list::ListId;
+use super::{Fib, Net, RouteIndex, RouteInfo, RouteSource, TableIndex};
+use cli::Error;
+use tables::{Lpm, Route};
+use wire::{Family, Prefix};
+
+/// Routes read at once by who walks a whole table.
+const CHUNK: usize = 256;
+
+fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
+    Prefix::new(F::addr(route.key), route.len)
+}
+
+impl<F: Net> Inner<F> {
+    fn info(&self, prefix: Prefix<F::Addr>, index: RouteIndex, entry: &Entry) -> RouteInfo<F> {
+        let sources = entry.all().filter_map(|Sourced { source, list, .. }| {
+            let l = self.lists.get(list)?;
+            let paths = l.paths.iter().copied().zip(l.now.found.iter().copied()).collect();
+            Some(RouteSource { source, list: list.0, shared: l.refs, paths, adj: l.adj })
+        });
+        RouteInfo { prefix, index, sources: sources.collect() }
+    }
+
+    /// Calls `f` on the entries behind a prefix, in order, until it says false.
+    pub fn walk(
+        &self,
+        table: TableIndex,
+        after: Option<Prefix<F::Addr>>,
+        mut f: impl FnMut(Prefix<F::Addr>, RouteIndex, &Entry) -> bool,
+    ) {
+        let Ok(table) = self.table(table) else { return };
+        table.lpm.walk(after.map(|p| (F::key(p.addr()), p.len())), &mut |route| {
+            let index = RouteIndex(route.value);
+            match (prefix_of::<F>(route), self.entries.get(index)) {
+                (Some(prefix), Some(entry)) => f(prefix, index, entry),
+                _ => true,
+            }
+        });
+    }
+
+    /// The longest entry that covers the first `len` bits of an address: its number and the list in force.
+    pub fn covering(&self, table: TableIndex, addr: F::Addr, len: u8) -> Option<(RouteIndex, ListId)> {
+        let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.value);
+        Some((route, self.entries.get(route)?.best.list))
+    }
+}
+
+impl<F: Net> Fib<F> {
+    /// What is known of exactly this prefix.
+    pub fn route(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
+        let inner = self.inner();
+        let place = inner.place(table, prefix).ok()?;
+        Some(inner.info(place.prefix, place.route?, inner.entries.get(place.route?)?))
+    }
+
+    /// The entry that packets to this address take.
+    pub fn covering(&self, table: TableIndex, addr: F::Addr) -> Option<RouteInfo<F>> {
+        self.longest(table, Prefix::host(addr))
+    }
+
+    fn longest(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
+        let inner = self.inner();
+        let route = inner.table(table).ok()?.lpm.covering(F::key(prefix.addr()), prefix.len())?;
+        let index = RouteIndex(route.value);
+        Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
+    }
+
+    /// The entry of exactly this prefix, or the longest that covers it.
+    ///
+    /// # Errors
+    /// No such table (−3), no such entry (−6).
+    pub fn lookup(
+        &self,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+        exact: bool,
+    ) -> Result<RouteInfo<F>, Error> {
+        self.inner().table(table)?;
+        let found = if exact { self.route(table, prefix) } else { self.longest(table, prefix) };
+        found.ok_or_else(|| Error::not_found(format!("there is no route {}", prefix.network())).retval(-6))
+    }
+
+    /// At most `n` entries of a table in order, those behind `after` (or the first). The table may change between two
+    /// calls, and `after` may be gone: whatever is there all the time is seen once.
+    pub fn routes_from(
+        &self,
+        table: TableIndex,
+        after: Option<Prefix<F::Addr>>,
+        n: usize,
+    ) -> Vec<RouteInfo<F>> {
+        let inner = self.inner();
+        let mut all = Vec::new();
+        inner.walk(table, after, |prefix, index, entry| {
+            if all.len() < n {
+                all.push(inner.info(prefix, index, entry));
+            }
+            all.len() < n
+        });
+        all
+    }
+
+    /// Calls `f` on every entry of a table in order; the table may change meanwhile.
+    pub fn for_each(&self, table: TableIndex, mut f: impl FnMut(RouteInfo<F>)) {
+        let mut after = None;
+        loop {
+            let chunk = self.routes_from(table, after, CHUNK);
+            let Some(last) = chunk.last() else { return };
+            after = Some(last.prefix);
+            chunk.into_iter().for_each(&mut f);
+        }
+    }
+
+    /// How many entries a table has of each prefix length.
+    pub fn lengths(&self, table: TableIndex) -> Vec<(u8, usize)> {
+        let mut lengths = vec![0; usize::from(<F as Family>::BITS) + 1];
+        self.inner().walk(table, None, |prefix, _, _| {
+            lengths[usize::from(prefix.len())] += 1;
+            true
+        });
+        (0..).zip(lengths).filter(|(_, count)| *count > 0).collect()
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Routes as workers know them: numbers, with what each leads to, and its counters.
+
+use crate::AdjIndex;
+use graph::{Shared, World};
+use mem::Reserve;
+use stats::Combined;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use sync::{GraceTicket, Qsbr};
+
+/// Names a route: an entry of a table, whatever its paths. Small and dense over the tables of both protocols; 0 is none.
+/// Cells of `/net/route/to` and `/net/route/via` go by it; the binary API calls it `stats_index`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(transparent)]
+pub struct RouteIndex(pub u32);
+
+impl RouteIndex {
+    /// As an index of an array.
+    #[inline(always)]
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for RouteIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Routes at most: address space, not memory.
+const MAX: usize = 1 << 24;
+
+/// The routes of all tables. The tables that workers look up in hold [`RouteIndex`]es; here is where each leads.
+pub struct Routes {
+    /// By route, an [`AdjIndex`].
+    leads: Reserve<AtomicU32>,
+    /// `/net/route/to`: packets and bytes that were looked up and took the route.
+    pub to: Arc<Combined>,
+    /// `/net/route/via`: those of recursive routes that follow it.
+    pub via: Arc<Combined>,
+    domain: Arc<Qsbr>,
+    numbers: Mutex<Numbers>,
+}
+
+#[derive(Default)]
+struct Numbers {
+    /// Below it, all have been given out once. The first to be given out is 1.
+    end: u32,
+    free: Vec<RouteIndex>,
+    /// Given back; packets on their way may still name them until the grace period is over.
+    cooling: VecDeque<(GraceTicket, Vec<RouteIndex>)>,
+    /// Given back after the last grace period was begun.
+    hot: Vec<RouteIndex>,
+}
+
+impl Shared for Routes {
+    fn make(world: &World) -> Self {
+        Self {
+            leads: Reserve::new(MAX).expect("address space for routes (is `ulimit -v' set?)"),
+            to: world.stats.combined("/net/route/to"),
+            via: world.stats.combined("/net/route/via"),
+            domain: world.qsbr.clone(),
+            numbers: Mutex::default(),
+        }
+    }
+}
+
+impl Routes {
+    /// Where a route leads; [`AdjIndex::NO_ROUTE`] for none.
+    #[inline(always)]
+    pub fn adj(&self, route: RouteIndex) -> AdjIndex {
+        AdjIndex(self.leads.as_slice().get(route.at()).map_or(0, |cell| cell.load(Ordering::Acquire)))
+    }
+
+    /// Lets a route lead elsewhere. Workers see it at once.
+    pub(super) fn lead(&self, route: RouteIndex, adj: AdjIndex) {
+        self.leads[route.at()].store(adj.0, Ordering::Release);
+    }
+
+    /// A number for a new route, with counters at zero; `None` if there is none left.
+    pub(super) fn allocate(&self, adj: AdjIndex) -> Option<RouteIndex> {
+        let mut numbers = self.numbers.lock().expect("no panic inside");
+        let used = numbers.take(&self.domain);
+        let route = match used {
+            Some(route) => route,
+            None if numbers.end as usize + 1 < MAX => {
+                numbers.end += 1;
+                RouteIndex(numbers.end)
+            }
+            None => return None,
+        };
+        if used.is_some() {
+            self.to.clear_one(route.at());
+            self.via.clear_one(route.at());
+        }
+        self.lead(route, adj);
+        Some(route)
+    }
+
+    /// Takes a number back: nothing that workers look packets up in names it any more.
+    pub(super) fn free(&self, route: RouteIndex) {
+        self.numbers.lock().expect("no panic inside").hot.push(route);
+    }
+}
+
+impl Numbers {
+    /// One that was used before, and no packet can name any more.
+    fn take(&mut self, domain: &Arc<Qsbr>) -> Option<RouteIndex> {
+        if let Some(route) = self.free.pop() {
+            return Some(route);
+        }
+        // One grace period for all that came back meanwhile.
+        if !self.hot.is_empty() {
+            self.cooling.push_back((domain.grace(), std::mem::take(&mut self.hot)));
+        }
+        let (_, cooled) = self.cooling.pop_front_if(|(ticket, _)| ticket.is_over())?;
+        self.free = cooled;
+        self.free.pop()
+    }
+}

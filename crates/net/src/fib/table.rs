@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be done with tables.
+
+use super::control::Table;
+use super::{Fib, Net, Path, PathKind, Source, TableIndex, TableInfo};
+use crate::AdjIndex;
+use cli::Error;
+use graph::World;
+use std::sync::Arc;
+use tables::Lpm;
+use wire::Prefix;
+
+impl<F: Net> Fib<F> {
+    /// Makes the table of this id.
+    ///
+    /// # Errors
+    /// An id that is taken (−81); no address space.
+    pub fn add_table(&self, world: &World, id: u32, name: &str) -> Result<TableIndex, Error> {
+        let mut inner = self.inner();
+        if inner.tables.iter().flatten().any(|t| t.id == id) {
+            return Err(Error::failed(format!("there is a table {id} already")).retval(-81));
+        }
+        let lpm = F::new_lpm(world.qsbr.clone()).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
+        let lpm = Arc::new(lpm);
+        let free = inner.tables.iter().position(Option::is_none).unwrap_or(inner.tables.len());
+        let index = TableIndex(free as u32);
+        if free == inner.tables.len() {
+            inner.tables.push(None);
+        }
+        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone() });
+        let cx = self.cx(world);
+        let default = (Prefix::DEFAULT, AdjIndex::NO_ROUTE, Source::Default);
+        let special = F::special().into_iter().map(|(prefix, adj)| (prefix, adj, Source::Special));
+        for (prefix, adj, source) in std::iter::once(default).chain(special) {
+            let place = inner.place(index, prefix)?;
+            inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])?;
+        }
+        self.tables.set(index.0, lpm);
+        Ok(index)
+    }
+
+    /// The least id above 0 that no table has.
+    pub fn free_table_id(&self) -> u32 {
+        let inner = self.inner();
+        let used: std::collections::BTreeSet<u32> = inner.tables.iter().flatten().map(|t| t.id).collect();
+        (1..).find(|id| !used.contains(id)).unwrap_or(u32::MAX)
+    }
+
+    /// Deletes a table with all its routes.
+    ///
+    /// # Errors
+    /// One that isn't there (−3); the default one (−7); one that interfaces or routes of other tables use.
+    pub fn delete_table(&self, world: &World, id: u32) -> Result<(), Error> {
+        let index = self.find_table(id)?;
+        if index == TableIndex::DEFAULT {
+            return Err(Error::unsupported("table 0 can't be deleted").retval(-7));
+        }
+        let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
+        if let Some(user) = self.interfaces.list().into_iter().find(bound) {
+            return Err(Error::failed(format!("{} is in table {id}: move it first", user.name)));
+        }
+        self.check_unused(index, id)?;
+        self.remove_where(world, index, |_, _| true)?;
+        self.inner().tables[index.at()] = None;
+        self.tables.clear(index.0);
+        Ok(())
+    }
+
+    /// Refuses if routes of other tables lead to this one.
+    fn check_unused(&self, index: TableIndex, id: u32) -> Result<(), Error> {
+        let names = |path: &Path<F::Addr>| match path.kind {
+            PathKind::Lookup(table) | PathKind::Recursive { table, .. } => table == index,
+            _ => false,
+        };
+        let inner = self.inner();
+        let naming = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(names));
+        let lists: Vec<_> = naming.map(|(id, _)| id).collect();
+        if lists.is_empty() {
+            return Ok(());
+        }
+        for (i, other) in inner.tables.iter().enumerate() {
+            let Some(other) = other.as_ref().filter(|t| t.id != id) else { continue };
+            let mut user = None;
+            inner.walk(TableIndex(i as u32), None, |prefix, _, entry| {
+                user = entry.all().any(|s| lists.contains(&s.list)).then_some(prefix);
+                user.is_none()
+            });
+            if let Some(prefix) = user {
+                return Err(Error::failed(format!("{prefix} of table {} leads to table {id}", other.id)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what sources say of entries of a table, where `which` says so of the source and whether it is stale. Says
+    /// how many that were.
+    fn remove_where(
+        &self,
+        world: &World,
+        table: TableIndex,
+        which: impl Fn(Source, bool) -> bool,
+    ) -> Result<usize, Error> {
+        let mut inner = self.inner();
+        inner.table(table)?;
+        let mut gone = Vec::new();
+        inner.walk(table, None, |prefix, _, entry| {
+            gone.extend(entry.all().filter(|s| which(s.source, s.stale)).map(|s| (prefix, s.source)));
+            true
+        });
+        let cx = self.cx(world);
+        for (prefix, source) in &gone {
+            let place = inner.place(table, *prefix)?;
+            inner.take(&cx, &place, *source);
+        }
+        Ok(gone.len())
+    }
+
+    /// Removes all that a source says in a table, and says how many routes that were.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn flush(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        self.remove_where(world, table, |s, _| s == source)
+    }
+
+    /// From now on the source tells again what it has to say in a table; the routes stay as they are until
+    /// [`Self::replace_end`]. Who adds paths to a route that wasn't told again yet starts from none.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn replace_begin(&self, table: TableIndex, source: Source) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let mut routes = Vec::new();
+        inner.table(table)?.lpm.for_each(&mut |route| routes.push(super::RouteIndex(route.value)));
+        for route in routes {
+            if let Some(entry) = inner.entries.get_mut(route) {
+                entry.mark(source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what the source hasn't told again since [`Self::replace_begin`], and says how many routes that were.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        self.remove_where(world, table, |s, stale| s == source && stale)
+    }
+
+    /// The table of this id.
+    ///
+    /// # Errors
+    /// One that isn't there (−3).
+    pub fn find_table(&self, id: u32) -> Result<TableIndex, Error> {
+        let inner = self.inner();
+        let at = inner.tables.iter().position(|t| t.as_ref().is_some_and(|t| t.id == id));
+        at.map(|i| TableIndex(i as u32)).ok_or_else(|| {
+            Error::not_found(format!("there is no table {id}"))
+                .hint(format!("`ip table add {id}' makes it"))
+                .retval(-3)
+        })
+    }
+
+    /// The id of a table.
+    pub fn table_id(&self, index: TableIndex) -> Option<u32> {
+        self.inner().table(index).ok().map(|t| t.id)
+    }
+
+    /// All tables, by index.
+    pub fn list_tables(&self) -> Vec<TableInfo> {
+        let inner = self.inner();
+        let all = inner.tables.iter().enumerate();
+        all.filter_map(|(i, t)| {
+            let t = t.as_ref()?;
+            let index = TableIndex(i as u32);
+            Some(TableInfo { index, id: t.id, name: t.name.clone(), routes: t.lpm.len() })
+        })
+        .collect()
+    }
+}
