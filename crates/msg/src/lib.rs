@@ -81,6 +81,12 @@ pub mod retval {
     pub const FEATURE_DISABLED: i32 = -30;
     /// A number that is taken.
     pub const INVALID_REGISTRATION: i32 = -31;
+    /// A route without a path.
+    pub const NO_PATHS_IN_ROUTE: i32 = -52;
+    /// A network that has no such length.
+    pub const ADDRESS_LENGTH_MISMATCH: i32 = -59;
+    /// An interface hasn't got this address.
+    pub const ADDRESS_NOT_FOUND_FOR_INTERFACE: i32 = -60;
     /// No such node.
     pub const NO_SUCH_NODE: i32 = -63;
     /// No interface of the host's, or one that can't be used so.
@@ -93,8 +99,18 @@ pub mod retval {
     pub const INVALID_WORKER: i32 = -89;
     /// The file can't be made, or is there.
     pub const CANNOT_CREATE_PCAP_FILE: i32 = -93;
+    /// An address, or its network, is another's.
+    pub const ADDRESS_IN_USE: i32 = -105;
+    /// An interface still has addresses.
+    pub const ADDRESS_FOUND_FOR_INTERFACE: i32 = -114;
     /// No such queue.
     pub const INVALID_QUEUE: i32 = -125;
+    /// Not possible with this.
+    pub const UNSUPPORTED: i32 = -126;
+    /// An interface that carries no Ethernet frames.
+    pub const NON_ETHERNET: i32 = -151;
+    /// Somebody needs it.
+    pub const RSRC_IN_USE: i32 = -155;
     /// A stream that goes on at the cursor.
     pub const EAGAIN: i32 = -165;
 }

@@ -2,9 +2,10 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Arp, Gratuitous};
-use crate::ranges::{Range, Ranges};
+use crate::ranges::Ranges;
 use cli::{Command, Matches, Output, Result};
 use graph::World;
+use msg::retval;
 use net::Interfaces;
 use serde_json::json;
 
@@ -36,14 +37,9 @@ pub const COMMANDS: &[Command<World>] = &[
 ];
 
 fn set_range(w: &World, m: &Matches) -> Result<Output> {
-    let table = crate::control::table(w, m.get("table").unwrap_or(0)).map_err(|e| e.at(m.span("table")))?;
-    let range = Range { table, start: m.req("start")?, end: m.req("end")? };
-    let ranges = w.get::<Ranges>();
-    if m.flag("del") {
-        ranges.remove(range)?
-    } else {
-        ranges.add(range)?
-    }
+    let (start, end) = (m.req("start")?, m.req("end")?);
+    control::set_range(w, m.get("table").unwrap_or(0), start, end, !m.flag("del"))
+        .map_err(|e| if e.code() == retval::NO_SUCH_FIB { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
 }
 
@@ -64,7 +60,7 @@ fn set_gratuitous(w: &World, m: &Matches) -> Result<Output> {
 
 fn show_proxy(w: &World, _: &Matches) -> Result<Output> {
     let ranges = w.get::<Ranges>().list();
-    let interfaces = crate::config::proxies(w);
+    let interfaces: Vec<_> = control::proxies(w).into_iter().map(|i| i.name).collect();
     let mut text = String::from("Proxy arps enabled for:\n");
     for r in &ranges {
         let id = control::table_id(w, r.table);

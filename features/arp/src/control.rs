@@ -7,12 +7,14 @@ use crate::frame::Request;
 use crate::notes::{Note, Notes};
 use crate::own::{is_on_link, source_for};
 use crate::proxy::ArpProxy;
+use crate::ranges::{Range, Ranges};
 use crate::reply::ArpReply;
 use crate::resolver::Resolver;
 use crate::waiting::Target;
 use crate::{glean::Ip4Glean, unresolved::Ip4Arp};
 use cli::Error;
 use graph::{Node, NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World};
+use msg::retval;
 use net::fib::{Fib, TableIndex};
 use net::{
     Addresses, Evidence, IfEvent, IfKind, Interface, Interfaces, IpMeta, Learned, Neighbor, NeighborEvent,
@@ -352,21 +354,31 @@ impl<'w> Learner<'w> {
 /// Answers for others on an interface, or no longer.
 ///
 /// # Errors
-/// An interface that isn't there or carries no Ethernet frames.
+/// An interface that isn't there (−2) or carries no Ethernet frames (−151).
 pub fn set_proxy(world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
     let interface = world.get::<Interfaces>().get(sw_if)?;
     if interface.kind != IfKind::Ethernet {
-        return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
+        let why = format!("{} carries no Ethernet frames", interface.name);
+        return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
     }
     world.set_feature(ARC, ArpProxy::NAME, sw_if, on.then_some(0)).map_err(Error::failed)
 }
 
-/// The index of the table of this id.
+/// The interfaces where others are answered for.
+pub fn proxies(world: &World) -> Vec<Interface> {
+    let arc = world.arc(ARC).expect("this plugin brings the arc");
+    let enabled = |i: &Interface| world.features_of(arc, i.sw_if).iter().any(|(f, _)| *f == ArpProxy::NAME);
+    world.get::<Interfaces>().list().into_iter().filter(enabled).collect()
+}
+
+/// Answers for the addresses `start ..= end` in the table of this id, or no longer.
 ///
 /// # Errors
-/// One that isn't there (−3).
-pub fn table(world: &World, id: u32) -> Result<u32, Error> {
-    world.get::<Fib<Ip4>>().find_table(id).map(|index| index.0)
+/// A table that isn't there (−3); those of [`Ranges::add`] and [`Ranges::remove`].
+pub fn set_range(world: &World, table: u32, start: Ipv4Addr, end: Ipv4Addr, on: bool) -> Result<(), Error> {
+    let table = world.get::<Fib<Ip4>>().find_table(table)?.0;
+    let (ranges, range) = (world.get::<Ranges>(), Range { table, start, end });
+    if on { ranges.add(range) } else { ranges.remove(range) }
 }
 
 /// The id of a table; its index if it is gone.

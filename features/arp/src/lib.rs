@@ -15,6 +15,7 @@
 //! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1); others' use of our addresses
 //! is logged and answered.
 
+mod api;
 mod cli;
 mod config;
 mod control;
@@ -59,6 +60,6 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    api: &[api::API],
     start: control::start,
-    ..Plugin::EMPTY
 };

@@ -3,6 +3,7 @@
 
 use cli::Error;
 use graph::{Shared, World};
+use msg::retval;
 use std::net::Ipv4Addr;
 use sync::{Snapshot, Turn};
 
@@ -36,16 +37,17 @@ impl Ranges {
     /// Adds a range.
     ///
     /// # Errors
-    /// One that ends before it starts; one that is there already (−56).
+    /// One that ends before it starts (−7); one that is there already (−81).
     pub fn add(&self, new: Range) -> Result<(), Error> {
         if new.end < new.start {
             return Err(Error::parse(format!(
                 "the range ends before it starts: {} is below {}",
                 new.end, new.start
-            )));
+            ))
+            .retval(retval::INVALID_VALUE));
         }
         if self.list().contains(&new) {
-            return Err(Error::failed("this range is there already").retval(-56));
+            return Err(Error::failed("this range is there already").retval(retval::VALUE_EXIST));
         }
         self.0.update(|old| {
             let mut all = old.clone();
@@ -62,7 +64,8 @@ impl Ranges {
     /// One that isn't there (−6).
     pub fn remove(&self, gone: Range) -> Result<(), Error> {
         if !self.list().contains(&gone) {
-            return Err(Error::not_found("there is no such range; see `show arp proxy'").retval(-6));
+            return Err(Error::not_found("there is no such range; see `show arp proxy'")
+                .retval(retval::NO_SUCH_ENTRY));
         }
         self.0.update(|old| old.iter().filter(|r| **r != gone).copied().collect());
         Ok(())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod answers;
+mod api;
 mod control;
 mod mutated;
 mod waits;
