@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Routes a second: added one by one, read, changed, removed, while readers look up.
+//!
+//! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1]`
+
+use buffer::Buffer;
+use graph::{Cx, Next, Node, World, WorldConfig};
+use net::{Device, Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+use wire::{Ip4, Ip4Prefix, MacAddr};
+
+struct Tx;
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[free]
+    Sent,
+}
+impl Node for Tx {
+    const NAME: &'static str = "tx";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Sent
+    }
+}
+
+struct Nothing;
+impl Device for Nothing {
+    fn driver(&self) -> &'static str {
+        "none"
+    }
+}
+
+/// Lengths as the Internet's routes have them, more or less; every prefix is different.
+fn prefixes(n: u32) -> Vec<Ip4Prefix> {
+    let mut all = std::collections::HashSet::new();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    while all.len() < n as usize {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let len = match state >> 57 {
+            0..=75 => 24,
+            76..=90 => 22,
+            91..=100 => 23,
+            101..=115 => 19 + (state >> 40 & 1) as u8,
+            116..=124 => 12 + (state >> 40 & 7) as u8,
+            _ => 32,
+        };
+        let addr = (state >> 20) as u32 % (0xdf00_0000 - 0x100_0000) + 0x100_0000;
+        let prefix = Ip4Prefix::new(Ipv4Addr::from_bits(addr), len).expect("a length").network();
+        if prefix.addr().octets()[0] != 127 {
+            all.insert(prefix);
+        }
+    }
+    all.into_iter().collect()
+}
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+fn measure(what: &str, n: usize, f: impl FnOnce()) {
+    let (start, memory) = (Instant::now(), resident());
+    f();
+    let seconds = start.elapsed().as_secs_f64();
+    let grown = resident() as i64 - memory as i64;
+    println!(
+        "{what:<22}{:>10.0} a second{seconds:>9.3} s{:>8} bytes a route",
+        n as f64 / seconds,
+        grown / n as i64
+    );
+}
+
+fn main() {
+    let mut settings = [100_000, 0, 1];
+    for (setting, given) in settings.iter_mut().zip(std::env::args().skip(1)) {
+        *setting = given.parse().expect("a number");
+    }
+    let [n, readers, hops] = settings;
+    let (world, _runtimes) = World::new(&WorldConfig::default(), &[]).expect("an instance");
+    let interfaces = world.get::<Interfaces>();
+    let new = NewInterface {
+        name: "eth0".into(),
+        kind: IfKind::Ethernet,
+        device: Arc::new(Nothing),
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        mtu: 1500,
+        link_up: true,
+    };
+    let sw_if = interfaces.create(&world, new, |_, _, _| Tx).expect("an interface");
+    interfaces.set_admin(&world, sw_if, true).expect("up");
+    let fib = world.get::<Fib<Ip4>>();
+    let (stop, turns, longest) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for seed in 0..readers {
+            let (mut reader, fib) = (world.qsbr.register(), &fib);
+            let (stop, turns, longest) = (&stop, &turns, &longest);
+            scope.spawn(move || {
+                let mut addr: u32 = seed;
+                while !stop.load(Ordering::Relaxed) {
+                    let start = Instant::now();
+                    let turn = reader.turn();
+                    for _ in 0..256 {
+                        addr = addr.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        std::hint::black_box(fib.adj(TableIndex::DEFAULT, addr.into(), &turn));
+                    }
+                    drop(turn);
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    longest.fetch_max(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                }
+            });
+        }
+        let table = TableIndex::DEFAULT;
+        let all = prefixes(n);
+        let path = |i: u32| {
+            let nexthop = Ipv4Addr::from_bits(0x0a00_0002 + i % hops);
+            [Path::new(PathKind::Neighbor { sw_if, nexthop })]
+        };
+        for round in ["", " again"] {
+            measure(&format!("add{round}"), all.len(), || {
+                for (i, prefix) in all.iter().enumerate() {
+                    fib.add(&world, table, *prefix, Source::Api, &path(i as u32)).expect("added");
+                }
+            });
+            world.qsbr.collect();
+            measure("replace", all.len(), || {
+                for (i, prefix) in all.iter().enumerate() {
+                    fib.set(&world, table, *prefix, Source::Api, &path(i as u32 + 1)).expect("set");
+                }
+            });
+            measure("dump", all.len(), || {
+                let mut seen = 0;
+                fib.for_each(table, |_| seen += 1);
+                assert!(seen >= all.len());
+            });
+            measure("remove", all.len(), || {
+                for prefix in &all {
+                    fib.remove(&world, table, *prefix, Source::Api, &[]).expect("removed");
+                }
+            });
+            world.qsbr.collect();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    if readers > 0 {
+        let micros = longest.into_inner() as f64 / 1000.0;
+        println!("{} turns of 256 lookups, the longest {micros:.0} µs", turns.into_inner());
+    }
+}
