@@ -29,7 +29,7 @@ pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Rewrite, ether
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
-pub use fib::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
+pub use fib::{Fib, FlowHash, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use meta::IpMeta;
 pub use neighbor::{

@@ -3,7 +3,7 @@
 
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Addresses, AdjIndex, Fib, Interfaces, Path, PathKind, Source, TableIndex};
+use net::{Addresses, AdjIndex, Fib, FlowHash, Interfaces, Path, PathKind, Routes, Source, TableIndex};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use wire::Ip4;
@@ -21,13 +21,30 @@ pub fn say(world: &World, config: &mut RunningConfig) {
 }
 
 fn tables(world: &World, config: &mut RunningConfig) {
-    for table in world.get::<Fib<Ip4>>().list_tables() {
+    let fib = world.get::<Fib<Ip4>>();
+    for table in fib.list_tables() {
         let id = table.id;
         if table.index != TableIndex::DEFAULT {
             let own = table.name != table_name(id);
             let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
             config.push(Phase::Tables, format!("ip table add {id}{name}"), format!("ip table del {id}"));
         }
+        let flow = fib.flow_hash(table.index).unwrap_or_default();
+        if flow != FlowHash::default() {
+            let line = |flow: FlowHash| {
+                let words = [format!("set ip flow-hash table {id}")];
+                words
+                    .into_iter()
+                    .chain(flow.names().into_iter().map(String::from))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            config.push(Phase::Tables, line(flow), line(FlowHash::default()));
+        }
+    }
+    if !world.get::<Routes>().counting() {
+        let line = "set ip route-counters";
+        config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));
     }
 }
 

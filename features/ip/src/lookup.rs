@@ -154,7 +154,7 @@ impl Lookup {
 
     #[inline(always)]
     fn choose<'t>(&'t self, b: &mut Buffer, mut at: Found<'t>, turn: &'t Turn<'_>) -> Option<Found<'t>> {
-        let hash = flow::hash(b);
+        let hash = flow::hash(b, self.fib.flow(at.fib, turn));
         b.flow_hash = hash;
         let bytes = b.packet_len() as u64;
         for step in 0..STEPS {
@@ -168,7 +168,7 @@ impl Lookup {
                     at.fib = TableIndex(at.adj.table);
                     let route = RouteIndex(self.fib.table(at.fib, turn)?.lookup(destination(b)));
                     at.index = self.routes.adj(route);
-                    self.to.add(route.at(), 1, bytes);
+                    self.count_to(route, 1, bytes);
                 }
                 _ => return Some(at),
             }
@@ -180,9 +180,20 @@ impl Lookup {
         None
     }
 
+    /// Counts for the route that was looked up.
+    #[inline(always)]
+    fn count_to(&self, route: RouteIndex, packets: u64, bytes: u64) {
+        if self.routes.counting() {
+            self.to.add(route.at(), packets, bytes);
+        }
+    }
+
     /// Counts for the route that a recursive one follows, and for the one that this follows, and so on.
     #[inline(never)]
     fn count_via(&self, adj: &Adj, packets: u64, bytes: u64, turn: &Turn<'_>) {
+        if !self.routes.counting() {
+            return;
+        }
         let mut via = RouteIndex(adj.via);
         for _ in 0..STEPS {
             self.via.add(via.at(), packets, bytes);
@@ -215,7 +226,7 @@ impl Lookup {
         if TRACED {
             b.flow_hash = 0;
         }
-        self.to.add(route.at(), 1, b.packet_len() as u64);
+        self.count_to(route, 1, b.packet_len() as u64);
         let found = self.follow(b, index, fib, turn);
         if TRACED {
             let nothing = (fib, index, Adj::default());
@@ -295,7 +306,7 @@ impl Node for Lookup {
                 b.set_scratch(IpMeta::of(index, fib.0));
             }
             v.set_all(To::Node(adj.next));
-            self.to.add(first.at(), n as u64, bytes);
+            self.count_to(first, n as u64, bytes);
             self.counters.add(adj.counter as usize, n as u64, bytes);
             if adj.via != 0 {
                 self.count_via(adj, n as u64, bytes, turn);
@@ -307,8 +318,10 @@ impl Node for Lookup {
         for (adj, value) in adjs[..n].iter_mut().zip(&values) {
             *adj = self.routes.adj(RouteIndex(*value));
         }
-        for (b, value) in v.iter_mut().zip(&values) {
-            self.to.add(*value as usize, 1, b.packet_len() as u64);
+        if self.routes.counting() {
+            for (b, value) in v.iter_mut().zip(&values) {
+                self.to.add(*value as usize, 1, b.packet_len() as u64);
+            }
         }
         for ((b, out), adj) in v.packets().zip(&adjs) {
             out.go(match self.follow(b, *adj, fib, turn) {

@@ -13,6 +13,7 @@
 
 mod control;
 mod entry;
+mod flow;
 mod list;
 mod model;
 mod neighbors;
@@ -25,19 +26,28 @@ mod table;
 mod tests;
 
 pub use entry::{RouteInfo, RouteSource, Source};
+pub use flow::FlowHash;
 pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Neighbors};
 use control::Inner;
 use graph::{Shared, World};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::Lpm;
 
+/// A table, for workers.
+struct Published<F: Net> {
+    lpm: Arc<F::Lpm>,
+    /// The bits of a [`FlowHash`].
+    flow: AtomicU32,
+}
+
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
-    tables: Slots<Arc<F::Lpm>>,
+    tables: Slots<Published<F>>,
     inner: Mutex<Inner<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
@@ -64,7 +74,7 @@ impl<F: Net> Fib<F> {
     /// What workers look up in; the values are [`RouteIndex`]es: [`Routes::adj`] tells where they lead.
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t F::Lpm> {
-        self.tables.get(index.0, turn).map(|table| &**table)
+        self.tables.get(index.0, turn).map(|table| &*table.lpm)
     }
 
     /// Where a packet to this address goes; `None` if there is no such table.

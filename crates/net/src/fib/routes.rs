@@ -7,7 +7,7 @@ use mem::Reserve;
 use stats::Combined;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::{GraceTicket, Qsbr};
 
@@ -42,6 +42,7 @@ pub struct Routes {
     pub to: Arc<Combined>,
     /// `/net/route/via`: those of recursive routes that follow it.
     pub via: Arc<Combined>,
+    off: AtomicBool,
     domain: Arc<Qsbr>,
     numbers: Mutex<Numbers>,
 }
@@ -63,6 +64,7 @@ impl Shared for Routes {
             leads: Reserve::new(MAX).expect("address space for routes (is `ulimit -v' set?)"),
             to: world.stats.combined("/net/route/to"),
             via: world.stats.combined("/net/route/via"),
+            off: AtomicBool::new(false),
             domain: world.qsbr.clone(),
             numbers: Mutex::default(),
         }
@@ -74,6 +76,18 @@ impl Routes {
     #[inline(always)]
     pub fn adj(&self, route: RouteIndex) -> AdjIndex {
         AdjIndex(self.leads.as_slice().get(route.at()).map_or(0, |cell| cell.load(Ordering::Acquire)))
+    }
+
+    /// Whether packets are counted by route.
+    #[inline(always)]
+    pub fn counting(&self) -> bool {
+        !self.off.load(Ordering::Relaxed)
+    }
+
+    /// Counts packets by route, or no longer: with many routes in use at once, the cells of the counters cost more than the
+    /// rest of the lookup.
+    pub fn set_counting(&self, on: bool) {
+        self.off.store(!on, Ordering::Relaxed);
     }
 
     /// Lets a route lead elsewhere. Workers see it at once.

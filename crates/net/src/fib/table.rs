@@ -2,7 +2,7 @@
 //! What can be done with tables.
 
 use super::control::Table;
-use super::{Fib, Net, Path, PathKind, Source, TableIndex, TableInfo};
+use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo};
 use crate::AdjIndex;
 use cli::Error;
 use graph::World;
@@ -35,7 +35,7 @@ impl<F: Net> Fib<F> {
             let place = inner.place(index, prefix)?;
             inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])?;
         }
-        self.tables.set(index.0, lpm);
+        self.tables.set(index.0, Published { lpm, flow: FlowHash::default().bits().into() });
         Ok(index)
     }
 
@@ -131,7 +131,7 @@ impl<F: Net> Fib<F> {
     pub fn replace_begin(&self, table: TableIndex, source: Source) -> Result<(), Error> {
         let mut inner = self.inner();
         let mut routes = Vec::new();
-        inner.table(table)?.lpm.for_each(&mut |route| routes.push(super::RouteIndex(route.value)));
+        inner.table(table)?.lpm.for_each(&mut |route| routes.push(RouteIndex(route.value)));
         for route in routes {
             if let Some(entry) = inner.entries.get_mut(route) {
                 entry.mark(source);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod verbs;
+
 use super::*;
 use crate::tests::add;
 use crate::{Addresses, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, Neighbor, Neighbors};

@@ -16,18 +16,26 @@ type Route = RouteInfo<Ip4>;
 
 pub fn tables(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("table")?;
-    let mut table = Table::new().right("Table").left("Name").right("FIB index").right("Routes");
-    for t in w.get::<Fib<Ip4>>().list_tables() {
+    let mut table =
+        Table::new().right("Table").left("Name").right("FIB index").right("Routes").left("Flow hash");
+    let fib = w.get::<Fib<Ip4>>();
+    for t in fib.list_tables() {
         if only.is_none_or(|only| only == t.id) {
-            table.row([t.id.into(), t.name.clone().into(), t.index.0.into(), Cell::from(t.routes)]);
+            let hash = flow(&fib, t.index).join(" ");
+            table.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash.into()]);
         }
     }
     Ok(table.into())
 }
 
-fn head(table: &TableInfo) -> String {
+fn head(fib: &Fib<Ip4>, table: &TableInfo) -> String {
     let TableInfo { id, index, .. } = table;
-    format!("ipv4-VRF:{id}, fib_index:{index}, flow hash:[src dst sport dport proto ]\n")
+    format!("ipv4-VRF:{id}, fib_index:{index}, flow hash:[{} ]\n", flow(fib, *index).join(" "))
+}
+
+/// What chooses among equal paths.
+fn flow(fib: &Fib<Ip4>, table: TableIndex) -> Vec<&'static str> {
+    fib.flow_hash(table).unwrap_or_default().names()
 }
 
 pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -47,7 +55,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     }
     let (mut text, mut json) = (String::new(), Vec::new());
     for table in chosen {
-        text += &head(&table);
+        text += &head(&fib, &table);
         let (more, routes) = if m.flag("summary") {
             summary(&fib, table.index)
         } else if one {
@@ -57,7 +65,12 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
             all(w, &fib, table.index, m.flag("detail"))
         };
         text += &more;
-        json.push(json!({ "table": table.id, "fib_index": table.index.0, "routes": routes }));
+        json.push(json!({
+            "table": table.id,
+            "fib_index": table.index.0,
+            "flow_hash": flow(&fib, table.index),
+            "routes": routes,
+        }));
     }
     Ok(Output::both(text, Value::Array(json)))
 }

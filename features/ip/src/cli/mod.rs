@@ -5,6 +5,7 @@ mod address;
 mod adjacency;
 mod fib;
 mod route;
+mod table;
 
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
@@ -28,9 +29,9 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "ip table",
-        usage: "{add|del} <table:u32> [name <name:string>]",
-        help: "Make a route table (VRF), or delete one with its routes",
-        run: route::table,
+        usage: "{add {<table:u32> | allocate} [name <name:string>] | {del|flush} <table:u32>}",
+        help: "Make a route table (VRF), delete one with its routes, or delete what was set in it",
+        run: table::run,
     },
     Command { path: "show ip table", usage: "[<table:u32>]", help: "Route tables", run: fib::tables },
     Command {
@@ -50,6 +51,18 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "[<index:u32>] [<interface:interface>] [summary]",
         help: "Adjacencies: where packets go once their route is found",
         run: adjacency::show,
+    },
+    Command {
+        path: "set ip flow-hash",
+        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric]...",
+        help: "What chooses among equal paths of a table's routes",
+        run: table::flow_hash,
+    },
+    Command {
+        path: "set ip route-counters",
+        usage: "{on|off}",
+        help: "Count packets by route (the default), or save the time with very many routes in use at once",
+        run: table::route_counters,
     },
     Command {
         path: "set interface ip address",

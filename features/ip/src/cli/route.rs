@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip route`, `ip table`.
+//! `ip route`.
 
 use super::{interface, no_ip6, table as table_of};
 use cli::{Error, Matches, Output};
@@ -81,19 +81,4 @@ fn nth(first: Ip4Prefix, i: u32) -> Option<Ip4Prefix> {
     let step = u64::from(i) << (32 - u32::from(first.len()));
     let bits = u32::try_from(u64::from(first.addr().to_bits()) + step).ok()?;
     Prefix::new(Ipv4Addr::from_bits(bits), first.len())
-}
-
-pub fn table(w: &World, m: &Matches) -> Result<Output, Error> {
-    let fib = w.get::<Fib<Ip4>>();
-    let id: u32 = m.req("table")?;
-    if m.flag("add") {
-        let name = match m.str("name") {
-            "" => crate::config::table_name(id),
-            name => name.to_string(),
-        };
-        fib.add_table(w, id, &name)?;
-    } else {
-        fib.delete_table(w, id).map_err(|e| e.at(m.span("table")))?;
-    }
-    Ok(Output::empty())
 }

@@ -76,3 +76,31 @@ fn addresses_come_and_go() {
     assert_eq!(out[0].node, "ip4-lookup");
     bench.cli("disable ip4 interface t1").expect("disabled");
 }
+
+#[test]
+fn tables_are_set_up() {
+    let mut bench = router();
+    assert_eq!(bench.cli("ip table add allocate name one").expect("made"), "1\n");
+    for line in [
+        "set ip flow-hash table 1 sport dst symmetric",
+        "ip route add table 1 30.0.0.0/24 via 10.0.2.2 t2",
+        "set ip route-counters off",
+    ] {
+        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    assert!(bench.cli("show ip fib table 1").expect("shown").contains("flow hash:[dst sport symmetric ]"));
+    assert!(bench.cli("show ip table 1").expect("shown").contains("dst sport symmetric"));
+    assert!(bench.cli("show ip fib table 1 -j").expect("shown").contains("\"symmetric\""));
+    let packets = [udp("20.1.2.3").build(), udp("30.1.2.3").build()];
+    bench.node("ip4-lookup", &packets[..1], |b| b.rx_if = T1.0);
+    bench.node("ip4-lookup", &packets, |b| b.rx_if = T1.0);
+    assert!(bench.cli("show ip fib 20.0.0.0/8").expect("shown").contains("to:[0:0]"));
+    bench.cli("set ip route-counters on").expect("set");
+    bench.node("ip4-lookup", &packets, |b| b.rx_if = T1.0);
+    assert!(bench.cli("show ip fib 20.0.0.0/8").expect("shown").contains("to:[1:46]"));
+    bench.cli("ip table flush 1").expect("flushed");
+    assert!(refused(&mut bench, "show ip fib table 1 30.0.0.0/24").contains("no route"));
+    assert!(refused(&mut bench, "set ip flow-hash table 9 src").contains("no table 9"));
+    assert!(refused(&mut bench, "ip table flush 9").contains("no table 9"));
+    bench.cli("ip table del 1").expect("deleted");
+}

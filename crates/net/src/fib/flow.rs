@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the choice among equal paths goes by.
+
+use super::{Fib, Net, TableIndex};
+use cli::Error;
+use std::sync::atomic::Ordering;
+use sync::Turn;
+
+/// Which fields of a packet choose its path, as bits that the binary API numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(transparent)]
+pub struct FlowHash(u32);
+
+impl FlowHash {
+    /// The source address.
+    pub const SRC: Self = Self(1);
+    /// The destination address.
+    pub const DST: Self = Self(2);
+    /// The source port.
+    pub const SPORT: Self = Self(4);
+    /// The destination port.
+    pub const DPORT: Self = Self(8);
+    /// The protocol.
+    pub const PROTO: Self = Self(16);
+    /// Source and destination change places.
+    pub const REVERSE: Self = Self(32);
+    /// Both directions of a flow give the same.
+    pub const SYMMETRIC: Self = Self(64);
+
+    /// The bits and their names, in the order of the bits.
+    pub const NAMES: [(Self, &'static str); 7] = [
+        (Self::SRC, "src"),
+        (Self::DST, "dst"),
+        (Self::SPORT, "sport"),
+        (Self::DPORT, "dport"),
+        (Self::PROTO, "proto"),
+        (Self::REVERSE, "reverse"),
+        (Self::SYMMETRIC, "symmetric"),
+    ];
+
+    /// From the bits of the binary API.
+    ///
+    /// # Errors
+    /// Flow label and GTP tunnel (−9): they aren't looked at. Bits that nobody has numbered (−7).
+    pub fn from_bits(bits: u32) -> Result<Self, Error> {
+        match bits {
+            0..=0x7f => Ok(Self(bits)),
+            0x80..=0x1ff => {
+                Err(Error::unsupported("IPv6 flow label and GTP tunnel don't choose paths yet").retval(-9))
+            }
+            _ => Err(Error::parse(format!("{bits:#x} are no bits of a flow hash")).retval(-7)),
+        }
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The names of the bits that are set.
+    pub fn names(self) -> Vec<&'static str> {
+        Self::NAMES.iter().filter(|(bit, _)| self.has(*bit)).map(|(_, name)| *name).collect()
+    }
+}
+
+impl Default for FlowHash {
+    /// Addresses, ports, protocol.
+    fn default() -> Self {
+        Self(0x1f)
+    }
+}
+
+impl std::ops::BitOr for FlowHash {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl<F: Net> Fib<F> {
+    /// What chooses among equal paths of a table's routes, for workers.
+    #[inline(always)]
+    pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> FlowHash {
+        self.tables
+            .get(index.0, turn)
+            .map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)))
+    }
+
+    /// What chooses among equal paths of a table's routes.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn flow_hash(&self, index: TableIndex) -> Result<FlowHash, Error> {
+        self.inner().table(index)?;
+        let flow = |table: Option<&super::Published<F>>| table.map(|t| t.flow.load(Ordering::Relaxed));
+        Ok(self.tables.read(index.0, flow).map_or_else(FlowHash::default, FlowHash))
+    }
+
+    /// Sets what chooses among equal paths of a table's routes, from the next packet on.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn set_flow_hash(&self, index: TableIndex, flow: FlowHash) -> Result<(), Error> {
+        self.inner().table(index)?;
+        self.tables.read(index.0, |table| {
+            if let Some(table) = table {
+                table.flow.store(flow.0, Ordering::Relaxed);
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the binary API asks for.
+
+use super::*;
+
+fn hop(sw_if: SwIfIndex, text: &str) -> Path<Ipv4Addr> {
+    Path::new(Kind::Neighbor { sw_if, nexthop: ip(text) })
+}
+
+fn all(fib: &Fib<Ip4>, table: TableIndex) -> Vec<Ip4Prefix> {
+    let mut all = Vec::new();
+    fib.for_each(table, |route| all.push(route.prefix));
+    all
+}
+
+#[test]
+fn what_is_not_told_again_goes() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let fib = world.get::<Fib<Ip4>>();
+    let t = fib.add_table(world, 10, "ten").expect("made");
+    let own = all(&fib, t);
+    let (x, y) = (hop(a, "1.0.0.1"), hop(a, "1.0.0.2"));
+    for net in ["1.0.0.0/8", "2.0.0.0/8", "3.0.0.0/8", "4.0.0.0/8"] {
+        fib.set(world, t, p(net), Source::Api, &[x]).expect("set");
+    }
+    fib.set(world, t, p("2.0.0.0/8"), Source::Cli, &[y]).expect("set");
+    let index = |net| fib.lookup(t, p(net), true).expect(net).index;
+    let kept = index("1.0.0.0/8");
+    fib.replace_begin(t, Source::Api).expect("begun");
+    assert_eq!(fib.set(world, t, p("1.0.0.0/8"), Source::Api, &[x]).expect("set"), kept);
+    // Paths are added to what was told this time only.
+    fib.add(world, t, p("3.0.0.0/8"), Source::Api, &[y]).expect("added");
+    assert_eq!(fib.remove(world, t, p("4.0.0.0/8"), Source::Api, &[x]).expect_err("not yet").code(), -6);
+    assert_eq!(ends(&bench, t, ip("4.1.1.1")), [End::Neighbor(a.0, ip("1.0.0.1"))].into(), "still there");
+    assert_eq!(fib.replace_end(world, t, Source::Api).expect("ended"), 2);
+    let neighbor = |n: &str| BTreeSet::from([End::Neighbor(a.0, ip(n))]);
+    assert_eq!(ends(&bench, t, ip("1.1.1.1")), neighbor("1.0.0.1"));
+    assert_eq!(ends(&bench, t, ip("2.1.1.1")), neighbor("1.0.0.2"), "what the operator said");
+    assert_eq!(ends(&bench, t, ip("3.1.1.1")), neighbor("1.0.0.2"));
+    assert_eq!(fib.lookup(t, p("4.0.0.0/8"), true).expect_err("gone").code(), -6);
+    assert_eq!(fib.replace_end(world, t, Source::Api).expect("again"), 0);
+    assert_eq!(fib.flush(world, t, Source::Api).expect("flushed"), 2);
+    assert_eq!(fib.flush(world, t, Source::Cli).expect("flushed"), 1);
+    assert_eq!(all(&fib, t), own);
+    let none = TableIndex(77);
+    assert_eq!(fib.flush(world, none, Source::Api).expect_err("no table").code(), -3);
+    assert_eq!(fib.replace_begin(none, Source::Api).expect_err("no table").code(), -3);
+    assert_eq!(fib.replace_end(world, none, Source::Api).expect_err("no table").code(), -3);
+    assert_eq!(fib.lookup(none, p("4.0.0.0/8"), false).map(|r| r.index).expect_err("no table").code(), -3);
+    assert_eq!(fib.flow_hash(none).expect_err("no table").code(), -3);
+    assert_eq!(fib.set_flow_hash(none, FlowHash::SRC).expect_err("no table").code(), -3);
+}
+
+#[test]
+fn exact_or_longest() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let fib = world.get::<Fib<Ip4>>();
+    let t = TableIndex::DEFAULT;
+    for net in ["9.0.0.0/8", "9.1.0.0/16", "9.1.1.0/24"] {
+        fib.set(world, t, p(net), Source::Api, &[hop(a, "1.0.0.1")]).expect("set");
+    }
+    let found = |net, exact| fib.lookup(t, p(net), exact).map(|r| r.prefix).map_err(|e| e.code());
+    assert_eq!(found("9.1.0.0/16", true), Ok(p("9.1.0.0/16")));
+    assert_eq!(found("9.1.0.0/17", true), Err(-6));
+    assert_eq!(found("9.1.1.0/23", false), Ok(p("9.1.0.0/16")), "a longer one doesn't cover it");
+    assert_eq!(found("9.1.1.7/32", false), Ok(p("9.1.1.0/24")));
+    assert_eq!(found("10.0.0.0/8", false), Ok(p("0.0.0.0/0")));
+    assert_eq!(fib.remove(world, t, p("9.1.0.0/17"), Source::Api, &[]).expect_err("none").code(), -6);
+    assert_eq!(fib.remove(world, t, p("9.1.0.0/16"), Source::Cli, &[]).expect_err("not his").code(), -6);
+    assert_eq!(fib.set(world, t, p("9.0.0.0/8"), Source::Api, &[]).expect_err("no path").code(), -52);
+}
+
+#[test]
+fn a_walk_goes_on_while_routes_come_and_go() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let fib = world.get::<Fib<Ip4>>();
+    let t = fib.add_table(world, 5, "five").expect("made");
+    let own = all(&fib, t).len();
+    let net = |i: u32| Prefix::new(Ipv4Addr::from_bits(0x0900_0000 + (i << 8)), 24).expect("a length");
+    for i in 0..100 {
+        fib.set(world, t, net(i), Source::Api, &[hop(a, "1.0.0.1")]).expect("set");
+    }
+    let (mut after, mut seen, mut round) = (None, Vec::new(), 0);
+    loop {
+        let chunk = fib.routes_from(t, after, 7);
+        assert!(chunk.len() <= 7);
+        let Some(last) = chunk.last() else { break };
+        after = Some(last.prefix);
+        seen.extend(chunk.iter().map(|route| route.prefix));
+        // Where the walk stands goes, and so does something in front of it; one behind it comes.
+        if last.prefix.addr().octets()[0] == 9 {
+            fib.remove(world, t, last.prefix, Source::Api, &[]).expect("removed");
+            round += 1;
+            fib.set(world, t, net(200 + round), Source::Api, &[hop(a, "1.0.0.1")]).expect("set");
+        }
+    }
+    let mut once = seen.clone();
+    once.dedup();
+    assert_eq!(once, seen);
+    assert!(seen.is_sorted());
+    assert!((0..100).all(|i| seen.contains(&net(i))), "whatever was there was seen");
+    assert_eq!(seen.len() as u32, own as u32 + 100 + round);
+}
+
+#[test]
+fn a_table_is_found_an_id() {
+    let bench = Bench::new(NONE);
+    let fib = bench.world.get::<Fib<Ip4>>();
+    assert_eq!(fib.free_table_id(), 1);
+    fib.add_table(&bench.world, 1, "").expect("made");
+    fib.add_table(&bench.world, 3, "").expect("made");
+    assert_eq!(fib.free_table_id(), 2);
+    let three = fib.find_table(3).expect("there");
+    assert_eq!(fib.flow_hash(three), Ok(FlowHash::default()));
+    let both = FlowHash::SRC | FlowHash::SYMMETRIC;
+    fib.set_flow_hash(three, both).expect("set");
+    assert_eq!(fib.flow_hash(three).expect("there").names(), ["src", "symmetric"]);
+    let refused = [0x80, 0x100, 0x200].map(|bits| FlowHash::from_bits(bits).expect_err("refused").code());
+    assert_eq!(refused, [-9, -9, -7]);
+}

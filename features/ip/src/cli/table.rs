@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip table`, and what is set for the routes of a table.
+
+use super::table as table_of;
+use cli::{Error, Matches, Output};
+use graph::World;
+use net::{Fib, FlowHash, Routes, Source};
+use wire::Ip4;
+
+pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
+    let fib = w.get::<Fib<Ip4>>();
+    if m.flag("add") {
+        let id = if m.flag("allocate") { fib.free_table_id() } else { m.req("table")? };
+        let name = match m.str("name") {
+            "" => crate::config::table_name(id),
+            name => name.to_string(),
+        };
+        fib.add_table(w, id, &name)?;
+        return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
+    }
+    if m.flag("flush") {
+        let table = table_of(w, m, "table")?;
+        for source in [Source::Cli, Source::Api] {
+            fib.flush(w, table, source)?;
+        }
+    } else {
+        fib.delete_table(w, m.req("table")?).map_err(|e| e.at(m.span("table")))?;
+    }
+    Ok(Output::empty())
+}
+
+pub fn flow_hash(w: &World, m: &Matches) -> Result<Output, Error> {
+    let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
+    let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
+    w.get::<Fib<Ip4>>().set_flow_hash(table_of(w, m, "table")?, FlowHash::from_bits(bits)?)?;
+    Ok(Output::empty())
+}
+
+pub fn route_counters(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Routes>().set_counting(m.flag("on"));
+    Ok(Output::empty())
+}
