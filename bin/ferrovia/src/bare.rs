@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cli::Command;
+use cli::{Command, Tree};
 
 use crate::run::World;
 
@@ -17,13 +17,15 @@ pub struct Bare {
     ahead: AtomicU64,
     waker: Arc<sync::Waker>,
     commands: &'static [Command<Bare>],
+    api: msg::Hub<Bare>,
 }
 
 impl Bare {
     /// A world that starts now. The error is the system's.
     pub fn new(commands: &'static [Command<Bare>]) -> io::Result<Bare> {
         let waker = Arc::new(sync::Waker::new()?);
-        Ok(Bare { start: Instant::now(), ahead: AtomicU64::new(0), waker, commands })
+        let api = msg::Hub::new([]).expect("the protocol's own messages");
+        Ok(Bare { start: Instant::now(), ahead: AtomicU64::new(0), waker, commands, api })
     }
 }
 
@@ -51,6 +53,12 @@ impl World for Bare {
     fn waker(&self) -> Arc<sync::Waker> {
         Arc::clone(&self.waker)
     }
+
+    fn api(&self) -> &msg::Hub<Bare> {
+        &self.api
+    }
+
+    fn adopt(&self, _: &Arc<Tree<Bare>>) {}
 
     fn poll(&self) -> Option<Duration> {
         None

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packet world of a daemon: made from the configuration, run by threads, driven by the control thread.
 
+use crate::api;
 use crate::config::Config;
 use crate::plugins;
 use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
-use cli::Command;
+use cli::{Command, Tree};
 use graph::{Plugin, ThreadPlan, Threads, World, WorldConfig};
 use simd::Level;
 use std::sync::Arc;
@@ -26,6 +27,14 @@ impl run::World for World {
 
     fn waker(&self) -> Arc<sync::Waker> {
         self.processes.waker().clone()
+    }
+
+    fn api(&self) -> &msg::Hub<World> {
+        &self.api
+    }
+
+    fn adopt(&self, tree: &Arc<Tree<World>>) {
+        self.get::<api::Commands>().set(Arc::clone(tree));
     }
 
     fn poll(&self) -> Option<Duration> {

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod api;
 #[cfg(test)]
 mod bare;
 pub mod commands;

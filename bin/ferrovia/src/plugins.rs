@@ -17,4 +17,5 @@ pub static ALL: &[&Plugin] = &[
     &tap::PLUGIN,
     &trace::PLUGIN,
     &pg::PLUGIN,
+    &crate::api::PLUGIN,
 ];

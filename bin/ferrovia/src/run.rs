@@ -2,6 +2,7 @@
 //! From a configuration to a running daemon and back.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use cli::{Command, Runner, Said, Tree};
 use rustix::net::SocketType;
 
+use crate::api;
 use crate::commands::{self, About};
 use crate::config::Config;
 use crate::config::values::Listen;
@@ -38,6 +40,16 @@ pub trait World: cli::Live + 'static {
     /// What ends the control thread's sleep.
     fn waker(&self) -> Arc<sync::Waker>;
 
+    /// The binary API's shared side.
+    fn api(&self) -> &msg::Hub<Self>
+    where
+        Self: Sized;
+
+    /// Gives messages that carry commands the tree to run them with.
+    fn adopt(&self, tree: &Arc<Tree<Self>>)
+    where
+        Self: Sized;
+
     /// Runs the processes that are due, and says how long it is until the next one is.
     fn poll(&self) -> Option<Duration>;
 }
@@ -55,9 +67,11 @@ pub struct Control<W: 'static> {
     /// What commands act on.
     pub world: Arc<W>,
     /// Every command.
-    pub tree: Tree<W>,
+    pub tree: Arc<Tree<W>>,
     /// CLI sessions.
     pub server: Server,
+    /// Clients of the binary API.
+    pub api: api::Server<W>,
 }
 
 /// Runs a daemon until it is told to end. `open` makes the world; it is called in the process that goes on, once the
@@ -97,6 +111,7 @@ fn run_until_end<W: World>(
     paths.create(gid).map_err(said)?;
     let _pidfile = config.unix.pidfile.as_deref().map(PidFile::create).transpose().map_err(said)?;
     let doors = paths.cli.iter().map(|at| listen(at, gid)).collect::<Result<Vec<_>, _>>()?;
+    let api = paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
 
     log::info!(target: "main", "{} starts, process {}", arguments::version(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
@@ -104,7 +119,7 @@ fn run_until_end<W: World>(
 
     let Instance { world, stop } = open(config, &paths)?;
     let ready = || starter.take().map_or(Ok(()), Starter::ready);
-    let result = control(config, world, doors, &signals, ready);
+    let result = control(config, world, doors, api, &signals, ready);
     stop();
     match &result {
         Ok(()) => log::info!(target: "main", "ended"),
@@ -121,11 +136,37 @@ fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
     .map_err(|e| e.to_string())
 }
 
+/// The binary API's socket; its group may be another one than the CLI's.
+fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket, String> {
+    let own = config.api_segment.gid.as_ref().map(account::gid).transpose()?;
+    let socket = UnixSocket::listen(at, SocketType::STREAM, own.or(gid)).map_err(|e| e.to_string())?;
+    if let Some(user) = &config.api_segment.uid {
+        let uid = account::uid(user)?;
+        std::os::unix::fs::chown(at, Some(uid), None).map_err(|e| format!("{}: {e}", at.display()))?;
+    }
+    Ok(socket)
+}
+
+/// What the configuration says of the API's trace.
+fn trace<W>(config: &Config, hub: &msg::Hub<W>) -> Result<(), String> {
+    if let Some(name) = &config.api_trace.save_api_table {
+        let table: String = hub.table().entries().map(|(id, e)| format!("{id} {}\n", e.name_crc())).collect();
+        let path = Path::new("/tmp").join(Path::new(name).file_name().unwrap_or_default());
+        std::fs::write(&path, table).map_err(|e| format!("save-api-table {}: {e}", path.display()))?;
+    }
+    if let Some(requests) = config.api_trace.nitems {
+        hub.set_traced(requests as usize);
+    }
+    hub.set_tracing(config.api_trace.on);
+    Ok(())
+}
+
 /// The control thread's work between start and end.
 fn control<W: World>(
     config: &Config,
     world: Arc<W>,
     doors: Vec<Door>,
+    api: Vec<UnixSocket>,
     signals: &Signals,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), String> {
@@ -135,11 +176,17 @@ fn control<W: World>(
     let clock = Arc::clone(&world);
     let mut events = EventLoop::new(world.waker(), move || clock.now()).map_err(said)?;
     signals.wake(world.waker());
-    let mut control = Control { world, tree, server: Server::new(config) };
+    let tree = Arc::new(tree);
+    world.adopt(&tree);
+    trace(config, world.api())?;
+    let mut control = Control { world, tree, server: Server::new(config), api: api::Server::default() };
 
     startup(config, &mut control, &mut events, signals)?;
     for door in doors {
         server::open(door, &mut events).map_err(said)?;
+    }
+    for door in api {
+        api::open(door, &mut events).map_err(said)?;
     }
     if config.unix.interactive {
         server::interactive(&mut control, &mut events, config.unix.cli_line_mode).map_err(said)?;
@@ -149,6 +196,7 @@ fn control<W: World>(
         turn(&mut control, &mut events, signals)?;
     }
     server::close(&mut control, &mut events);
+    api::close(&mut control, &mut events);
     log::info!(target: "main", "ending: {}", if signals.end() { "signalled" } else { "asked to" });
     Ok(())
 }
@@ -170,10 +218,12 @@ fn turn<W: World>(
         }
         let sessions = server::poll(control, events);
         let processes = control.world.poll();
+        // Last: what the others did may be an event for a client.
+        let api = api::poll(control, events);
         if signals.end() || events.stopped() {
             return Some(Duration::ZERO);
         }
-        [sessions, processes].into_iter().flatten().min()
+        [sessions, processes, api].into_iter().flatten().min()
     };
     events.turn(control, look).map(drop).map_err(|e| format!("epoll: {e}"))
 }

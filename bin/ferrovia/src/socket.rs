@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -86,6 +86,12 @@ impl UnixSocket {
     /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl AsFd for UnixSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::out::Out;
 use crate::table::{Caller, Module, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
@@ -21,8 +21,12 @@ pub struct Hub<W: 'static> {
     table: Table<W>,
     clients: Mutex<Clients>,
     unknown: AtomicU64,
+    /// Events were published since somebody looked.
+    news: AtomicBool,
     tracing: AtomicBool,
     trace: Mutex<VecDeque<Traced>>,
+    /// Requests that the trace keeps.
+    traced: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -89,8 +93,10 @@ impl<W: 'static> Hub<W> {
             table: Table::new(own.chain(modules.into_iter().copied()))?,
             clients: Mutex::default(),
             unknown: AtomicU64::new(0),
+            news: AtomicBool::new(false),
             tracing: AtomicBool::new(false),
             trace: Mutex::default(),
+            traced: AtomicUsize::new(TRACED),
         })
     }
 
@@ -205,6 +211,7 @@ impl<W: 'static> Hub<W> {
             }
             let head = Head { client_index: want.client, pid: want.pid, ..Head::default() };
             client.events.message(id, E::HEAD, &head, |bytes| event.put(bytes));
+            self.news.store(true, Ordering::Relaxed);
             if client.events.waiting().len() > EVENTS {
                 client.slow = true;
                 client.events.clear();
@@ -218,7 +225,13 @@ impl<W: 'static> Hub<W> {
         if let Some(to) = self.clients().all.get_mut(&client) {
             let head = Head { client_index: client, pid, ..Head::default() };
             to.events.message(id, E::HEAD, &head, |bytes| event.put(bytes));
+            self.news.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Events were published since this was last asked.
+    pub fn take_news(&self) -> bool {
+        self.news.swap(false, Ordering::Relaxed)
     }
 
     /// Moves the events of a client to where they are sent from.
@@ -243,6 +256,11 @@ impl<W: 'static> Hub<W> {
         self.tracing.store(on, Ordering::Relaxed);
     }
 
+    /// Sets how many requests the trace keeps: the last ones.
+    pub fn set_traced(&self, requests: usize) {
+        self.traced.store(requests, Ordering::Relaxed);
+    }
+
     /// Requests are traced.
     pub fn tracing(&self) -> bool {
         self.tracing.load(Ordering::Relaxed)
@@ -253,7 +271,7 @@ impl<W: 'static> Hub<W> {
             return;
         }
         let mut trace = self.trace.lock().expect("no panic inside");
-        if trace.len() == TRACED {
+        while trace.len() >= self.traced.load(Ordering::Relaxed).max(1) {
             trace.pop_front();
         }
         trace.push_back(Traced { at: SystemTime::now(), client, bytes: bytes.to_vec() });

@@ -44,6 +44,7 @@ mod message;
 mod out;
 pub mod published;
 mod session;
+mod show;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ pub use message::{Call, Dump, Head, HeadField, Message, Reply};
 pub use msg_derive::{Message, Wire};
 pub use out::Out;
 pub use session::{Fault, Session, Turn};
+pub use show::fields as show_fields;
 pub use table::{Caller, Counts, Entry, Kind, Messages, Module, ModuleInfo, Service, Table};
 pub use wire::{Length, Malformed, Reader, Str, Wire, get_all, length, put_all};
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client without a socket, for tests and benches: requests go through a session as bytes, and what comes back is read as
+//! A client without a socket, for replays, tests and benches: requests go through a session as bytes, and what comes back is read as
 //! a client would.
 
 use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
 use crate::message::{Call, Dump, Head, Message, Reply};
 use crate::out::{HEADER, Out};
 use crate::wire::Reader;
-use crate::{Hub, Session};
+use crate::{Hub, Session, Turn};
 use std::time::{Duration, Instant};
 
 /// A connected client.
@@ -37,14 +37,22 @@ impl<'a, W: 'static> Loopback<'a, W> {
 
     fn send<M: Message>(&mut self, message: &M) {
         let id = self.hub.table().find(M::NAME).unwrap_or_else(|| panic!("no module has {}", M::NAME));
-        let mut out = Out::default();
         let head = Head { client_index: 1, context: self.context, ..Head::default() };
-        out.message(id, M::HEAD, &head, |bytes| message.put(bytes));
+        self.frame(id, |bytes| {
+            head.put(M::HEAD, bytes);
+            message.put(bytes);
+        });
+    }
+
+    fn frame(&mut self, id: u16, body: impl FnOnce(&mut Vec<u8>)) {
+        let mut out = Out::default();
+        out.message(id, &[], &Head::default(), body);
         self.session.receive(out.waiting()).expect("a frame");
     }
 
-    fn turn(&mut self) {
-        self.session.run(self.world, self.hub, self.start.elapsed(), 1000).expect("a session that goes on");
+    fn turn(&mut self) -> Turn {
+        let run = self.session.run(self.world, self.hub, self.start.elapsed(), 1000);
+        let turn = run.expect("a session that goes on");
         let mut bytes = self.session.output();
         while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
             let [.., a, b, c, d, _, _, _, _] = *header;
@@ -54,6 +62,28 @@ impl<'a, W: 'static> Loopback<'a, W> {
         }
         let n = self.session.output().len();
         self.session.sent(n);
+        turn
+    }
+
+    /// Sends a message as bytes behind its number, waits until it is done, and gives the return value if there is one.
+    pub fn replay(&mut self, id: u16, body: &[u8]) -> Option<i32> {
+        self.frame(id, |bytes| bytes.extend_from_slice(body));
+        let start = Instant::now();
+        loop {
+            let turn = self.turn();
+            if !turn.more && turn.wake_at.is_none() && self.session.wants_input() && !self.session.is_busy() {
+                break;
+            }
+            if start.elapsed() > PATIENCE {
+                break;
+            }
+            if !turn.more {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        let table = self.hub.table();
+        let retval = |(id, bytes): (u16, Vec<u8>)| table.retval(id, &bytes);
+        std::mem::take(&mut self.frames).into_iter().find_map(retval)
     }
 
     /// Takes the frames of a message.

@@ -113,6 +113,11 @@ impl<W: 'static> Session<W> {
         !self.closing && !matches!(self.next(), Ok(Some(_)))
     }
 
+    /// An answer is under way.
+    pub fn is_busy(&self) -> bool {
+        !matches!(self.state, State::Idle)
+    }
+
     /// The number of the client, once it has said its name.
     pub fn client(&self) -> Option<u32> {
         self.client

@@ -206,6 +206,12 @@ impl<W: 'static> Table<W> {
         &self.modules
     }
 
+    /// The return value in an answer, whose bytes behind the number these are.
+    pub(crate) fn retval(&self, id: u16, bytes: &[u8]) -> Option<i32> {
+        let entry = self.get(id).filter(|e| e.head.contains(&HeadField::Retval))?;
+        Head::get(entry.head, &mut Reader::new(bytes)).ok().map(|h| h.retval)
+    }
+
     /// Answers a request, whose bytes behind the id these are.
     pub(crate) fn answer(
         &self,

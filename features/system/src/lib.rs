@@ -21,6 +21,7 @@ mod tests;
 mod threads;
 
 pub use rates::{Rate, Rates};
+pub use threads::{ThreadPlace, places as thread_places};
 
 use graph::Plugin;
 

@@ -47,6 +47,54 @@ fn topology(lcore: Option<usize>, what: &str) -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
+/// A graph thread, and where it runs.
+#[derive(Clone, Debug)]
+pub struct ThreadPlace {
+    /// Its number; 0 is the main one's.
+    pub id: usize,
+    /// Its name.
+    pub name: String,
+    /// `workers`, or nothing for the main one.
+    pub kind: &'static str,
+    /// The kernel's thread id; 0 until it runs.
+    pub tid: i32,
+    /// Policy and priority of the kernel's scheduler.
+    pub scheduled: Option<String>,
+    /// The processor that it is pinned to, or ran on last.
+    pub lcore: Option<usize>,
+    /// That one's core.
+    pub core: Option<u32>,
+    /// And its package.
+    pub socket: Option<u32>,
+    /// What it does now.
+    pub state: &'static str,
+}
+
+/// All graph threads.
+pub fn places(world: &World) -> Vec<ThreadPlace> {
+    let place = |(id, thread): (usize, ThreadInfo)| {
+        let scheduled = Scheduled::of(&thread);
+        let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
+        let state = match (thread.tid, thread.asleep) {
+            (0, _) => "not started",
+            (_, true) => "wait",
+            (_, false) => "running",
+        };
+        ThreadPlace {
+            id,
+            name: thread.name,
+            kind: if id == 0 { "" } else { "workers" },
+            tid: thread.tid,
+            scheduled: scheduled.map(|s| format!("{} ({})", s.policy, s.priority)),
+            lcore,
+            core: topology(lcore, "core_id"),
+            socket: topology(lcore, "physical_package_id"),
+            state,
+        }
+    };
+    world.thread_list().into_iter().enumerate().map(place).collect()
+}
+
 pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
     let mut table = Table::new()
         .left("ID")
@@ -62,24 +110,17 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
         .left("Core")
         .left("Socket")
         .left("State");
-    for (id, thread) in world.thread_list().into_iter().enumerate() {
-        let scheduled = Scheduled::of(&thread);
-        let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
-        let state = match (thread.tid, thread.asleep) {
-            (0, _) => "not started",
-            (_, true) => "wait",
-            (_, false) => "running",
-        };
+    for place in places(world) {
         table.row([
-            id.into(),
-            thread.name.into(),
-            if id == 0 { "" } else { "workers" }.into(),
-            thread.tid.into(),
-            scheduled.map(|s| format!("{} ({})", s.policy, s.priority)).into(),
-            lcore.into(),
-            topology(lcore, "core_id").into(),
-            topology(lcore, "physical_package_id").into(),
-            state.into(),
+            place.id.into(),
+            place.name.into(),
+            place.kind.into(),
+            place.tid.into(),
+            place.scheduled.into(),
+            place.lcore.into(),
+            place.core.into(),
+            place.socket.into(),
+            place.state.into(),
         ]);
     }
     Ok(table.into())

@@ -179,8 +179,6 @@ pub struct ApiSegment {
     pub gid: Option<Account>,
     /// The user that may use the API.
     pub uid: Option<Account>,
-    /// A name by which instances are told apart.
-    pub prefix: Option<String>,
 }
 
 /// The `api-trace` section.

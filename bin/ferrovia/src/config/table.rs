@@ -105,7 +105,6 @@ const HEAP: Takes = ("[size] <n>[K|M|G]", |c| {
 });
 
 const STATS: &str = "the stats segment";
-const API: &str = "the binary API";
 const LOADING: &str = "loading of plugins from directories";
 const GROWS: &str = "not needed: memory grows as it is used";
 const NO_SHM: &str = "not needed: there is no shared-memory API";
@@ -182,19 +181,17 @@ pub static SECTIONS: &[Section] = &[
         "socksvr",
         "the binary API's socket",
         &[
-            word("socket-name", |c| &mut c.socksvr.socket_name, "where it listens [RUNTIME-DIR/api.sock]")
-                .pending(API),
-            word("default", |c| &mut c.socksvr.default, "the default socket, said explicitly").pending(API),
+            word("socket-name", |c| &mut c.socksvr.socket_name, "where it listens [RUNTIME-DIR/api.sock]"),
+            word("default", |c| &mut c.socksvr.default, "the default socket, said explicitly"),
         ],
     ),
     section(
         "api-segment",
         "who may use the binary API",
         &[
-            word("gid", |c| &mut c.api_segment.gid, "group that may use the API").pending(API),
-            word("uid", |c| &mut c.api_segment.uid, "user that may use the API").pending(API),
-            word("prefix", |c| &mut c.api_segment.prefix, "a name by which instances are told apart")
-                .pending(API),
+            word("gid", |c| &mut c.api_segment.gid, "group that may use the API"),
+            word("uid", |c| &mut c.api_segment.uid, "user that may use the API"),
+            unused("prefix", TEXT, NO_SHM),
             unused("baseva", TEXT, NO_SHM),
             unused("global-size", SIZE, NO_SHM),
             unused("global-pvt-heap-size", HEAP, NO_SHM),
@@ -206,15 +203,14 @@ pub static SECTIONS: &[Section] = &[
         "api-trace",
         "a record of API messages",
         &[
-            word("on", |c| &mut c.api_trace.on, "record from the start").pending(API),
-            word("enable", |c| &mut c.api_trace.on, "the same").pending(API).alias(),
-            word("nitems", |c| &mut c.api_trace.nitems, "messages kept").pending(API),
+            word("on", |c| &mut c.api_trace.on, "record from the start"),
+            word("enable", |c| &mut c.api_trace.on, "the same").alias(),
+            word("nitems", |c| &mut c.api_trace.nitems, "messages kept"),
             word(
                 "save-api-table",
                 |c| &mut c.api_trace.save_api_table,
                 "write the table of messages to /tmp/<text>",
-            )
-            .pending(API),
+            ),
         ],
     ),
     section("api-queue", "the shared-memory API's queue", &[unused("length", NUMBER, NO_SHM)]),

@@ -58,7 +58,9 @@ fn a_whole_file() {
     let class = LogClass { level: Some(Level::Debug), syslog_level: None, rate_limit: Some(5) };
     assert_eq!(config.logging.classes.0["linux-cp"], class);
     assert!(
-        config.notes.contains(&"socksvr default: no effect: the binary API is not part of this build".into())
+        config.notes.iter().any(|n| n.starts_with("api-segment prefix f1: not needed")),
+        "{:?}",
+        config.notes
     );
 }
 
@@ -264,7 +266,9 @@ proptest! {
         if let Ok(mut config) = Config::parse(&Source::file("f", text)) {
             config.notes.clear();
             let shown = config.to_string();
+            // What isn't built yet is noted again.
             let again = Config::parse(&Source::file("shown", shown.as_str()));
+            let again = again.map(|again| Config { notes: Vec::new(), ..again });
             prop_assert_eq!(again, Ok(config), "{}", shown);
         }
     }

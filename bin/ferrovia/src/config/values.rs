@@ -273,6 +273,9 @@ impl Value for Listen {
         };
         let port = port.parse::<u16>().map_err(|_| wrong())?;
         let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+        if !host.is_empty() && super::text::quoted(host) != host {
+            return Err(wrong());
+        }
         // Nobody is to open a router's CLI to the world by leaving out the address.
         Ok(Listen::Tcp(if host.is_empty() { "localhost" } else { host }.into(), port))
     }
@@ -280,7 +283,7 @@ impl Value for Listen {
         match self {
             Listen::Unix(path) => super::text::quoted(&path.display().to_string()),
             Listen::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-            Listen::Tcp(host, port) => format!("{}:{port}", super::text::quoted(host)),
+            Listen::Tcp(host, port) => format!("{host}:{port}"),
         }
     }
 }

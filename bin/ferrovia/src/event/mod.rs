@@ -191,6 +191,18 @@ impl<C> EventLoop<C> {
         }
     }
 
+    /// Stops looking at a descriptor's input for a while: it would be ready all the time. No token is no descriptor.
+    pub fn pause(&mut self, token: Option<Token>, length: Duration) {
+        let Some(token) = token else { return };
+        if self.set_interest(token, Interest::NONE).is_ok() {
+            self.timer(length, move |_, events| {
+                // It fails only for a descriptor that is gone, and then there is nothing to look at.
+                let _ = events.set_interest(token, Interest::READ);
+                None
+            });
+        }
+    }
+
     /// Time until the next timer is due.
     pub fn next_timer(&self) -> Option<Duration> {
         self.deadlines.peek().map(|Reverse((at, _))| at.saturating_sub(self.now()))

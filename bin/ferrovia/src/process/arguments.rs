@@ -28,6 +28,7 @@ fn usage() -> String {
      \x20 -c FILE          read configuration from FILE; what follows on the command line is added to it\n\
      \x20 --help-config    print every section and word of the configuration\n\
      \x20 --dump-graph     print the packet graph as a Graphviz picture\n\
+     \x20 --dump-api DIR   write the binary API's .api.json files into DIR/core and DIR/plugins\n\
      \x20 --version        print the version\n\
      \x20 --help           print this\n"
         .into()
@@ -44,6 +45,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
         Some("--version" | "-V") => return Ok(Request::Print(format!("{}\n", version()))),
         Some("--help-config") => return Ok(Request::Print(config::help())),
         Some("--dump-graph") => return crate::instance::dot().map(Request::Print),
+        Some("--dump-api") => {
+            let dir = words.get(1).ok_or("argument 1: `--dump-api` wants the name of a directory")?;
+            return crate::api::dump(dir.as_ref()).map(Request::Print);
+        }
         Some("-c") => {
             let file = words.get(1).ok_or("argument 1: `-c` wants the name of a file")?;
             (Some(file.as_str()), 2)

@@ -144,22 +144,10 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
     own.set(Some(events.add(door, Interest::READ, move |control: &mut Control<W>, events, _| {
         if let Err(e) = enter(&listener, control, events) {
             log::warn!(target: "cli", "no new sessions for a second: {}", io::Error::from(e));
-            pause(token.get(), events);
+            events.pause(token.get(), PAUSE);
         }
     })?));
     Ok(())
-}
-
-/// Stops looking at a door for a while: it would be ready all the time.
-fn pause<W: World>(token: Option<Token>, events: &mut Loop<W>) {
-    let Some(token) = token else { return };
-    if events.set_interest(token, Interest::NONE).is_ok() {
-        events.timer(PAUSE, move |_: &mut Control<W>, events: &mut Loop<W>| {
-            // It fails only for a descriptor that is gone, and then there is nothing to look at.
-            let _ = events.set_interest(token, Interest::READ);
-            None
-        });
-    }
 }
 
 /// Takes every client that waits.
@@ -272,7 +260,7 @@ fn write(client: &mut Client) -> bool {
 
 /// One turn of a session: what has come, what runs, what is to be sent.
 fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
-    let Control { world, tree, server } = control;
+    let Control { world, tree, server, .. } = control;
     let Some(client) = server.clients.get_mut(&id) else { return };
     if client.file && !read(client) {
         client.console.eof();

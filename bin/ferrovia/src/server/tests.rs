@@ -27,7 +27,8 @@ impl Fixture {
         let tree = Tree::new(world.commands()).unwrap();
         let clock = Arc::clone(&world);
         let events = EventLoop::new(world.waker(), move || clock.now()).unwrap();
-        Fixture { control: Control { world, tree, server: Server::new(&Config::default()) }, events }
+        let (tree, server) = (Arc::new(tree), Server::new(&Config::default()));
+        Fixture { control: Control { world, tree, server, api: crate::api::Server::default() }, events }
     }
 
     /// A session, and its other end, which calls its terminal `vppctl`.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands.
+
+use ::cli::{Command, Output};
+use graph::World;
+
+use super::{show, trace};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "show api clients",
+        usage: "",
+        help: "Who is connected to the binary API",
+        run: show::clients,
+    },
+    Command {
+        path: "show api message-table",
+        usage: "[<module>]",
+        help: "Numbers, names and CRCs of all messages, or of one module's",
+        run: show::messages,
+    },
+    Command {
+        path: "show api statistics",
+        usage: "",
+        help: "How often each request came",
+        run: show::statistics,
+    },
+    Command {
+        path: "show api modules",
+        usage: "",
+        help: "Modules of the binary API with their versions",
+        run: show::modules,
+    },
+    Command {
+        path: "api trace on",
+        usage: "[nitems <requests:1-1000000>]",
+        help: "Record what clients ask, the last 16384 requests or so many",
+        run: trace::on,
+    },
+    Command {
+        path: "api trace off",
+        usage: "",
+        help: "Record no further requests",
+        run: |w, _| {
+            w.api.set_tracing(false);
+            Ok(Output::empty())
+        },
+    },
+    Command {
+        path: "api trace clear",
+        usage: "",
+        help: "Forget what was recorded",
+        run: |w, _| {
+            w.api.clear_trace();
+            Ok(Output::empty())
+        },
+    },
+    Command {
+        path: "api trace status",
+        usage: "",
+        help: "Whether requests are recorded, and how many",
+        run: trace::status,
+    },
+    Command {
+        path: "api trace save",
+        usage: "<name>",
+        help: "Write what was recorded to /tmp/<name>",
+        run: trace::save,
+    },
+    Command {
+        path: "api trace dump",
+        usage: "[<file:string>]",
+        help: "Print the requests of a file, or those that are recorded",
+        run: trace::dump,
+    },
+    Command {
+        path: "api trace replay",
+        usage: "<file:string>",
+        help: "Ask once more what a file has recorded",
+        run: trace::replay,
+    },
+];

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The binary API's door: its sockets, and the messages that are the daemon's own.
+
+mod cli;
+mod show;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod vlib;
+mod vpe;
+
+pub use socket::{Server, close, open, poll};
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use ::cli::Tree;
+use graph::{Plugin, Shared, World};
+use serde_json::Value;
+
+/// The daemon's own messages and commands.
+pub static PLUGIN: Plugin = Plugin {
+    name: "api",
+    about: "The binary API's door, and the daemon's own messages",
+    cli: cli::COMMANDS,
+    api: &[vlib::API, vpe::API],
+    ..Plugin::EMPTY
+};
+
+/// Every command, for messages that carry one.
+#[derive(Default)]
+pub struct Commands(OnceLock<Arc<Tree<World>>>);
+
+impl Shared for Commands {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Commands {
+    /// Sets them; the first call counts.
+    pub fn set(&self, tree: Arc<Tree<World>>) {
+        let _ = self.0.set(tree);
+    }
+
+    fn get(&self) -> Option<&Arc<Tree<World>>> {
+        self.0.get()
+    }
+}
+
+/// Writes the `.api.json` files of every module below a directory: `core/` and `plugins/`, as clients look for them.
+///
+/// # Errors
+/// One sentence: what couldn't be made or written.
+pub fn dump(dir: &Path) -> Result<String, String> {
+    let hub = msg::Hub::<World>::new(crate::plugins::ALL.iter().flat_map(|p| p.api))?;
+    let mut text = String::new();
+    for (index, module) in hub.table().modules().iter().enumerate() {
+        let place = dir.join(if module.core { "core" } else { "plugins" });
+        std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        let file = place.join(format!("{}.api.json", module.name));
+        let json: Value = msg::api_json(hub.table(), index);
+        let pretty = format!("{json:#}\n");
+        std::fs::write(&file, pretty).map_err(|e| format!("{}: {e}", file.display()))?;
+        text += &format!("{}\n", file.display());
+    }
+    Ok(text)
+}

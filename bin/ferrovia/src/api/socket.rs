@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients of the binary API on Unix sockets.
+//!
+//! Nothing here waits for a client: one that doesn't read gets no further answer, and its requests rest; one that lets its
+//! events pile up is sent away; each has a part of every turn only.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use msg::Session;
+use rustix::io::Errno;
+use rustix::net::{self, SocketFlags};
+
+use crate::event::{EventLoop, Interest, Ready, Token};
+use crate::run::{Control, World};
+use crate::socket::{UnixSocket, process};
+
+/// Clients at once.
+const MAX_CLIENTS: usize = 512;
+/// Bytes read from one client, and steps done for it, before others have their turn.
+const READ: usize = 64 << 10;
+const STEPS: usize = 256;
+/// Turns for what is left of a client that is gone.
+const MAX_FINISH: usize = 64;
+/// How long to wait when the system gives no descriptor for a new client.
+const PAUSE: Duration = Duration::from_secs(1);
+
+type Loop<W> = EventLoop<Control<W>>;
+
+struct Client<W: 'static> {
+    session: Session<W>,
+    fd: Rc<OwnedFd>,
+    token: Token,
+    /// As the system knows it.
+    name: String,
+    /// When to go on with it if nothing comes from it.
+    wake: Option<Duration>,
+    /// It has said its last.
+    ended: bool,
+}
+
+/// All clients.
+pub struct Server<W: 'static> {
+    clients: BTreeMap<u64, Client<W>>,
+    next: u64,
+}
+
+impl<W: 'static> Default for Server<W> {
+    fn default() -> Self {
+        Server { clients: BTreeMap::new(), next: 0 }
+    }
+}
+
+/// Lets clients in.
+pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> {
+    let door = Rc::new(door);
+    let listener = Rc::clone(&door);
+    let own = Rc::new(std::cell::Cell::new(None));
+    let token = Rc::clone(&own);
+    let fd: Rc<dyn AsFd> = door;
+    own.set(Some(events.add(fd, Interest::READ, move |control: &mut Control<W>, events, _| {
+        if let Err(e) = enter(&listener, control, events) {
+            log::warn!(target: "api", "no new clients for a second: {}", io::Error::from(e));
+            events.pause(token.get(), PAUSE);
+        }
+    })?));
+    Ok(())
+}
+
+/// Takes every client that waits.
+fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
+    loop {
+        match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(fd) => {
+                let name = match net::sockopt::socket_peercred(&fd) {
+                    Ok(peer) => process(peer.pid.as_raw_pid()),
+                    Err(_) => "unknown process".into(),
+                };
+                if control.api.clients.len() >= MAX_CLIENTS {
+                    log::warn!(target: "api", "{name} turned away: there are {MAX_CLIENTS} clients already");
+                    continue;
+                }
+                let fd = Rc::new(fd);
+                let id = control.api.next;
+                control.api.next += 1;
+                let token = events
+                    .add(
+                        Rc::<OwnedFd>::clone(&fd),
+                        Interest::READ,
+                        move |control: &mut Control<W>, events, ready| {
+                            on_ready(control, events, id, ready);
+                        },
+                    )
+                    .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+                log::debug!(target: "api", "{name} connected");
+                let session = Session::default();
+                let client = Client { session, fd, token, name, wake: None, ended: false };
+                control.api.clients.insert(id, client);
+            }
+            Err(Errno::AGAIN) => return Ok(()),
+            // The client has gone meanwhile.
+            Err(Errno::CONNABORTED | Errno::INTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
+    let Some(client) = control.api.clients.get_mut(&id) else { return };
+    if ready.read
+        && let Err(why) = read(client)
+    {
+        return remove(control, events, id, &why);
+    }
+    if ready.closed {
+        return finish(control, events, id);
+    }
+    serve(control, events, id);
+}
+
+/// Works off what a client sent before it went. Nobody reads the answers any more.
+fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
+    let Control { world, api, .. } = control;
+    let Some(client) = api.clients.get_mut(&id) else { return };
+    for _ in 0..MAX_FINISH {
+        let more = match client.session.run(world, world.api(), world.now(), STEPS) {
+            Ok(turn) => turn.more || !client.session.output().is_empty(),
+            Err(_) => break,
+        };
+        client.session.sent(client.session.output().len());
+        if read(client).is_err() || client.ended && !more {
+            break;
+        }
+    }
+    remove(control, events, id, "ended");
+}
+
+/// Reads what there is. The error says why the connection ends.
+fn read<W>(client: &mut Client<W>) -> Result<(), String> {
+    let mut buffer = [0; 16 << 10];
+    let mut left = READ;
+    while left > 0 && !client.ended && client.session.wants_input() {
+        match rustix::io::read(&client.fd, &mut buffer[..]) {
+            Ok(0) => client.ended = true,
+            Ok(n) => {
+                client.session.receive(&buffer[..n]).map_err(|e| e.to_string())?;
+                left = left.saturating_sub(n);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(e) => return Err(io::Error::from(e).to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes what fits.
+fn write<W>(client: &mut Client<W>) -> Result<(), String> {
+    while !client.session.output().is_empty() {
+        // A client that is gone must not end us by a signal.
+        match net::send(&client.fd, client.session.output(), net::SendFlags::NOSIGNAL) {
+            Ok(n) => client.session.sent(n),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(e) => return Err(io::Error::from(e).to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// One turn of a client: what has come, what is under way, what is to be sent.
+fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
+    let Control { world, api, .. } = control;
+    let Some(client) = api.clients.get_mut(&id) else { return };
+    let now = world.now();
+    let turn = match client.session.run(world, world.api(), now, STEPS) {
+        Ok(turn) => turn,
+        Err(fault) => return remove(control, events, id, &fault.to_string()),
+    };
+    if let Err(why) = write(client) {
+        return remove(control, events, id, &why);
+    }
+    let unsent = !client.session.output().is_empty();
+    let idle = !turn.more && turn.wake_at.is_none() && client.session.wants_input();
+    if !unsent && (turn.close || client.ended && idle) {
+        return remove(control, events, id, "ended");
+    }
+    // With an empty output there may be more to do at once.
+    client.wake = if turn.more && !unsent { Some(now) } else { turn.wake_at };
+    let read = !client.ended && client.session.wants_input() && !unsent;
+    if let Err(e) = events.set_interest(client.token, Interest { read, write: unsent }) {
+        remove(control, events, id, &e.to_string());
+    }
+}
+
+fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why: &str) {
+    let Some(mut client) = control.api.clients.remove(&id) else { return };
+    events.remove(client.token);
+    client.session.end(control.world.api());
+    log::debug!(target: "api", "{} is gone: {why}", client.name);
+}
+
+/// Goes on with every client whose time has come or whom events wait for; gives the time until the next one's.
+pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
+    let (now, news) = (control.world.now(), control.world.api().take_news());
+    let due = |c: &Client<W>| news || c.wake.is_some_and(|at| at <= now);
+    let ids: Vec<u64> = control.api.clients.iter().filter(|(_, c)| due(c)).map(|(id, _)| *id).collect();
+    for id in ids {
+        serve(control, events, id);
+    }
+    let next = control.api.clients.values().filter_map(|c| c.wake).min()?;
+    Some(next.saturating_sub(control.world.now()))
+}
+
+/// Sends what is ready to be sent, and ends all.
+pub fn close<W: World>(control: &mut Control<W>, events: &mut Loop<W>) {
+    let ids: Vec<u64> = control.api.clients.keys().copied().collect();
+    for id in ids {
+        if let Some(client) = control.api.clients.get_mut(&id) {
+            // It may be gone already.
+            let _ = write(client);
+        }
+        remove(control, events, id, "the daemon ends");
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `vlib`: commands, threads, nodes.
+
+use std::time::Duration;
+
+use ::cli::{Error, Result, Runner, Said};
+use graph::{NodeIndex, World};
+use msg::{Caller, Message, Messages, Module, Pending, Str, Wire, retval};
+
+use super::Commands;
+
+/// The module.
+pub const API: Module<World> =
+    Module { name: "vlib", version: "1.0.0", crc: 0x9a9e_84e4, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|_: &World, _: &Caller<'_, World>, _: Cli| -> Result<CliReply> {
+        Err(no_shared_memory("cli_inband"))
+    });
+    m.call_later(cli_inband);
+    m.call(node_index);
+    m.call(add_node_next);
+    m.call(show_threads);
+    m.call(|_: &World, _: &Caller<'_, World>, _: GetNodeGraph| -> Result<GetNodeGraphReply> {
+        Err(no_shared_memory("the command `show vlib graph`"))
+    });
+    m.call(next_index);
+    m.call(|_: &World, _: &Caller<'_, World>, r: GetF64EndianValue| {
+        Ok(GetF64EndianValueReply { retval: u32::from(r.f64_one != 1.0), f64_one_result: 1.0 })
+    });
+    m.call(|_: &World, _: &Caller<'_, World>, r: GetF64IncrementByOne| {
+        Ok(GetF64IncrementByOneReply { retval: 0, f64_value: r.f64_value + 1.0 })
+    });
+}
+
+fn no_shared_memory(instead: &str) -> Error {
+    Error::unsupported(format!("there is no shared memory for the answer: use {instead}"))
+        .retval(retval::UNIMPLEMENTED)
+}
+
+/// A command in shared memory: not served.
+#[derive(Message)]
+#[msg(reply)]
+struct Cli {
+    cmd_in_shmem: u64,
+}
+
+/// Says so.
+#[derive(Message)]
+struct CliReply {
+    reply_in_shmem: u64,
+}
+
+/// Runs a command, or several, a line each.
+#[derive(Message)]
+#[msg(reply)]
+struct CliInband {
+    /// The commands, as on the command line.
+    cmd: String,
+}
+
+/// What they said. After an error the return value isn't 0, and the text ends in the error.
+#[derive(Message)]
+#[msg(head(context))]
+struct CliInbandReply {
+    retval: i32,
+    reply: String,
+}
+
+fn cli_inband(
+    _: &World,
+    _: &Caller<'_, World>,
+    r: CliInband,
+) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
+    let mut runner = Runner::default();
+    runner.script("cli_inband", r.cmd, false);
+    Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None }))
+}
+
+struct Inband {
+    runner: Runner,
+    said: Vec<Said>,
+    text: String,
+    wake: Option<Duration>,
+}
+
+impl Pending<World, CliInbandReply> for Inband {
+    fn poll(&mut self, world: &World, _: Duration) -> Option<Result<CliInbandReply>> {
+        let commands = world.get::<Commands>();
+        let Some(tree) = commands.get() else {
+            return Some(Err(Error::failed("there are no commands yet")));
+        };
+        let now = Duration::from_nanos(world.clock.now());
+        let done = self.runner.poll(tree, world, now, &mut self.said);
+        for Said::Answer(text) | Said::Chunk(text) in self.said.drain(..) {
+            self.text += &text;
+        }
+        self.wake = self.runner.wake_at(now);
+        let result = done?;
+        let mut reply = CliInbandReply { retval: 0, reply: std::mem::take(&mut self.text) };
+        if let Err(error) = result {
+            reply.retval = if error.code() == 0 { retval::UNSPECIFIED } else { error.code() };
+            reply.reply += &error.to_string();
+        }
+        Some(Ok(reply))
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
+    }
+
+    fn cancel(&mut self) {
+        self.runner.cancel();
+    }
+}
+
+/// Asks for the index of a node.
+#[derive(Message)]
+#[msg(reply)]
+struct GetNodeIndex {
+    node_name: Str<64>,
+}
+
+/// The index.
+#[derive(Message)]
+struct GetNodeIndexReply {
+    node_index: u32,
+}
+
+fn node(world: &World, name: &str) -> Result<NodeIndex> {
+    let none = || {
+        let names = world.nodes().into_iter().map(|n| n.name.to_string()).collect::<Vec<_>>();
+        Error::not_found(format!("no node is named {name}")).near(name, names).retval(NO_SUCH_NODE)
+    };
+    world.node(name).ok_or_else(none)
+}
+
+/// VPP's number for a node that doesn't exist.
+const NO_SUCH_NODE: i32 = -4;
+/// And for the second one of two.
+const NO_SUCH_NODE2: i32 = -5;
+
+fn node_index(w: &World, _: &Caller<'_, World>, r: GetNodeIndex) -> Result<GetNodeIndexReply> {
+    Ok(GetNodeIndexReply { node_index: u32::from(node(w, r.node_name.as_str())?.0) })
+}
+
+/// Asks that packets may go from one node to another.
+#[derive(Message)]
+#[msg(reply)]
+struct AddNodeNext {
+    node_name: Str<64>,
+    next_name: Str<64>,
+}
+
+/// The number by which the node chooses the other one: here that one's index.
+#[derive(Message)]
+struct AddNodeNextReply {
+    next_index: u32,
+}
+
+fn link(w: &World, from: &str, to: &str) -> Result<u32> {
+    node(w, from)?;
+    let to = node(w, to).map_err(|e| e.retval(NO_SUCH_NODE2))?;
+    Ok(u32::from(to.0))
+}
+
+fn add_node_next(w: &World, _: &Caller<'_, World>, r: AddNodeNext) -> Result<AddNodeNextReply> {
+    let (from, to) = (r.node_name.as_str(), r.next_name.as_str());
+    let next_index = link(w, from, to)?;
+    w.link(from, to).map_err(Error::failed)?;
+    Ok(AddNodeNextReply { next_index })
+}
+
+/// Asks by which number a node chooses another.
+#[derive(Message)]
+#[msg(reply)]
+struct GetNextIndex {
+    node_name: Str<64>,
+    next_name: Str<64>,
+}
+
+/// The number: here the other node's index.
+#[derive(Message)]
+struct GetNextIndexReply {
+    next_index: u32,
+}
+
+fn next_index(w: &World, _: &Caller<'_, World>, r: GetNextIndex) -> Result<GetNextIndexReply> {
+    let (from, to) = (r.node_name.as_str(), r.next_name.as_str());
+    let next_index = link(w, from, to)?;
+    let nodes = w.nodes();
+    let leads = nodes.iter().any(|n| &*n.name == from && n.next.iter().any(|next| &**next == to));
+    if !leads {
+        let none = format!("no packet goes from {from} to {to}");
+        return Err(Error::not_found(none).retval(retval::NO_SUCH_ENTRY));
+    }
+    Ok(GetNextIndexReply { next_index })
+}
+
+/// A thread that runs the graph.
+#[derive(Wire)]
+struct ThreadData {
+    id: u32,
+    name: Str<64>,
+    #[wire(name = "type")]
+    kind: Str<64>,
+    pid: u32,
+    cpu_id: u32,
+    core: u32,
+    cpu_socket: u32,
+}
+
+/// Asks for the threads.
+#[derive(Message)]
+#[msg(reply)]
+struct ShowThreads {}
+
+/// The threads.
+#[derive(Message)]
+struct ShowThreadsReply {
+    #[count(count: u32)]
+    thread_data: Vec<ThreadData>,
+}
+
+fn show_threads(w: &World, _: &Caller<'_, World>, _: ShowThreads) -> Result<ShowThreadsReply> {
+    let data = |place: system::ThreadPlace| ThreadData {
+        id: place.id as u32,
+        name: place.name.into(),
+        kind: place.kind.into(),
+        pid: place.tid.cast_unsigned(),
+        cpu_id: place.lcore.map_or(u32::MAX, |n| n as u32),
+        core: place.core.unwrap_or(u32::MAX),
+        cpu_socket: place.socket.unwrap_or(u32::MAX),
+    };
+    Ok(ShowThreadsReply { thread_data: system::thread_places(w).into_iter().map(data).collect() })
+}
+
+/// The graph in shared memory: not served.
+#[derive(Message)]
+#[msg(reply)]
+struct GetNodeGraph {}
+
+/// Says so.
+#[derive(Message)]
+struct GetNodeGraphReply {
+    reply_in_shmem: u64,
+}
+
+/// Asks whether both sides mean the same by the bytes of 1.0.
+#[derive(Message)]
+#[msg(reply)]
+struct GetF64EndianValue {
+    #[wire(default = "1.0")]
+    f64_one: f64,
+}
+
+/// Ours.
+#[derive(Message)]
+#[msg(head(context))]
+struct GetF64EndianValueReply {
+    retval: u32,
+    f64_one_result: f64,
+}
+
+/// Asks for a number plus one.
+#[derive(Message)]
+#[msg(reply)]
+struct GetF64IncrementByOne {
+    #[wire(default = "1.0")]
+    f64_value: f64,
+}
+
+/// The sum.
+#[derive(Message)]
+#[msg(head(context))]
+struct GetF64IncrementByOneReply {
+    retval: u32,
+    f64_value: f64,
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A message's bytes as JSON, by its description: for traces.
+
+use crate::describe::{Field, Many, Shape, Type};
+use crate::wire::{Malformed, Reader, Wire};
+use serde_json::{Map, Value, json};
+
+/// The fields of a message; bytes that are left over come as `rest`.
+///
+/// # Errors
+/// Bytes that end before the fields do.
+pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>, Malformed> {
+    let mut all = Map::new();
+    for field in fields {
+        let value = match &field.many {
+            Many::One => value(&field.kind, r)?,
+            Many::Text => json!(String::get(r)?),
+            Many::Fixed(n) => several(&field.kind, *n, r)?,
+            Many::Counted(count) => {
+                let n = all.get(*count).and_then(Value::as_u64).unwrap_or(0) as usize;
+                if n > r.rest().len() {
+                    return Err(Malformed::Short);
+                }
+                several(&field.kind, n, r)?
+            }
+        };
+        all.insert(field.name.to_string(), value);
+    }
+    Ok(all)
+}
+
+fn several(kind: &Type, n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    match (&kind.shape, kind.name) {
+        (Shape::Text(_), _) => Ok(json!(text(r.take(n)?))),
+        (Shape::Scalar, "u8") => Ok(json!(r.take(n)?.iter().map(|b| format!("{b:02x}")).collect::<String>())),
+        _ => (0..n).map(|_| value(kind, r)).collect(),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    Ok(match name {
+        "u8" => json!(u8::get(r)?),
+        "i8" => json!(i8::get(r)?),
+        "bool" => json!(bool::get(r)?),
+        "u16" => json!(u16::get(r)?),
+        "i16" => json!(i16::get(r)?),
+        "i32" => json!(i32::get(r)?),
+        "u64" => json!(u64::get(r)?),
+        "i64" => json!(i64::get(r)?),
+        "f64" => json!(f64::get(r)?),
+        _ => json!(u32::get(r)?),
+    })
+}
+
+fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    Ok(match &kind.shape {
+        Shape::Scalar => scalar(kind.name, r)?,
+        Shape::Text(0) => json!(String::get(r)?),
+        Shape::Text(n) => json!(text(r.take(*n)?)),
+        Shape::Fixed(of, n) => several(of, *n, r)?,
+        Shape::Alias(of) => value(of, r)?,
+        Shape::Enum(base, members) => {
+            let n = scalar(base, r)?;
+            let name = members.iter().find(|(_, v)| n.as_u64() == Some(u64::from(*v)));
+            name.map_or(n, |(name, _)| json!(name))
+        }
+        Shape::Flags(base, members) => {
+            let n = scalar(base, r)?.as_u64().unwrap_or(0);
+            json!(
+                members
+                    .iter()
+                    .filter(|(_, v)| n & u64::from(*v) != 0)
+                    .map(|(name, _)| *name)
+                    .collect::<Vec<_>>()
+            )
+        }
+        Shape::Struct(parts) => Value::Object(fields(parts, r)?),
+        // Which arm is meant, another field says; the bytes are the same for all.
+        Shape::Union(_) => several(&u8::describe(), kind.least(), r)?,
+    })
+}
