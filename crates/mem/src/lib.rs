@@ -5,6 +5,7 @@
 //!   pools, AF_XDP UMEM, memif and vhost memory are carved from it.
 //! - [`Reserve`]: a zeroed array at a fixed address that costs memory only where it is touched, for tables
 //!   that grow while workers read them.
+//! - [`Words`]: sparse shared memory that this process writes and others read, as [`WordsView`].
 //! - [`CacheLine`] and the alignment helpers.
 #![warn(missing_docs)]
 
@@ -12,7 +13,9 @@ mod align;
 mod map;
 mod region;
 mod reserve;
+mod words;
 
 pub use align::{CACHE_LINE, CacheLine, HUGE_PAGE, PAGE, align_down, align_up, is_aligned};
 pub use region::{PageKind, Region};
 pub use reserve::{Reserve, Zeroable};
+pub use words::{Window, Words, WordsView};

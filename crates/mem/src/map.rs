@@ -45,6 +45,14 @@ impl Mapping {
         Ok(span.keep(len))
     }
 
+    /// The first `len` bytes of `fd`, for reading only: whoever is handed it must not write.
+    pub fn read_only(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        let span = Span::reserve(len)?;
+        // SAFETY: MAP_FIXED over a part of the address range that `span` owns.
+        unsafe { mm::mmap(span.base, len, ProtFlags::READ, MapFlags::SHARED | MapFlags::FIXED, fd, 0)? };
+        Ok(span.keep(len))
+    }
+
     /// First byte.
     #[inline(always)]
     pub fn base(&self) -> NonNull<u8> {
@@ -62,6 +70,12 @@ impl Mapping {
     pub fn advise_huge(&self) {
         // SAFETY: the range is this mapping; the advice changes no content.
         let _ = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxHugepage) };
+    }
+
+    /// Keeps it out of core dumps, where the kernel can.
+    pub fn leave_out_of_dumps(&self) {
+        // SAFETY: the range is this mapping; the advice changes no content.
+        let _ = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontDump) };
     }
 
     /// Commits the page at `offset` without changing its content.
