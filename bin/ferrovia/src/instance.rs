@@ -9,6 +9,7 @@ use crate::run::{self, Instance};
 use cli::{Command, Tree};
 use graph::{Plugin, ThreadPlan, Threads, World, WorldConfig};
 use simd::Level;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ impl run::World for World {
 
     fn adopt(&self, tree: &Arc<Tree<World>>) {
         self.get::<api::Commands>().set(Arc::clone(tree));
+    }
+
+    fn stats(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stats.as_fd())
     }
 
     fn poll(&self) -> Option<Duration> {
@@ -79,7 +84,12 @@ pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
         log::warn!(target: "buffers", "default data-size {size}: buffers hold {} bytes here, longer packets are chained", buffer::DATA_SIZE);
     }
     let level = level(config);
-    let (world, runtimes) = World::new(&WorldConfig { threads, buffers, level }, enabled(config))?;
+    let node_counters = config.statseg.per_node_counters.unwrap_or(true);
+    let (world, runtimes) =
+        World::new(&WorldConfig { threads, buffers, level, node_counters }, enabled(config))?;
+    if let Some(seconds) = config.statseg.update_interval {
+        world.get::<system::Gauges>().set_interval(Duration::from_secs_f64(seconds));
+    }
     if let Some(missing) = world.nodes().iter().find(|n| n.missing) {
         log::warn!(target: "graph", "no plugin brings the node {}: packets to it are dropped", missing.name);
     }

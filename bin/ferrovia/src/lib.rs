@@ -17,3 +17,4 @@ pub mod process;
 pub mod run;
 pub mod server;
 pub mod socket;
+pub mod stats_socket;

@@ -2,6 +2,7 @@
 //! From a configuration to a running daemon and back.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::process::signals::Signals;
 use crate::process::{account, arguments, crash, limits, platform};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
-use crate::{logging, server};
+use crate::{logging, server, stats_socket};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {
@@ -49,6 +50,11 @@ pub trait World: cli::Live + 'static {
     fn adopt(&self, tree: &Arc<Tree<Self>>)
     where
         Self: Sized;
+
+    /// The segment that readers of statistics map; `None` without statistics.
+    fn stats(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Runs the processes that are due, and says how long it is until the next one is.
     fn poll(&self) -> Option<Duration>;
@@ -112,6 +118,8 @@ fn run_until_end<W: World>(
     let _pidfile = config.unix.pidfile.as_deref().map(PidFile::create).transpose().map_err(said)?;
     let doors = paths.cli.iter().map(|at| listen(at, gid)).collect::<Result<Vec<_>, _>>()?;
     let api = paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
+    let stats = paths.stats.iter().map(|path| UnixSocket::listen(path, SocketType::SEQPACKET, gid));
+    let stats = stats.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
 
     log::info!(target: "main", "{} starts, process {}", arguments::version(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
@@ -119,7 +127,7 @@ fn run_until_end<W: World>(
 
     let Instance { world, stop } = open(config, &paths)?;
     let ready = || starter.take().map_or(Ok(()), Starter::ready);
-    let result = control(config, world, doors, api, &signals, ready);
+    let result = control(config, world, Sockets { doors, api, stats }, &signals, ready);
     stop();
     match &result {
         Ok(()) => log::info!(target: "main", "ended"),
@@ -161,12 +169,18 @@ fn trace<W>(config: &Config, hub: &msg::Hub<W>) -> Result<(), String> {
     Ok(())
 }
 
+/// What the daemon listens on.
+struct Sockets {
+    doors: Vec<Door>,
+    api: Vec<UnixSocket>,
+    stats: Vec<UnixSocket>,
+}
+
 /// The control thread's work between start and end.
 fn control<W: World>(
     config: &Config,
     world: Arc<W>,
-    doors: Vec<Door>,
-    api: Vec<UnixSocket>,
+    sockets: Sockets,
     signals: &Signals,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), String> {
@@ -182,11 +196,15 @@ fn control<W: World>(
     let mut control = Control { world, tree, server: Server::new(config), api: api::Server::default() };
 
     startup(config, &mut control, &mut events, signals)?;
-    for door in doors {
+    for door in sockets.doors {
         server::open(door, &mut events).map_err(said)?;
     }
-    for door in api {
+    for door in sockets.api {
         api::open(door, &mut events).map_err(said)?;
+    }
+    for socket in sockets.stats {
+        stats_socket::open(socket, &mut events, |control: &Control<W>| control.world.stats())
+            .map_err(said)?;
     }
     if config.unix.interactive {
         server::interactive(&mut control, &mut events, config.unix.cli_line_mode).map_err(said)?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names of the graph's counters in the stats directory.
 
+/// Names of nodes, by node.
+pub const NAMES: &str = "/sys/node/names";
 /// How often a node ran, by node.
 pub const CALLS: &str = "/sys/node/calls";
 /// Packets that a node got, by node; of an input, those that it brought.
@@ -8,6 +10,8 @@ pub const VECTORS: &str = "/sys/node/vectors";
 /// What a node took, in ticks of the time-stamp counter, by node. Everything between two nodes is the later one's, so the sum over
 /// the nodes is all that a thread spent in turns that moved packets.
 pub const CLOCKS: &str = "/sys/node/clocks";
+/// How often a node waited, by node: no node of the graph does. Processes, which do, aren't nodes here.
+pub const SUSPENDS: &str = "/sys/node/suspends";
 /// Packets by reason, by error index.
 pub const ERRORS: &str = "/node/errors";
 /// Packets handed over, by receiving thread; each lane is a sending thread's.

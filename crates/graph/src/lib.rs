@@ -29,6 +29,8 @@ mod enqueue;
 mod handoff;
 mod ids;
 mod input;
+mod listed;
+mod live;
 mod node;
 mod plugin;
 mod process;

@@ -297,6 +297,7 @@ impl Runtime {
         }
         if self.core.now.wrapping_sub(self.last_tick) >= 1_000_000_000 {
             self.last_tick = self.core.now;
+            self.gauges.set_cached(self.core.cache.free_count());
             for slot in self.nodes.iter_mut().flatten() {
                 slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
             }

@@ -43,6 +43,8 @@ pub struct ThreadInfo {
     pub sleeps: u64,
     /// It sleeps now.
     pub asleep: bool,
+    /// Free buffers that it keeps: as of when it fell asleep, or of the last second.
+    pub cached: usize,
 }
 
 /// What a thread shows of itself. Each is written by one thread only.
@@ -54,6 +56,7 @@ pub(crate) struct Gauges {
     turns: AtomicU64,
     sleeps: AtomicU64,
     asleep: AtomicBool,
+    cached: AtomicUsize,
 }
 
 impl Gauges {
@@ -64,6 +67,7 @@ impl Gauges {
             turns: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
+            cached: AtomicUsize::new(0),
         }
     }
 
@@ -75,7 +79,12 @@ impl Gauges {
             turns: self.turns.load(Ordering::Relaxed),
             sleeps: self.sleeps.load(Ordering::Relaxed),
             asleep: self.asleep.load(Ordering::Relaxed),
+            cached: self.cached.load(Ordering::Relaxed),
         }
+    }
+
+    pub fn set_cached(&self, buffers: usize) {
+        self.cached.store(buffers, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -224,6 +233,7 @@ impl Runtime {
             let mut events =
                 [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
             self.gauges.sleeps.store(self.gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.gauges.set_cached(self.core.cache.free_count());
             self.gauges.asleep.store(true, Ordering::Relaxed);
             // An interrupted or failed wait is a short one: the next turn polls everything.
             let _ = epoll::wait(&self.poller, &mut events[..], Some(&TICK));

@@ -6,12 +6,14 @@ use crate::core::{Core, Open};
 use crate::dispatch::ErasedNode;
 use crate::handoff;
 use crate::input::{ErasedInput, InputMode};
+use crate::listed::Listed;
+use crate::live::LiveNames;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{NodeInfo, Reason, Registry};
 use crate::runtime::{InputSlot, Message, NodeSlot, Runtime};
 use crate::threads::Gauges;
-use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo};
+use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use simd::Level;
 use std::any::{Any, TypeId};
@@ -36,16 +38,15 @@ pub struct WorldConfig {
     pub buffers: usize,
     /// The highest instruction-set level to use; what the processor hasn't got isn't used.
     pub level: Level,
+    /// The counters of nodes stand in the stats directory.
+    pub node_counters: bool,
 }
 
 impl Default for WorldConfig {
     fn default() -> Self {
-        Self { threads: 1, buffers: 65_536, level: Level::detect() }
+        Self { threads: 1, buffers: 65_536, level: Level::detect(), node_counters: true }
     }
 }
-
-/// Names that a word of a command may be.
-type Names = fn(&World) -> Vec<String>;
 
 struct ThreadDoor {
     mailbox: Arc<Mailbox<Message>>,
@@ -74,7 +75,8 @@ pub struct World {
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
-    live: Mutex<HashMap<&'static str, Names>>,
+    pub(crate) live: Mutex<HashMap<&'static str, LiveNames>>,
+    pub(crate) listed: Mutex<Listed>,
 }
 
 /// Messages that a thread's mailbox holds. Control waits when it is full.
@@ -118,7 +120,13 @@ impl World {
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
             live: Mutex::default(),
+            listed: Mutex::default(),
         });
+        if !config.node_counters {
+            world.stats.hide("/sys/node/");
+        }
+        world.stats.names(counters::NAMES);
+        world.stats.simple(counters::SUSPENDS);
         let wakers: Vec<_> = world.doors.iter().map(|d| d.waker.clone()).collect();
         let mut runtimes = handoff::rings(&wakers, &world.stats)
             .into_iter()
@@ -176,7 +184,7 @@ impl World {
         Ok(())
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().expect("no panic inside")
     }
 
@@ -201,6 +209,7 @@ impl World {
 
     /// Makes the node for every thread and sends it there. It is there before any packet that control lets go to it.
     fn install(&self, index: NodeIndex) {
+        self.list_counters();
         let reasons = self.registry().reasons.clone();
         if self.reasons.read(Vec::len) != reasons.len() {
             self.reasons.set(reasons);
@@ -463,32 +472,6 @@ impl World {
         let mut hidden: Vec<_> = arcs.iter().flat_map(|(_, features)| features).copied().collect();
         hidden.retain(|node| on(node) > 1);
         crate::dot::dot(self.nodes(), &hidden)
-    }
-}
-
-impl World {
-    /// Says what a command's `<x:kind>` may be: for completion.
-    pub fn register_live(&self, kind: &'static str, names: fn(&World) -> Vec<String>) {
-        self.live.lock().expect("no panic inside").insert(kind, names);
-    }
-
-    /// What [`Self::register_live`] was called for, and `node`.
-    pub fn live_kinds(&self) -> Vec<&'static str> {
-        self.live.lock().expect("no panic inside").keys().copied().chain(["node"]).collect()
-    }
-}
-
-impl cli::Live for World {
-    fn candidates(&self, kind: &str, prefix: &str) -> Vec<String> {
-        let names = self.live.lock().expect("no panic inside").get(kind).copied();
-        let mut all = match (kind, names) {
-            ("node", _) => self.nodes().iter().map(|n| n.name.to_string()).collect(),
-            (_, Some(names)) => names(self),
-            _ => Vec::new(),
-        };
-        all.retain(|name| name.starts_with(prefix));
-        all.sort();
-        all
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is counted for each interface, under VPP's names.
 
-use graph::{Shared, ThreadIndex, World};
-use stats::{Combined, CombinedLane, Lane, Simple};
+use graph::{Asked, Shared, SwIfIndex, ThreadIndex, World};
+use stats::{Combined, CombinedLane, Lane, Names, Simple, Space, escape};
 use std::sync::Arc;
 
 /// The counters of all interfaces, each indexed by software interface.
@@ -41,6 +41,7 @@ pub struct IfCounters {
     pub rx_error: Arc<Simple>,
     /// Packets that the device refused to send.
     pub tx_error: Arc<Simple>,
+    names: Arc<Names>,
 }
 
 impl Shared for IfCounters {
@@ -65,6 +66,7 @@ impl Shared for IfCounters {
             rx_miss: simple("rx-miss"),
             rx_error: simple("rx-error"),
             tx_error: simple("tx-error"),
+            names: world.stats.names("/if/names"),
         }
     }
 }
@@ -99,16 +101,40 @@ impl IfCounters {
         ]
     }
 
-    /// Starts all counters of interfaces `0 .. n` again at zero.
-    pub fn clear(&self, n: usize) {
-        self.simple().iter().for_each(|(_, c)| c.clear(n));
-        self.combined().iter().for_each(|(_, c)| c.clear(n));
+    /// Starts all counters of all interfaces again at zero. Threads do it at their next turn.
+    pub fn clear(&self, world: &World) -> Asked<()> {
+        let simple = self.simple().map(|(_, c)| c.vector());
+        world
+            .zero_counters(simple.into_iter().chain(self.combined().map(|(_, c)| c.vector())).collect(), None)
     }
 
-    /// Starts the counters of one interface again at zero.
-    pub fn clear_one(&self, sw_if: usize) {
-        self.simple().iter().for_each(|(_, c)| c.clear_one(sw_if));
-        self.combined().iter().for_each(|(_, c)| c.clear_one(sw_if));
+    /// Makes room for an interface, before anything can count for it.
+    pub(crate) fn extend(&self, world: &World, sw_if: SwIfIndex) {
+        world.stats.extend(Space::Interface, sw_if.at() + 1);
+    }
+
+    /// Shows an interface's counters in the stats directory by its name, and no longer by its old one. The empty name is none.
+    pub(crate) fn list(&self, world: &World, sw_if: SwIfIndex, old: &str, name: &str) {
+        let simple = self.simple().map(|(what, c)| (what, c.name().to_string()));
+        let all = simple.into_iter().chain(self.combined().map(|(what, c)| (what, c.name().to_string())));
+        world.stats.change(|change| {
+            self.names.set(change, sw_if.at(), name);
+            for (what, counter) in all {
+                if !old.is_empty() {
+                    change.remove(&format!("/interfaces/{}/{what}", escape(old)));
+                }
+                if !name.is_empty() {
+                    change.symlink(&format!("/interfaces/{}/{what}", escape(name)), &counter, sw_if.at());
+                }
+            }
+        });
+    }
+
+    /// Ends an interface's counters: whoever gets its index begins at zero.
+    pub(crate) fn end(&self, world: &World, sw_if: SwIfIndex, name: &str) {
+        self.list(world, sw_if, name, "");
+        // A thread sets its cells to zero after it has done what it was told before: it has let go of the interface.
+        drop(world.zero_counters(world.stats.vectors(Space::Interface), Some(sw_if.at())));
     }
 }
 

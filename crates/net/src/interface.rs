@@ -221,6 +221,9 @@ impl Shared for Interfaces {
             rx: BTreeMap::new(),
         };
         let views = vec![local0.view()];
+        let counters: Arc<IfCounters> = world.get();
+        counters.extend(world, SwIfIndex(0));
+        counters.list(world, SwIfIndex(0), "", "local0");
         let names = HashMap::from([("local0".to_string(), SwIfIndex(0))]);
         world.register_live("interface", |w| {
             w.get::<Interfaces>().list().into_iter().map(|i| i.name).collect()
@@ -228,7 +231,7 @@ impl Shared for Interfaces {
         Self {
             inner: Mutex::new(Inner { all: vec![Some(local0)], names, ..Inner::default() }),
             views: Snapshot::new(world.qsbr.clone(), views),
-            counters: world.get(),
+            counters,
         }
     }
 }
@@ -294,14 +297,14 @@ impl Interfaces {
             inner.names.insert(new.name.clone(), sw_if);
             sw_if
         };
-        self.counters.clear_one(sw_if.at());
+        self.counters.extend(world, sw_if);
         let tx = world.add_node(&format!("{}-tx", new.name), move |world, thread| tx(world, thread, sw_if));
         let make_output = self.inner().make_output;
         let output = make_output.map_or(tx, |make| make(world, &format!("{}-output", new.name), sw_if, tx));
         let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         let interface = Interface {
             sw_if,
-            name: new.name,
+            name: new.name.clone(),
             kind: new.kind,
             device: new.device,
             parent: sw_if,
@@ -329,6 +332,7 @@ impl Interfaces {
             inner.all[sw_if.at()] = Some(interface);
             self.publish(&inner);
         }
+        self.counters.list(world, sw_if, "", &new.name);
         self.tell(world, IfEvent::Added(sw_if));
         Ok(sw_if)
     }
@@ -351,10 +355,13 @@ impl Interfaces {
         self.set_admin(world, sw_if, false)?;
         self.tell(world, IfEvent::Deleting(sw_if));
         interface.device.delete(world);
-        let mut inner = self.inner();
-        inner.names.remove(&interface.name);
-        inner.all[sw_if.at()] = None;
-        self.publish(&inner);
+        {
+            let mut inner = self.inner();
+            inner.names.remove(&interface.name);
+            inner.all[sw_if.at()] = None;
+            self.publish(&inner);
+        }
+        self.counters.end(world, sw_if, &interface.name);
         Ok(())
     }
 
@@ -510,6 +517,7 @@ impl Interfaces {
             inner.names.retain(|_, index| *index != sw_if);
             inner.names.insert(name.to_string(), sw_if);
         }
+        self.counters.list(world, sw_if, &self.get(sw_if)?.name, name);
         self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name.to_string())
     }
 

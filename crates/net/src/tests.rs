@@ -88,3 +88,28 @@ fn interfaces_come_change_and_go() {
     assert!(ifs.set_admin(&bench.world, SwIfIndex(0), true).is_err(), "local0 stays down");
     assert!(ifs.delete(&bench.world, SwIfIndex(0)).is_err());
 }
+
+#[test]
+fn counters_follow_their_interface_in_the_stats_directory() {
+    let mut bench = Bench::new(NONE);
+    let (ifs, counters): (Arc<Interfaces>, Arc<IfCounters>) = (bench.world.get(), bench.world.get());
+    let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
+    let get = |name: &str| reader.get(name).expect("readable");
+    let names = |names: &[&str]| Some(stats::Value::Names(names.iter().map(|n| n.to_string()).collect()));
+    let a = add(&bench, "memif0/0").expect("added");
+    counters.rx.lane(0).add(a.at(), 2, 120);
+    bench.world.stats.simple("/net/arp/rx/requests").lane(0).add(a.at(), 1);
+    assert_eq!(get("/if/names"), names(&["local0", "memif0/0"]));
+    assert_eq!(get("/interfaces/memif0_0/rx"), Some(stats::Value::Combined(vec![vec![(2, 120)]])));
+    assert_eq!(get("/interfaces/local0/drops"), Some(stats::Value::Simple(vec![vec![0]])));
+    ifs.set_name(&bench.world, a, "uplink").expect("renamed");
+    assert_eq!((get("/interfaces/memif0_0/rx"), get("/if/names")), (None, names(&["local0", "uplink"])));
+    assert_eq!(get("/interfaces/uplink/rx").map(|v| v.total()), Some(2));
+    ifs.delete(&bench.world, a).expect("deleted");
+    assert_eq!((get("/interfaces/uplink/rx"), get("/if/names")), (None, names(&["local0", ""])));
+    assert_eq!(add(&bench, "b").ok(), Some(a));
+    bench.settle();
+    assert_eq!(get("/interfaces/b/rx").map(|v| v.total()), Some(0), "somebody else's packets");
+    assert_eq!(get("/net/arp/rx/requests").map(|v| v.total()), Some(0));
+    assert_eq!(get("/interfaces/b/tx-error"), Some(stats::Value::Simple(vec![vec![0]])));
+}

@@ -4,11 +4,10 @@
 use crate::set::named;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{IfCounters, Interfaces};
+use net::IfCounters;
 
 pub fn counters(w: &World, _: &Matches) -> Result<Output, Error> {
-    w.get::<IfCounters>().clear(w.get::<Interfaces>().max());
-    Ok(Output::empty())
+    Ok(w.get::<IfCounters>().clear(w).then(|_| Ok(Output::empty())))
 }
 
 pub fn tag(w: &World, m: &Matches) -> Result<Output, Error> {

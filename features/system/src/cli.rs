@@ -4,7 +4,7 @@
 use cli::{Command, Error, Matches, Output};
 use graph::World;
 
-use crate::{control, errors, graphs, lists, memory, node, runtime, threads};
+use crate::{control, errors, graphs, lists, memory, node, runtime, statistics, threads};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -17,7 +17,7 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "clear runtime",
         usage: "",
         help: "Start runtime statistics again at zero",
-        run: |w, _| done(control::clear_runtime(w)),
+        run: |w, _| Ok(control::clear_runtime(w).then(|_| Ok(Output::empty()))),
     },
     Command {
         path: "show errors",
@@ -30,13 +30,13 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "clear errors",
         usage: "",
         help: "Start the counters of `show errors' again at zero",
-        run: |w, _| done(control::clear_errors(w)),
+        run: |w, _| Ok(control::clear_errors(w).then(|_| Ok(Output::empty()))),
     },
     Command {
         path: "clear node counters",
         usage: "",
         help: "The same as `clear errors'",
-        run: |w, _| done(control::clear_errors(w)),
+        run: |w, _| Ok(control::clear_errors(w).then(|_| Ok(Output::empty()))),
     },
     Command {
         path: "show node",
@@ -98,6 +98,12 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "[main-heap] [verbose]",
         help: "What the process and its regions take",
         run: memory::memory,
+    },
+    Command {
+        path: "show statistics segment",
+        usage: "[<name>] [verbose]",
+        help: "What stands in the stats segment; with `verbose' the values, of counters those that aren't 0",
+        run: statistics::show,
     },
     Command {
         path: "show features",

@@ -2,12 +2,12 @@
 //! The verbs.
 
 use cli::Error;
-use graph::{NodeInfo, Phase, RunningConfig, Shared, World, counters};
+use graph::{Asked, NodeInfo, Phase, RunningConfig, Shared, World, counters};
 use net::{IfEvent, Interfaces};
 use simd::{Level, rdtsc};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// When runtime statistics began.
 pub struct Since(Mutex<(Instant, u64)>);
@@ -19,6 +19,12 @@ impl Shared for Since {
 }
 
 impl Since {
+    /// When that was, on the instance's clock.
+    pub fn at(&self, world: &World) -> Duration {
+        let (at, _) = *self.0.lock().expect("no panic inside");
+        Duration::from_nanos(world.clock.now()).saturating_sub(at.elapsed())
+    }
+
     /// Seconds, and ticks of the time-stamp counter, from then to now.
     pub fn elapsed(&self) -> (f64, u64) {
         let (at, clocks) = *self.0.lock().expect("no panic inside");
@@ -26,27 +32,17 @@ impl Since {
     }
 }
 
-/// Starts runtime statistics again at zero.
-///
-/// # Errors
-/// None today.
-pub fn clear_runtime(world: &World) -> Result<(), Error> {
-    let nodes = world.nodes().len();
-    for name in [counters::CALLS, counters::VECTORS, counters::CLOCKS] {
-        world.stats.simple(name).clear(nodes);
-    }
+/// Starts runtime statistics again at zero. Threads do it at their next turn.
+pub fn clear_runtime(world: &World) -> Asked<()> {
     world.processes.clear();
     *world.get::<Since>().0.lock().expect("no panic inside") = (Instant::now(), rdtsc());
-    Ok(())
+    let all = [counters::CALLS, counters::VECTORS, counters::CLOCKS];
+    world.zero_counters(all.map(|name| world.stats.simple(name).vector()).into(), None)
 }
 
-/// Starts the counters of ways out again at zero.
-///
-/// # Errors
-/// None today.
-pub fn clear_errors(world: &World) -> Result<(), Error> {
-    world.stats.simple(counters::ERRORS).clear(world.reasons().len());
-    Ok(())
+/// Starts the counters of ways out again at zero. Threads do it at their next turn.
+pub fn clear_errors(world: &World) -> Asked<()> {
+    world.zero_counters(vec![world.stats.simple(counters::ERRORS).vector()], None)
 }
 
 /// Finds a node by its name or its index.

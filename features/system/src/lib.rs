@@ -2,24 +2,29 @@
 #![forbid(unsafe_code)]
 //! The instance itself: what its threads do, what they count, what it is made of.
 //!
-//! It brings no packet node. One process samples the threads once a second, for the rates that `show runtime` prints.
+//! It brings no packet node. One process samples the threads once a second, for the rates that `show runtime` prints;
+//! another keeps the gauges of the stats segment.
 //!
 //! - [`control`]: the verbs.
+//! - [`Gauges`]: what control writes into the stats segment now and then.
 //! - [`Rates`]: vector rate and loops per second of each thread.
 
 mod cli;
 pub mod control;
 mod errors;
+mod gauges;
 mod graphs;
 mod lists;
 mod memory;
 mod node;
 mod rates;
 mod runtime;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod threads;
 
+pub use gauges::Gauges;
 pub use rates::{Rate, Rates};
 pub use threads::{ThreadPlace, places as thread_places};
 
@@ -35,6 +40,7 @@ pub static PLUGIN: Plugin = Plugin {
         // Made now: times are counted from the start.
         world.get::<control::Since>();
         rates::start(world);
+        gauges::start(world);
         Ok(())
     },
     ..Plugin::EMPTY

@@ -54,7 +54,7 @@ fn bytes(n: u64) -> Cell {
 }
 
 /// A line `NAME:   123 kB` of a file in /proc.
-fn kilobytes(file: &str, name: &str) -> Option<u64> {
+pub fn kilobytes(file: &str, name: &str) -> Option<u64> {
     let line = file.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
@@ -87,6 +87,8 @@ pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
         bytes((stats.carved * SLOT_SIZE) as u64),
         Cell::show(region.page_kind()),
     ]);
+    let (total, used) = world.stats.memory();
+    table.row(["stats segment".into(), bytes(total), bytes(used), "4k pages".into()]);
     let mut of = |path: &str, rows: &[(&str, &str)]| {
         let file = fs::read_to_string(path).unwrap_or_default();
         for (title, name) in rows {

@@ -19,7 +19,7 @@ pub struct Rate {
     pub loops: f64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Totals {
     turns: u64,
     calls: u64,
@@ -33,7 +33,14 @@ struct Sample {
 
 /// The rates of all threads.
 #[derive(Default)]
-pub struct Rates(Mutex<VecDeque<Sample>>);
+pub struct Rates(Mutex<Window>);
+
+#[derive(Default)]
+struct Window {
+    samples: VecDeque<Sample>,
+    seen: Vec<Totals>,
+    totals: Vec<Totals>,
+}
 
 impl Shared for Rates {
     fn make(_: &World) -> Self {
@@ -44,9 +51,41 @@ impl Shared for Rates {
 impl Rates {
     /// The rates now, by thread.
     pub fn now(&self, world: &World) -> Vec<Rate> {
-        let samples = self.0.lock().expect("no panic inside");
+        let mut window = self.0.lock().expect("no panic inside");
+        let now = window.take(world);
+        window
+            .samples
+            .front()
+            .map_or_else(|| vec![Rate::default(); world.threads()], |first| now.since(first))
+    }
+}
+
+impl Totals {
+    /// What was added since `seen`; all, if the counters were set to zero in between.
+    fn after(self, seen: Totals) -> Totals {
+        let after = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+        Totals {
+            turns: after(self.turns, seen.turns),
+            calls: after(self.calls, seen.calls),
+            vectors: after(self.vectors, seen.vectors),
+        }
+    }
+}
+
+impl Window {
+    /// Totals that go on when the counters are cleared.
+    fn take(&mut self, world: &World) -> Sample {
         let now = Sample::take(world);
-        samples.front().map_or_else(|| vec![Rate::default(); world.threads()], |first| now.since(first))
+        self.seen.resize(now.threads.len(), Totals::default());
+        self.totals.resize(now.threads.len(), Totals::default());
+        for ((total, seen), now) in self.totals.iter_mut().zip(&mut self.seen).zip(&now.threads) {
+            let after = now.after(*seen);
+            total.turns += after.turns;
+            total.calls += after.calls;
+            total.vectors += after.vectors;
+            *seen = *now;
+        }
+        Sample { at: now.at, threads: self.totals.clone() }
     }
 }
 
@@ -54,14 +93,10 @@ impl Sample {
     fn take(world: &World) -> Self {
         let (calls, vectors) = (world.stats.simple(counters::CALLS), world.stats.simple(counters::VECTORS));
         let internal: Vec<_> = world.nodes().iter().filter(|n| !n.input).map(|n| n.index.at()).collect();
-        let threads = world.thread_list().into_iter().enumerate().map(|(thread, info)| {
-            // The lanes themselves: they go on when the counters are cleared.
-            let (calls, vectors) = (calls.lane(thread), vectors.lane(thread));
-            Totals {
-                turns: info.turns,
-                calls: internal.iter().map(|i| calls.get(*i)).sum(),
-                vectors: internal.iter().map(|i| vectors.get(*i)).sum(),
-            }
+        let threads = world.thread_list().into_iter().enumerate().map(|(thread, info)| Totals {
+            turns: info.turns,
+            calls: internal.iter().map(|i| calls.of_thread(thread, *i)).sum(),
+            vectors: internal.iter().map(|i| vectors.of_thread(thread, *i)).sum(),
         });
         Self { at: Instant::now(), threads: threads.collect() }
     }
@@ -89,11 +124,12 @@ impl Process for Sampler {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        let mut samples = self.0.0.lock().expect("no panic inside");
-        if samples.len() == WINDOW {
-            samples.pop_front();
+        let mut window = self.0.0.lock().expect("no panic inside");
+        if window.samples.len() == WINDOW {
+            window.samples.pop_front();
         }
-        samples.push_back(Sample::take(world));
+        let sample = window.take(world);
+        window.samples.push_back(sample);
         Sleep::Until(world.clock.now() + SECOND)
     }
 }

@@ -257,3 +257,31 @@ fn threads_that_run_have_a_kernel_side() {
     assert_eq!(json[1]["sched_policy"], "other (0)");
     drop(threads.stop(&world));
 }
+
+#[test]
+fn the_stats_segment_says_what_show_says() {
+    let mut bench = bench();
+    let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
+    let total =
+        |name: &str| reader.get(name).expect("readable").unwrap_or_else(|| panic!("no {name}")).total();
+    assert_eq!((total("/err/sort/seen"), total("/err/sort/two")), (1, 1));
+    assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/calls")), (3, 1));
+    assert_eq!((total("/nodes/sort/suspends"), total("/sys/num_worker_threads")), (0, 0));
+    assert!(total("/nodes/sort/clocks") > 0);
+    // The collector has run once.
+    assert!(total("/sys/heartbeat") == 1 && total("/sys/boottime") > 1_600_000_000);
+    assert!(total("/buffer-pools/default-numa-0/available") > 0);
+    let (used, all) = (total("/mem/stat segment/used"), total("/mem/stat segment/total"));
+    assert!(0 < used && used < all, "{used} of {all}");
+    bench.world.get::<crate::Gauges>().set_interval(std::time::Duration::from_secs(3));
+    bench.world.clock.adjust(11_000_000_000);
+    bench.settle();
+    assert!(total("/sys/heartbeat") == 2 && total("/sys/last_update") >= 11);
+    let text = run(&mut bench, "show statistics segment /err/sort verbose");
+    let lines: Vec<_> = text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(lines, [["/err/sort/seen", "0", "0", "1"], ["/err/sort/two", "0", "0", "1"]], "{text}");
+    run(&mut bench, "clear errors");
+    assert_eq!((total("/err/sort/seen"), total("/nodes/sort/vectors")), (0, 3));
+    run(&mut bench, "clear runtime");
+    assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/clocks")), (0, 0));
+}

@@ -155,8 +155,6 @@ pub struct Statseg {
     pub socket_name: Option<SocketPath>,
     /// The default path, said explicitly.
     pub default: bool,
-    /// The most the segment may grow to.
-    pub size: Option<Size>,
     /// Node counters in the segment.
     pub per_node_counters: Option<bool>,
     /// Seconds between updates of the gauges.

@@ -104,7 +104,6 @@ const HEAP: Takes = ("[size] <n>[K|M|G]", |c| {
     c.value::<Size>().map(drop)
 });
 
-const STATS: &str = "the stats segment";
 const LOADING: &str = "loading of plugins from directories";
 const GROWS: &str = "not needed: memory grows as it is used";
 const NO_SHM: &str = "not needed: there is no shared-memory API";
@@ -158,22 +157,25 @@ pub static SECTIONS: &[Section] = &[
                 "socket-name",
                 |c| &mut c.statseg.socket_name,
                 "socket that hands out the segment [RUNTIME-DIR/stats.sock]",
-            )
-            .pending(STATS),
-            word("default", |c| &mut c.statseg.default, "the default socket, said explicitly").pending(STATS),
-            word("size", |c| &mut c.statseg.size, "the most the segment may grow to").pending(STATS),
+            ),
+            word("default", |c| &mut c.statseg.default, "the default socket, said explicitly"),
+            unused("size", SIZE, GROWS),
             word(
                 "per-node-counters",
                 |c| &mut c.statseg.per_node_counters,
-                "node counters in the segment [off]",
-            )
-            .pending(STATS),
+                "node counters in the segment [on]",
+            ),
             word(
                 "update-interval",
                 |c| &mut c.statseg.update_interval,
                 "seconds between updates of gauges [10]",
             )
-            .pending(STATS),
+            .check(|c| match c.statseg.update_interval {
+                Some(seconds) if !(0.01..=86_400.0).contains(&seconds) => {
+                    Err(format!("{seconds} s is not within 0.01 to 86400"))
+                }
+                _ => Ok(()),
+            }),
             unused("page-size", TEXT, GROWS),
         ],
     ),

@@ -5,7 +5,7 @@ use super::model::Plugins;
 use super::slot::{LogClass, Variant};
 use super::table::{ABSENT, Body, SECTIONS, Target};
 use super::text::Source;
-use super::values::{Account, CoreList, Level, Limit, Listen, PageSize, Size, SocketPath};
+use super::values::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
 use super::{Config, help};
 
 fn file(text: &str) -> Config {
@@ -50,7 +50,7 @@ fn a_whole_file() {
     assert_eq!(config.buffers.page_size, Some(PageSize::DefaultHugepage));
     assert_eq!(config.buffers.numa.0[&1], 9);
     assert_eq!(config.statseg.socket_name, Some(SocketPath("stats.sock".into())));
-    assert_eq!((config.statseg.size, config.statseg.update_interval), (Some(Size(64 << 20)), Some(2.5)));
+    assert_eq!((config.statseg.per_node_counters, config.statseg.update_interval), (Some(true), Some(2.5)));
     assert!(config.api_trace.on && config.socksvr.default);
     assert_eq!(config.api_segment.gid, Some(Account::Id(7)));
     assert_eq!(config.node.default, Some(Variant { name: "v3".into(), priority: Some(100) }));

@@ -107,6 +107,7 @@ impl Shared for Adjacencies {
             (AdjIndex::PROHIBIT, AdjKind::Prohibit),
             (AdjIndex::RECEIVE, AdjKind::Receive),
         ];
+        (0..AdjIndex::FIRST as usize).for_each(|index| this.counters.start(index));
         {
             let mut inner = this.inner();
             inner.all.resize_with(AdjIndex::FIRST as usize, || None);
@@ -186,7 +187,7 @@ impl Adjacencies {
         if let Key::LoadBalance(buckets) = &key {
             self.buckets.set(index.0, buckets.clone().into());
         }
-        self.counters.clear_one(index.at());
+        self.counters.start(index.at());
         self.slots.set(index.0, adj);
         inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
         inner.by_key.insert(key, index);

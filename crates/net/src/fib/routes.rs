@@ -98,8 +98,7 @@ impl Routes {
     /// A number for a new route, with counters at zero; `None` if there is none left.
     pub(super) fn allocate(&self, adj: AdjIndex) -> Option<RouteIndex> {
         let mut numbers = self.numbers.lock().expect("no panic inside");
-        let used = numbers.take(&self.domain);
-        let route = match used {
+        let route = match numbers.take(&self.domain) {
             Some(route) => route,
             None if numbers.end as usize + 1 < MAX => {
                 numbers.end += 1;
@@ -107,10 +106,8 @@ impl Routes {
             }
             None => return None,
         };
-        if used.is_some() {
-            self.to.clear_one(route.at());
-            self.via.clear_one(route.at());
-        }
+        self.to.start(route.at());
+        self.via.start(route.at());
         self.lead(route, adj);
         Some(route)
     }

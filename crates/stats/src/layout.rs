@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The format of the segment, version 2 of VPP's. Everything is in native byte order; a pointer is [`BASE`]'s value plus the
+//! offset in the segment. A vector's length, a u32, lies 8 bytes before its data.
+
+/// Byte offsets of the header's words.
+pub mod header {
+    /// Version of the format.
+    pub const VERSION: u64 = 0;
+    /// What pointers are relative to.
+    pub const BASE: u64 = 8;
+    /// Counts changes of the directory.
+    pub const EPOCH: u64 = 16;
+    /// Not 0 while the directory changes.
+    pub const IN_PROGRESS: u64 = 24;
+    /// Pointer to the directory, a vector of entries.
+    pub const DIRECTORY: u64 = 32;
+}
+
+/// The version that this is.
+pub const VERSION: u64 = 2;
+
+/// Bytes of a directory entry: `u32 type, u32 0, u64 value, char name[128]`.
+pub const ENTRY: usize = 144;
+/// Bytes of a name, with its NUL.
+pub const NAME: usize = 128;
+
+/// What a directory entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// The value itself, a count or a time.
+    Scalar = 1,
+    /// A vector of pointers, one for each thread, to vectors of u64.
+    Simple = 2,
+    /// The same to vectors of `{ u64 packets, u64 bytes }`.
+    Combined = 3,
+    /// A vector of pointers to vectors of bytes that end in NUL.
+    Names = 4,
+    /// Free.
+    Empty = 5,
+    /// `{ u32 entry, u32 column }`: one column of another entry.
+    Symlink = 6,
+    /// As [`Kind::Simple`]: the lowest exponent, then a count for each power of two. Not written here.
+    Histogram = 7,
+    /// Not written here.
+    Ring = 8,
+    /// The value itself, which goes up and down.
+    Gauge = 9,
+}
+
+impl Kind {
+    /// The kind of this number.
+    pub fn of(number: u32) -> Option<Kind> {
+        use Kind::*;
+        let all = [Scalar, Simple, Combined, Names, Empty, Symlink, Histogram, Ring, Gauge];
+        all.into_iter().find(|kind| *kind as u32 == number)
+    }
+
+    /// A word for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Scalar => "scalar",
+            Kind::Simple => "simple",
+            Kind::Combined => "combined",
+            Kind::Names => "names",
+            Kind::Empty => "empty",
+            Kind::Symlink => "symlink",
+            Kind::Histogram => "histogram",
+            Kind::Ring => "ring",
+            Kind::Gauge => "gauge",
+        }
+    }
+}
+
+/// What the cells of a counter are of. Counters of the same things are as long as there are things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Software interfaces.
+    Interface,
+    /// Nodes of the graph.
+    Node,
+    /// Ways out of nodes that are counted.
+    Error,
+    /// Routes of all tables; each counter has a length of its own.
+    Route,
+    /// Whatever else; each counter has a length of its own.
+    Own,
+}
+
+impl Space {
+    /// The space of a counter, by the names that are the contract with readers.
+    pub fn of(name: &str) -> Space {
+        match name {
+            "/node/errors" => Space::Error,
+            _ if name.starts_with("/sys/node/") => Space::Node,
+            _ if name.starts_with("/net/route/") => Space::Route,
+            _ if ["/if/", "/net/arp/", "/net/ip6-nd/"].iter().any(|p| name.starts_with(p)) => {
+                Space::Interface
+            }
+            _ => Space::Own,
+        }
+    }
+
+    /// Cells that there is room for; what is beyond isn't counted.
+    pub const fn capacity(self) -> usize {
+        match self {
+            Space::Interface | Space::Error => 1 << 16,
+            Space::Node => 1 << 15,
+            Space::Route => 1 << 24,
+            Space::Own => 1 << 22,
+        }
+    }
+}

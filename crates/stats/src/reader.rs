@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading a segment, VPP's or ours.
+
+use crate::layout::{ENTRY, Kind, NAME, VERSION, header};
+use mem::WordsView;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+/// What a writer may take to answer, or to come to an end of its changes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A segment that another process, or this one, writes.
+#[derive(Debug)]
+pub struct Reader {
+    view: WordsView,
+}
+
+/// An entry of the directory, and what it says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stat {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Value,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A count or a time.
+    Scalar(u64),
+    /// A value that goes up and down.
+    Gauge(u64),
+    /// By thread, then by index.
+    Simple(Vec<Vec<u64>>),
+    /// Packets and bytes by thread, then by index.
+    Combined(Vec<Vec<(u64, u64)>>),
+    /// By index; an index that is nobody's has the empty name.
+    Names(Vec<String>),
+    /// Of a kind that isn't read here.
+    Other(Kind),
+}
+
+impl Value {
+    /// The sum over threads and indices; of a combined counter, its packets.
+    pub fn total(&self) -> u64 {
+        match self {
+            Value::Scalar(n) | Value::Gauge(n) => *n,
+            Value::Simple(rows) => rows.iter().flatten().sum(),
+            Value::Combined(rows) => rows.iter().flatten().map(|(packets, _)| packets).sum(),
+            Value::Names(_) | Value::Other(_) => 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: Kind,
+    value: u64,
+}
+
+impl Reader {
+    /// Fetches the segment from the daemon that listens on `path`.
+    ///
+    /// # Errors
+    /// Of the socket; no descriptor came; as [`Reader::new`].
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let socket =
+            net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        net::recvmsg(&socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+        let fd: Option<OwnedFd> = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        });
+        Self::new(fd.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "no descriptor came"))?)
+    }
+
+    /// Maps a segment.
+    ///
+    /// # Errors
+    /// Of the mapping; [`io::ErrorKind::InvalidData`] for a file that isn't a segment of version 2.
+    pub fn new(fd: impl AsFd) -> io::Result<Self> {
+        let this = Self { view: WordsView::new(fd)? };
+        match this.view.load(header::VERSION, Ordering::Acquire) {
+            Some(VERSION) => Ok(this),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "no stats segment of version 2")),
+        }
+    }
+
+    /// Counts the changes of the directory.
+    pub fn epoch(&self) -> u64 {
+        self.view.load(header::EPOCH, Ordering::Acquire).unwrap_or(0)
+    }
+
+    /// The names in the directory, with what they are.
+    ///
+    /// # Errors
+    /// A segment that contradicts its own format; a directory that changes without end.
+    pub fn list(&self) -> io::Result<Vec<(String, Kind)>> {
+        self.optimistic(|| Some(self.directory()?.into_iter().map(|(name, e)| (name, e.kind)).collect()))
+    }
+
+    /// The entries whose name is wanted, all of one moment of the directory; counts go on meanwhile.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn read(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<Stat>> {
+        self.optimistic(|| {
+            let all = self.directory()?.into_iter().filter(|(name, _)| wanted(name));
+            all.map(|(name, entry)| Some(Stat { name, value: self.value(entry)? })).collect()
+        })
+    }
+
+    /// The value of one entry; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn get(&self, name: &str) -> io::Result<Option<Value>> {
+        Ok(self.read(|n| n == name)?.pop().map(|stat| stat.value))
+    }
+
+    /// Does it again until no change of the directory came in between. `f` gives `None` where something lies outside of the
+    /// segment.
+    fn optimistic<R>(&self, f: impl Fn() -> Option<R>) -> io::Result<R> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let word = |at| self.view.load(at, Ordering::Acquire);
+            let before = (word(header::EPOCH), Some(0));
+            let result = if word(header::IN_PROGRESS) == Some(0) { Some(f()) } else { None };
+            // What was read above was read before this.
+            fence(Ordering::Acquire);
+            match result {
+                Some(result) if (word(header::EPOCH), word(header::IN_PROGRESS)) == before => {
+                    let bad = || io::Error::new(io::ErrorKind::InvalidData, "broken stats segment");
+                    return result.ok_or_else(bad);
+                }
+                _ if Instant::now() > until => {
+                    let busy = "the directory changes faster than it can be read";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
+                }
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn word(&self, at: u64) -> Option<u64> {
+        self.view.load(at, Ordering::Relaxed)
+    }
+
+    /// Where a pointer points to, as an offset.
+    fn offset(&self, pointer: u64) -> Option<u64> {
+        pointer.checked_sub(self.word(header::BASE)?)
+    }
+
+    /// Offset and length of a vector of elements of this size.
+    fn vector(&self, pointer: u64, size: usize) -> Option<(u64, usize)> {
+        let at = self.offset(pointer)?;
+        let len = self.word(at.checked_sub(8)?)? as u32 as usize;
+        let end = at.checked_add(len.checked_mul(size)? as u64)?;
+        (end <= self.view.len() as u64).then_some((at, len))
+    }
+
+    fn text(&self, at: u64, limit: usize) -> Option<String> {
+        let mut bytes = Vec::new();
+        for word in 0..limit.div_ceil(8) {
+            let word = self.word(at + word as u64 * 8)?.to_ne_bytes();
+            bytes.extend_from_slice(&word);
+            if word.contains(&0) {
+                break;
+            }
+        }
+        bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(limit));
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn entry(&self, index: u32) -> Option<(u64, Entry)> {
+        let (at, len) = self.vector(self.word(header::DIRECTORY)?, ENTRY)?;
+        if index as usize >= len {
+            return None;
+        }
+        let at = at + u64::from(index) * ENTRY as u64;
+        Some((at, Entry { kind: Kind::of(self.word(at)? as u32)?, value: self.word(at + 8)? }))
+    }
+
+    fn directory(&self) -> Option<Vec<(String, Entry)>> {
+        let (_, len) = self.vector(self.word(header::DIRECTORY)?, ENTRY)?;
+        let mut all = Vec::new();
+        for index in 0..len as u32 {
+            let (at, entry) = self.entry(index)?;
+            if entry.kind != Kind::Empty {
+                all.push((self.text(at + 16, NAME)?, entry));
+            }
+        }
+        Some(all)
+    }
+
+    /// Each element of a vector of pointers.
+    fn pointers<R>(&self, pointer: u64, f: impl Fn(u64) -> Option<R>) -> Option<Vec<R>> {
+        let (at, len) = self.vector(pointer, 8)?;
+        (0..len as u64).map(|i| f(self.word(at + i * 8)?)).collect()
+    }
+
+    /// Rows of cells of `N` words; all of each, or one column.
+    fn rows<const N: usize>(&self, pointer: u64, column: Option<u32>) -> Option<Vec<Vec<[u64; N]>>> {
+        self.pointers(pointer, |row| {
+            let (at, len) = self.vector(row, N * 8)?;
+            let columns = match column {
+                Some(column) => column as usize..(column as usize + 1).min(len),
+                None => 0..len,
+            };
+            let cell = |i: usize| {
+                let mut cell = [0; N];
+                for (word, value) in cell.iter_mut().enumerate() {
+                    *value = self.word(at + ((i * N + word) * 8) as u64)?;
+                }
+                Some(cell)
+            };
+            columns.map(cell).collect()
+        })
+    }
+
+    fn value(&self, entry: Entry) -> Option<Value> {
+        match entry.kind {
+            Kind::Symlink => {
+                let bytes = entry.value.to_ne_bytes();
+                let half =
+                    |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+                let (_, target) = self.entry(half(0))?;
+                if target.kind == Kind::Symlink { None } else { self.plain(target, Some(half(4))) }
+            }
+            _ => self.plain(entry, None),
+        }
+    }
+
+    fn plain(&self, entry: Entry, column: Option<u32>) -> Option<Value> {
+        let pair = |[packets, bytes]: [u64; 2]| (packets, bytes);
+        Some(match entry.kind {
+            Kind::Scalar => Value::Scalar(entry.value),
+            Kind::Gauge => Value::Gauge(entry.value),
+            Kind::Simple => {
+                let rows = self.rows::<1>(entry.value, column)?;
+                Value::Simple(rows.into_iter().map(|row| row.into_iter().map(|[n]| n).collect()).collect())
+            }
+            Kind::Combined => {
+                let rows = self.rows::<2>(entry.value, column)?;
+                Value::Combined(rows.into_iter().map(|row| row.into_iter().map(pair).collect()).collect())
+            }
+            Kind::Names => Value::Names(self.pointers(entry.value, |text| match text {
+                0 => Some(String::new()),
+                _ => {
+                    let (at, len) = self.vector(text, 1)?;
+                    self.text(at, len)
+                }
+            })?),
+            kind => Value::Other(kind),
+        })
+    }
+}

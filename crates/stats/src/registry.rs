@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All counters of an instance.
+
+use crate::counter::{Cells, Combined, Gauge, Names, Simple, Vector};
+use crate::layout::{Kind, Space};
+use crate::segment::{Change, Segment};
+use mem::Words;
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// All counters of an instance, by name.
+pub struct Registry {
+    threads: usize,
+    segment: Arc<Segment>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    simple: HashMap<String, Arc<Simple>>,
+    combined: HashMap<String, Arc<Combined>>,
+    gauges: HashMap<String, Gauge>,
+    names: HashMap<String, Arc<Names>>,
+    /// All counters, in the order of their making.
+    vectors: Vec<Arc<dyn Vector>>,
+    /// How long counters of a space are.
+    lens: HashMap<Space, usize>,
+}
+
+impl Registry {
+    /// A registry for this many threads, the main one included.
+    pub fn new(threads: usize) -> Self {
+        let this = Self { threads, segment: Segment::new(threads), inner: Mutex::default() };
+        // The first entry must not be a symlink's target: to some readers a symlink to column 0 of entry 0 is none.
+        this.scalar("/sys/heartbeat");
+        this
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    /// How many threads count.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Counts what begins so without showing it in the directory. To be called before anything else.
+    pub fn hide(&self, prefix: &str) {
+        self.segment.hide(prefix);
+    }
+
+    /// The simple counter of this name; made at the first call.
+    pub fn simple(&self, name: &str) -> Arc<Simple> {
+        let mut inner = self.inner();
+        if let Some(counter) = inner.simple.get(name) {
+            return counter.clone();
+        }
+        let cells = self.cells(&mut inner, name, Kind::Simple);
+        inner.simple.entry(name.into()).or_insert(Arc::new(Simple(cells))).clone()
+    }
+
+    /// The combined counter of this name; made at the first call.
+    pub fn combined(&self, name: &str) -> Arc<Combined> {
+        let mut inner = self.inner();
+        if let Some(counter) = inner.combined.get(name) {
+            return counter.clone();
+        }
+        let cells = self.cells(&mut inner, name, Kind::Combined);
+        inner.combined.entry(name.into()).or_insert(Arc::new(Combined(cells))).clone()
+    }
+
+    fn cells<const N: usize>(&self, inner: &mut Inner, name: &str, kind: Kind) -> Arc<Cells<N>> {
+        let space = Space::of(name);
+        let cells = Arc::new(Cells::<N>::new(&self.segment, name, self.threads, space.capacity()));
+        let rows = self.segment.alloc(self.threads);
+        self.segment.change(|change| {
+            cells.extend(change, inner.lens.get(&space).copied().unwrap_or(0));
+            if let Some(rows) = rows.filter(|_| !cells.data().is_empty()) {
+                cells.data().iter().enumerate().for_each(|(i, data)| change.point(rows, i, *data));
+                change.set_len(rows, cells.data().len());
+                change.add_vector(name, kind, rows);
+            }
+        });
+        inner.vectors.push(cells.clone());
+        cells
+    }
+
+    /// The count or time of this name; made at the first call.
+    pub fn scalar(&self, name: &str) -> Gauge {
+        self.value(name, Kind::Scalar)
+    }
+
+    /// The value of this name, which goes up and down; made at the first call.
+    pub fn gauge(&self, name: &str) -> Gauge {
+        self.value(name, Kind::Gauge)
+    }
+
+    fn value(&self, name: &str, kind: Kind) -> Gauge {
+        let make = || {
+            let at = self.segment.change(|change| change.add(name, kind, 0).map(|i| change.value_of(i)));
+            let words = self.segment.words();
+            Gauge(match at {
+                Some(at) => words.window(at, 1),
+                // Hidden.
+                None => Words::new("stats-unlisted", 8).expect("a page").window(0, 1),
+            })
+        };
+        self.inner().gauges.entry(name.into()).or_insert_with(make).clone()
+    }
+
+    /// `n` values that control sets, in a simple counter with one row; made at each call.
+    pub fn row(&self, name: &str, n: usize) -> Vec<Gauge> {
+        let (Some(rows), Some(data)) = (self.segment.alloc(1), self.segment.alloc(n)) else {
+            return Vec::new();
+        };
+        self.segment.change(|change| {
+            change.point(rows, 0, data);
+            change.set_len(rows, 1);
+            change.set_len(data, n);
+            change.add_vector(name, Kind::Simple, rows);
+        });
+        (0..n).map(|i| Gauge(self.segment.words().window(data + i, 1))).collect()
+    }
+
+    /// The names of this name; made at the first call.
+    pub fn names(&self, name: &str) -> Arc<Names> {
+        let mut inner = self.inner();
+        if let Some(names) = inner.names.get(name) {
+            return names.clone();
+        }
+        let space = Space::of(name);
+        let data = self.segment.alloc(space.capacity());
+        let names = Names { name: name.into(), space, data, len: AtomicUsize::new(0) };
+        self.segment.change(|change| {
+            if let Some(data) = data {
+                names.extend(change, inner.lens.get(&space).copied().unwrap_or(0));
+                change.add_vector(name, Kind::Names, data);
+            }
+        });
+        inner.names.entry(names.name.clone()).or_insert(Arc::new(names)).clone()
+    }
+
+    /// Says that there are `len` interfaces, nodes or errors: their counters are at least as long from now on.
+    pub fn extend(&self, space: Space, len: usize) {
+        let mut inner = self.inner();
+        let known = inner.lens.entry(space).or_default();
+        if len <= *known {
+            return;
+        }
+        *known = len;
+        self.segment.change(|change| {
+            inner.vectors.iter().filter(|v| v.space() == space).for_each(|v| v.extend(change, len));
+            inner.names.values().filter(|n| n.space == space).for_each(|n| n.extend(change, len));
+        });
+    }
+
+    /// Changes names and symlinks; readers see all of it or nothing. `change` must not ask for new counters.
+    pub fn change<R>(&self, change: impl FnOnce(&mut Change<'_>) -> R) -> R {
+        self.segment.change(change)
+    }
+
+    /// The counters of a space, in the order of their making.
+    pub fn vectors(&self, space: Space) -> Vec<Arc<dyn Vector>> {
+        self.inner().vectors.iter().filter(|v| v.space() == space).cloned().collect()
+    }
+
+    /// Bytes of address space that the segment has, and those that memory was taken for.
+    pub fn memory(&self) -> (u64, u64) {
+        self.segment.words().memory()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn given_out(&self) -> usize {
+        self.segment.given_out()
+    }
+}
+
+/// The descriptor that readers map.
+impl AsFd for Registry {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.segment.words().as_fd()
+    }
+}
+
+/// A name as a part of a symlink's name: `/` divides the parts.
+pub fn escape(name: &str) -> String {
+    name.replace('/', "_")
+}

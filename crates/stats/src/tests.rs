@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::*;
+use mem::WordsView;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+fn reader(registry: &Registry) -> Reader {
+    Reader::new(registry).expect("a segment")
+}
+
+fn value(registry: &Registry, name: &str) -> Option<Value> {
+    reader(registry).get(name).expect("readable")
+}
+
+#[test]
+fn threads_are_summed_and_each_clears_its_own() {
+    let registry = Registry::new(3);
+    let drops = registry.simple("/if/drops");
+    registry.extend(Space::Interface, 8);
+    drops.lane(0).add(7, 2);
+    drops.lane(2).add(7, 3);
+    assert_eq!((drops.sum(7), drops.sum(6), drops.of_thread(2, 7)), (5, 0, 3));
+    drops.vector().zero(2, None);
+    assert_eq!((registry.simple("/if/drops").sum(7), drops.of_thread(0, 7)), (2, 2));
+    drops.vector().zero(0, Some(6));
+    assert_eq!(drops.sum(7), 2);
+    drops.vector().zero(0, Some(7));
+    assert_eq!(drops.sum(7), 0);
+    // Beyond what there is room for.
+    let capacity = Space::Interface.capacity();
+    drops.lane(0).add(capacity, 1);
+    assert_eq!((drops.sum(capacity), drops.lane(0).get(capacity), drops.of_thread(0, capacity)), (0, 0, 0));
+    drops.vector().zero(0, Some(capacity));
+}
+
+#[test]
+fn packets_and_bytes_go_together() {
+    let registry = Registry::new(2);
+    let rx = registry.combined("/if/rx");
+    rx.lane(1).add(0, 2, 128);
+    assert_eq!(rx.sum(0), (2, 128));
+    rx.lane(1).add(usize::MAX, 1, 1);
+    registry.extend(Space::Interface, 1);
+    assert_eq!(value(&registry, "/if/rx"), Some(Value::Combined(vec![vec![(0, 0)], vec![(2, 128)]])));
+    // A counter that comes later is as long as the others.
+    registry.simple("/if/punt");
+    assert_eq!(value(&registry, "/if/punt"), Some(Value::Simple(vec![vec![0], vec![0]])));
+}
+
+#[test]
+fn counters_of_their_own_grow_with_their_indices() {
+    let registry = Registry::new(1);
+    let to = registry.combined("/net/route/to");
+    let len = |registry: &Registry| match value(registry, "/net/route/to") {
+        Some(Value::Combined(rows)) => rows[0].len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(len(&registry), 0);
+    to.start(100);
+    to.lane(0).add(100, 1, 60);
+    assert_eq!(to.sum(100), (1, 60));
+    to.start(100);
+    assert_eq!(to.sum(100), (0, 0));
+    assert!((101..200).contains(&len(&registry)));
+    let before = reader(&registry).epoch();
+    (0..1_000_000).for_each(|i| to.start(i));
+    assert!(registry.memory().1 < 1 << 20, "indices without packets take no memory");
+    assert!(len(&registry) >= 1_000_000);
+    assert!(reader(&registry).epoch() - before < 200, "readers are rarely disturbed");
+    to.start(Space::Route.capacity() - 1);
+    to.start(Space::Route.capacity());
+    to.lane(0).add(Space::Route.capacity(), 1, 60);
+}
+
+/// The bytes themselves, as the format says.
+#[test]
+fn the_layout_is_version_2() {
+    let registry = Registry::new(2);
+    let errors = registry.simple("/node/errors");
+    registry.extend(Space::Error, 3);
+    errors.lane(1).add(2, 77);
+    let names = registry.names("/if/names");
+    registry.change(|c| {
+        names.set(c, 1, "memif0/0");
+        c.symlink("/err/ip4-input/options", "/node/errors", 2);
+    });
+    registry.gauge("/sys/vector_rate").set(5);
+
+    let view = WordsView::new(&registry).expect("mapped");
+    let word = |at: u64| view.load(at, Relaxed).expect("inside");
+    let base = word(8);
+    assert_eq!((word(0), word(24), word(40)), (2, 0, 0));
+    assert!(base != 0 && word(16) > 0);
+    let directory = word(32) - base;
+    assert_eq!(word(directory - 8), 5);
+    let entry = |i: u64| (word(directory + 144 * i), word(directory + 144 * i + 8));
+    let name = |i: u64| {
+        let bytes: Vec<u8> =
+            (0..16).flat_map(|w| word(directory + 144 * i + 16 + 8 * w).to_ne_bytes()).collect();
+        String::from_utf8(bytes).expect("ASCII").trim_end_matches('\0').to_string()
+    };
+    assert_eq!((name(0).as_str(), entry(0)), ("/sys/heartbeat", (1, 0)));
+    assert_eq!((name(1).as_str(), entry(1).0), ("/node/errors", 2));
+    let rows = entry(1).1 - base;
+    assert_eq!(word(rows - 8), 2);
+    let row = word(rows + 8) - base;
+    assert_eq!((word(row - 8), word(row + 16)), (3, 77));
+    assert_eq!((name(2).as_str(), entry(2).0), ("/if/names", 4));
+    let strings = entry(2).1 - base;
+    assert_eq!(word(strings - 8), 2);
+    let text = word(strings + 8) - base;
+    assert_eq!((word(text - 8), word(text).to_ne_bytes(), word(text + 8) as u8), (9, *b"memif0/0", 0));
+    // The name of nobody is empty, not absent: readers count on the index.
+    assert_eq!(word(word(strings) - base - 8), 1);
+    assert_eq!((name(3).as_str(), entry(3)), ("/err/ip4-input/options", (6, 2 << 32 | 1)));
+    assert_eq!((name(4).as_str(), entry(4)), ("/sys/vector_rate", (9, 5)));
+}
+
+#[test]
+fn symlinks_come_and_go() {
+    let registry = Registry::new(2);
+    let rx = registry.combined("/if/rx");
+    registry.extend(Space::Interface, 2);
+    rx.lane(0).add(1, 3, 200);
+    let names = registry.names("/if/names");
+    let link = format!("/interfaces/{}/rx", escape("memif0/0"));
+    assert_eq!(link, "/interfaces/memif0_0/rx");
+    registry.change(|c| {
+        c.symlink(&link, "/if/rx", 1);
+        c.symlink("/interfaces/memif0_0/none", "/if/none", 1);
+        names.set(c, 1, "memif0/0");
+    });
+    assert_eq!(value(&registry, &link), Some(Value::Combined(vec![vec![(3, 200)], vec![(0, 0)]])));
+    assert_eq!(value(&registry, "/interfaces/memif0_0/none"), None);
+    let entries = reader(&registry).list().expect("readable").len();
+    for _ in 0..1000 {
+        registry.change(|c| {
+            c.remove(&link);
+            names.set(c, 1, "");
+        });
+        assert_eq!(value(&registry, &link), None);
+        registry.change(|c| {
+            c.symlink(&link, "/if/rx", 1);
+            names.set(c, 1, "a name that needs some more room than the other");
+        });
+    }
+    assert_eq!(reader(&registry).list().expect("readable").len(), entries);
+    let text = "a name that needs some more room than the other";
+    assert_eq!(value(&registry, "/if/names"), Some(Value::Names(vec!["".into(), text.into()])));
+    let given_out = registry.given_out();
+    registry.change(|c| (0..1000).for_each(|i| names.set(c, 1, if i % 2 == 0 { "x" } else { text })));
+    assert!(registry.given_out() - given_out <= 256, "strings are used again");
+}
+
+#[test]
+fn names_that_do_not_fit_are_not_listed() {
+    let registry = Registry::new(1);
+    registry.hide("/sys/node/");
+    let calls = registry.simple("/sys/node/calls");
+    calls.lane(0).add(1, 4);
+    let long = registry.simple(&format!("/{}", "x".repeat(127)));
+    long.lane(0).add(1, 4);
+    registry.simple(&format!("/{}", "y".repeat(126)));
+    registry.change(|c| c.symlink("/nodes/x/calls", "/sys/node/calls", 1));
+    registry.scalar("/sys/node/x").set(3);
+    let names: Vec<_> = reader(&registry).list().expect("readable").into_iter().map(|(n, _)| n).collect();
+    assert_eq!(names, ["/sys/heartbeat".to_string(), format!("/{}", "y".repeat(126))]);
+    assert_eq!((calls.sum(1), long.sum(1), registry.scalar("/sys/node/x").get()), (4, 4, 3));
+}
+
+#[test]
+fn a_full_segment_counts_on() {
+    let registry = Registry::new(1);
+    let counter = (0..200).map(|i| registry.combined(&format!("/acl/{i}/matches"))).last().expect("one");
+    counter.start(3);
+    counter.lane(0).add(3, 1, 64);
+    assert_eq!(counter.sum(3), (1, 64));
+    assert_eq!(value(&registry, "/acl/199/matches"), None);
+    assert!(value(&registry, "/acl/10/matches").is_some());
+}
+
+#[test]
+fn rows_hold_a_value_for_each_thread() {
+    let registry = Registry::new(3);
+    let row = registry.row("/sys/vector_rate_per_worker", 3);
+    row[2].set(9);
+    assert_eq!(value(&registry, "/sys/vector_rate_per_worker"), Some(Value::Simple(vec![vec![0, 0, 9]])));
+}
+
+/// The directory changes all the time while threads count and readers read: what they get fits together.
+#[test]
+fn readers_see_whole_changes() {
+    let registry = Registry::new(2);
+    let (rx, names) = (registry.combined("/if/rx"), registry.names("/if/names"));
+    let (stop, reads) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let lane = rx.lane(thread);
+            let stop = &stop;
+            scope.spawn(move || {
+                while !stop.load(Relaxed) {
+                    (0..64).for_each(|i| lane.add(i, 1, 64));
+                }
+            });
+        }
+        scope.spawn(|| {
+            let reader = reader(&registry);
+            while !stop.load(Relaxed) {
+                let all = reader.read(|name| name.starts_with("/i")).expect("readable");
+                let find = |name: &str| all.iter().find(|s| s.name == name).map(|s| &s.value);
+                let Some(Value::Names(names)) = find("/if/names") else { panic!("{all:?}") };
+                let Some(Value::Combined(rows)) = find("/if/rx") else { panic!("{all:?}") };
+                assert!(rows.iter().all(|row| row.len() == names.len()), "one length for all");
+                // Each that has a name has its symlink, and nobody else has one.
+                let named: Vec<_> = names.iter().filter(|n| !n.is_empty()).collect();
+                let links = all.iter().filter(|s| s.name.starts_with("/interfaces/")).count();
+                assert_eq!(links, named.len());
+                for name in named {
+                    assert!(find(&format!("/interfaces/{name}/rx")).is_some(), "{name}");
+                }
+                reads.fetch_add(1, Relaxed);
+            }
+        });
+        let mut i = 0usize;
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        // A reader that finds something wrong ends, and the test with it.
+        while reads.load(Relaxed) < 200 && std::time::Instant::now() < until {
+            i += 1;
+            let (at, name) = (i % 50, format!("tap{i}"));
+            registry.extend(Space::Interface, at + 1);
+            registry.change(|c| {
+                c.symlink(&format!("/interfaces/{name}/rx"), "/if/rx", at);
+                if i > 50 {
+                    c.remove(&format!("/interfaces/tap{}/rx", i - 50));
+                }
+                names.set(c, at, &name);
+            });
+            std::thread::sleep(std::time::Duration::from_micros(20));
+        }
+        stop.store(true, Relaxed);
+    });
+    assert!(reads.load(Relaxed) >= 200);
+}
+
+#[test]
+fn what_is_no_segment_is_refused() {
+    let words = mem::Words::new("test", 4096).expect("memory");
+    assert_eq!(Reader::new(&*words).expect_err("no version").kind(), std::io::ErrorKind::InvalidData);
+    let file = std::fs::File::open("/dev/null").expect("there");
+    Reader::new(file).expect_err("no memory");
+    let word = |offset: u64| &words.as_slice()[offset as usize / 8];
+    word(0).store(2, Relaxed);
+    // Every pointer leads somewhere else.
+    for directory in [0, 1, 8, 33, 4112 + 8, u64::MAX, u64::MAX - 7, 1 << 63] {
+        word(8).store(16, Relaxed);
+        word(32).store(directory, Relaxed);
+        let reader = Reader::new(&*words).expect("looks like one");
+        let error = reader.list().expect_err("broken");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{directory}");
+    }
+}
