@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses of interfaces, and the routes that come with them.
 
+mod unnumbered;
+
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use crate::{AdjIndex, IfEvent, IfKind, Interfaces};
 use cli::Error;
@@ -16,6 +18,14 @@ struct Here<A> {
     addresses: Vec<Prefix<A>>,
     /// The protocol was enabled without an address.
     enabled: bool,
+    /// Whose addresses it uses.
+    lender: Option<SwIfIndex>,
+}
+
+impl<A> Default for Here<A> {
+    fn default() -> Self {
+        Self { addresses: Vec::new(), enabled: false, lender: None }
+    }
 }
 
 /// The addresses of all interfaces, of one protocol.
@@ -34,6 +44,9 @@ impl<F: Net> Shared for Addresses<F> {
         interfaces.subscribe(|world, event| {
             if let IfEvent::Deleting(sw_if) = event {
                 let addresses = world.get::<Self>();
+                for borrower in addresses.borrowers(sw_if).into_iter().chain([sw_if]) {
+                    let _ = addresses.set_unnumbered(world, borrower, None);
+                }
                 let _ = addresses.clear(world, sw_if);
                 let _ = addresses.enable(world, sw_if, false);
                 addresses.all().remove(&sw_if);
@@ -76,8 +89,13 @@ impl<F: Net> Addresses<F> {
         self.slots.get(sw_if, turn).map_or(&[], |a| a)
     }
 
-    /// The addresses of an interface, for control.
+    /// The addresses that an interface speaks by, its own or lent ones, for control.
     pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
+        self.own(self.unnumbered(sw_if).unwrap_or(sw_if))
+    }
+
+    /// The addresses that an interface was given.
+    pub fn own(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         self.all().get(&sw_if).map_or_else(Vec::new, |h| h.addresses.clone())
     }
 
@@ -115,12 +133,17 @@ impl<F: Net> Addresses<F> {
         if interface.kind == IfKind::Local {
             return Err(Error::unsupported(format!("{} has no addresses", interface.name)));
         }
+        if let Some(lender) = self.unnumbered(sw_if) {
+            let lender = self.interfaces.name(lender);
+            let why = format!("{} is unnumbered and uses the addresses of {lender}", interface.name);
+            return Err(Error::failed(why).retval(-7));
+        }
         is_host::<F>(prefix)?;
         let table = self.table_of(sw_if)?;
         self.check_free(sw_if, table, prefix)?;
         let first = {
             let mut all = self.all();
-            let here = all.entry(sw_if).or_insert_with(|| Here { addresses: Vec::new(), enabled: false });
+            let here = all.entry(sw_if).or_default();
             let first = !here.addresses.iter().any(|a| a.network() == prefix.network());
             here.addresses.push(prefix);
             first
@@ -167,7 +190,7 @@ impl<F: Net> Addresses<F> {
     /// # Errors
     /// An interface that isn't there.
     pub fn clear(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
-        self.list(sw_if).into_iter().try_for_each(|prefix| self.remove(world, sw_if, prefix))
+        self.own(sw_if).into_iter().try_for_each(|prefix| self.remove(world, sw_if, prefix))
     }
 
     /// Enables the protocol on an interface without an address, or takes that back.
@@ -176,8 +199,7 @@ impl<F: Net> Addresses<F> {
     /// An interface that isn't there.
     pub fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         self.interfaces.get(sw_if)?;
-        self.all().entry(sw_if).or_insert_with(|| Here { addresses: Vec::new(), enabled: false }).enabled =
-            on;
+        self.all().entry(sw_if).or_default().enabled = on;
         self.changed(world, sw_if)
     }
 
@@ -191,7 +213,7 @@ impl<F: Net> Addresses<F> {
         if self.table_of(sw_if)? == table {
             return Ok(());
         }
-        if let Some(address) = self.list(sw_if).first() {
+        if let Some(address) = self.own(sw_if).first() {
             let why = format!("{} has the address {address}: remove it first", interface.name);
             return Err(Error::failed(why));
         }
@@ -220,14 +242,21 @@ impl<F: Net> Addresses<F> {
     }
 
     fn publish(&self, sw_if: SwIfIndex) {
-        self.slots.set(sw_if.0, self.list(sw_if));
+        for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
+            self.slots.set(user.0, self.list(user));
+        }
     }
 
     fn changed(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
-        let on = self.all().get(&sw_if).is_some_and(|h| h.enabled || !h.addresses.is_empty());
+        let on = self
+            .all()
+            .get(&sw_if)
+            .is_some_and(|h| h.enabled || !h.addresses.is_empty() || h.lender.is_some());
         self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
         self.fib.sync_neighbors(world, sw_if);
-        self.interfaces.tell(world, IfEvent::Address(sw_if, F::IS_V6));
+        for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
+            self.interfaces.tell(world, IfEvent::Address(user, F::IS_V6));
+        }
         Ok(())
     }
 }

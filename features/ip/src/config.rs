@@ -64,7 +64,15 @@ fn interfaces(world: &World, config: &mut RunningConfig) {
                 format!("disable ip4 interface {name}"),
             );
         }
-        for prefix in addresses.list(interface.sw_if) {
+        if let Some(lender) = addresses.unnumbered(interface.sw_if) {
+            let lender = quote(&world.get::<Interfaces>().name(lender));
+            config.push(
+                Phase::Addresses,
+                format!("set interface unnumbered {name} use {lender}"),
+                format!("set interface unnumbered del {name}"),
+            );
+        }
+        for prefix in addresses.own(interface.sw_if) {
             config.push(
                 Phase::Addresses,
                 format!("set interface ip address {name} {prefix}"),

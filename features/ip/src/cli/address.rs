@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `set interface ip …`.
+//! `set interface ip …`, `set interface unnumbered`, `show interface address`.
 
-use super::{interface, no_ip6, route::prefix};
+use super::{interface, interface_of, no_ip6, route::prefix};
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::Addresses;
+use net::{Addresses, Fib, Interfaces, TableIndex};
+use serde_json::{Value, json};
+use std::fmt::Write;
 use wire::Ip4;
 
 pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -34,4 +36,40 @@ pub fn enable(w: &World, m: &Matches) -> Result<Output, Error> {
 pub fn disable(w: &World, m: &Matches) -> Result<Output, Error> {
     w.get::<Addresses<Ip4>>().enable(w, interface(w, m)?, false)?;
     Ok(Output::empty())
+}
+
+pub fn unnumbered(w: &World, m: &Matches) -> Result<Output, Error> {
+    let lender = if m.flag("del") { None } else { Some(interface_of(w, m, "lender")?) };
+    w.get::<Addresses<Ip4>>().set_unnumbered(w, interface(w, m)?, lender)?;
+    Ok(Output::empty())
+}
+
+pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
+    let (interfaces, addresses, fib) =
+        (w.get::<Interfaces>(), w.get::<Addresses<Ip4>>(), w.get::<Fib<Ip4>>());
+    let (mut text, mut json) = (String::new(), Vec::new());
+    for i in interfaces.list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{} ({}):", i.name, if i.admin_up { "up" } else { "dn" });
+        let lender = addresses.unnumbered(i.sw_if).map(|lender| interfaces.name(lender));
+        if let Some(lender) = &lender {
+            let _ = writeln!(text, "  unnumbered, use {lender}");
+        }
+        let table = fib.table_id(TableIndex(i.fib4)).unwrap_or(0);
+        let all = addresses.list(i.sw_if);
+        for prefix in &all {
+            let of = if table == 0 { String::new() } else { format!(" ip4 table-id {table}") };
+            let _ = writeln!(text, "  L3 {prefix}{of}");
+        }
+        json.push(json!({
+            "name": i.name,
+            "sw_if_index": i.sw_if.0,
+            "admin_up": i.admin_up,
+            "table": table,
+            "unnumbered": lender,
+            "addresses": all.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }));
+    }
+    Ok(Output::both(text, Value::Array(json)))
 }

@@ -71,6 +71,18 @@ pub const COMMANDS: &[Command<World>] = &[
         run: address::set,
     },
     Command {
+        path: "set interface unnumbered",
+        usage: "{del <interface:interface> | <interface:interface> use <lender:interface>}",
+        help: "Let an interface without an address use another's; its routes have to be set",
+        run: address::unnumbered,
+    },
+    Command {
+        path: "show interface address",
+        usage: "[<interface:interface>]",
+        help: "Addresses of interfaces",
+        run: address::show,
+    },
+    Command {
         path: "set interface ip table",
         usage: "<interface:interface> <table:u32>",
         help: "Move an interface to an IPv4 route table",
@@ -92,8 +104,11 @@ pub const COMMANDS: &[Command<World>] = &[
 
 /// The interface of a placeholder.
 fn interface(w: &World, m: &Matches) -> Result<SwIfIndex, Error> {
-    let name: String = m.req("interface")?;
-    w.get::<Interfaces>().find(&name).map_err(|e| e.at(m.span("interface")))
+    interface_of(w, m, "interface")
+}
+
+fn interface_of(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex, Error> {
+    w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
 }
 
 /// The table of a placeholder that holds an id; the default one, if it wasn't given.

@@ -104,3 +104,42 @@ fn tables_are_set_up() {
     assert!(refused(&mut bench, "ip table flush 9").contains("no table 9"));
     bench.cli("ip table del 1").expect("deleted");
 }
+
+#[test]
+fn an_interface_speaks_by_anothers_addresses() {
+    let mut bench = router();
+    assert!(refused(&mut bench, "set interface unnumbered t1 use t2").contains("remove them first"));
+    bench.cli("set interface ip address del t1 all").expect("removed");
+    assert!(refused(&mut bench, "set interface unnumbered t1 use t1").contains("itself"));
+    let line = "set interface unnumbered t1 use t2";
+    bench.cli(line).expect("set");
+    assert!(refused(&mut bench, "set interface unnumbered t2 use t1").contains("has addresses"));
+    assert!(refused(&mut bench, "set interface ip address t1 11.0.0.1/24").contains("unnumbered"));
+    let shown = bench.cli("show interface address").expect("shown");
+    assert_eq!(
+        shown,
+        "local0 (dn):\nt1 (up):\n  unnumbered, use t2\n  L3 10.0.2.1/24\nt2 (up):\n  L3 10.0.2.1/24\n"
+    );
+    bench.cli("set interface ip address t2 12.0.0.1/24").expect("set");
+    assert!(bench.cli("show interface address t1 -j").expect("shown").contains("12.0.0.1/24"));
+    let addresses = bench.world.get::<Addresses<Ip4>>();
+    {
+        let mut reader = bench.world.qsbr.register();
+        let turn = reader.turn();
+        assert_eq!(addresses.of(T1.0, &turn), [prefix("10.0.2.1/24"), prefix("12.0.0.1/24")]);
+    }
+    // Packets come in by it and go out by it where a route says so; its lender's network doesn't move.
+    let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
+    assert_eq!(out[0].node, "ip4-lookup");
+    bench.cli("ip route add 10.0.2.77/32 via 10.0.2.77 t1").expect("set");
+    assert!(bench.cli("show ip fib 10.0.2.77/32").expect("shown").contains("10.0.2.77 t1"));
+    assert!(bench.cli("show ip fib 10.0.2.0/24").expect("shown").contains("attached: t2"));
+    bench.cli("set interface unnumbered del t1").expect("unset");
+    assert!(addresses.list(T1).is_empty());
+    let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
+    assert_eq!(out[0].node, "ip4-not-enabled");
+    // Who lends and goes takes his addresses along.
+    bench.cli(line).expect("set");
+    bench.world.get::<Interfaces>().delete(&bench.world, T2).expect("deleted");
+    assert!(addresses.list(T1).is_empty() && addresses.unnumbered(T1).is_none());
+}

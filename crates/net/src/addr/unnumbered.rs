@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Interfaces without addresses of their own, that speak by another's.
+
+use super::Addresses;
+use crate::IfKind;
+use crate::fib::Net;
+use cli::Error;
+use graph::{SwIfIndex, World};
+
+impl<F: Net> Addresses<F> {
+    /// Lets an interface speak by another's addresses, or no longer. The protocol is enabled on it; what is reachable by it
+    /// has to be said by routes.
+    ///
+    /// # Errors
+    /// What isn't there (−2, the lender: −10); one that has addresses, lends its own, or is the lender itself; a lender
+    /// that has borrowed its own (−7).
+    pub fn set_unnumbered(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        lender: Option<SwIfIndex>,
+    ) -> Result<(), Error> {
+        let interface = self.interfaces.get(sw_if)?;
+        if interface.kind == IfKind::Local {
+            return Err(Error::unsupported(format!("{} has no addresses", interface.name)));
+        }
+        if let Some(lender) = lender {
+            self.check_lender(sw_if, lender)?;
+        }
+        self.all().entry(sw_if).or_default().lender = lender;
+        self.publish(sw_if);
+        self.changed(world, sw_if)
+    }
+
+    fn check_lender(&self, sw_if: SwIfIndex, lender: SwIfIndex) -> Result<(), Error> {
+        self.interfaces.check(lender).map_err(|e| e.retval(-10))?;
+        let refuse = |who: SwIfIndex, why: &str| {
+            Err(Error::failed(format!("{} {why}", self.interfaces.name(who))).retval(-7))
+        };
+        if lender == sw_if {
+            return refuse(sw_if, "can't lend addresses to itself");
+        }
+        if !self.own(sw_if).is_empty() {
+            return refuse(sw_if, "has addresses: remove them first");
+        }
+        if !self.borrowers(sw_if).is_empty() {
+            return refuse(sw_if, "lends its addresses to others");
+        }
+        if self.unnumbered(lender).is_some() {
+            return refuse(lender, "is unnumbered itself");
+        }
+        Ok(())
+    }
+
+    /// Whose addresses an interface speaks by, if it has none of its own.
+    pub fn unnumbered(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
+        self.all().get(&sw_if)?.lender
+    }
+
+    /// Who speaks by an interface's addresses.
+    pub fn borrowers(&self, lender: SwIfIndex) -> Vec<SwIfIndex> {
+        let all = self.all();
+        all.iter().filter(|(_, here)| here.lender == Some(lender)).map(|(sw_if, _)| *sw_if).collect()
+    }
+}
