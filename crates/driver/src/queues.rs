@@ -83,6 +83,7 @@ impl<Q: RxQueue> RxQueues<Q> {
     pub fn open(&self, world: &World, sw_if: SwIfIndex, ip: bool, queues: Vec<Q>) -> Result<(), Error> {
         let node = Self::node(world)?;
         let before = self.list();
+        let mode = world.get::<net::Interfaces>().default_rx_mode();
         let mut wishes = Vec::new();
         for (number, mut queue) in (0..).zip(queues) {
             queue.discard();
@@ -97,7 +98,7 @@ impl<Q: RxQueue> RxQueues<Q> {
                 up: AtomicBool::new(false),
                 gone: AtomicBool::new(false),
             });
-            wish.set_mode(place.map_or(InputMode::Adaptive, |q| q.mode));
+            wish.set_mode(place.map_or(mode, |q| q.mode));
             wishes.push(wish.clone());
             let (home, slot) = (world.get::<Home>(), Slot { queue, wish, up: false, watched: false });
             world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &home, slot));
@@ -119,11 +120,13 @@ impl<Q: RxQueue> RxQueues<Q> {
     /// A queue or a thread that doesn't exist.
     pub fn place(&self, world: &World, place: net::RxQueue) -> Result<(), Error> {
         if place.thread.at() >= world.threads() {
-            return Err(Error::not_found(format!("there is no thread {}", place.thread)).retval(-7));
+            return Err(Error::not_found(format!("there is no thread {}", place.thread))
+                .retval(msg::retval::INVALID_WORKER));
         }
         let wish = self.wishes.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
-        let wish =
-            wish.ok_or_else(|| Error::not_found(format!("no receive queue {}", place.queue)).retval(-7))?;
+        let wish = wish.ok_or_else(|| {
+            Error::not_found(format!("no receive queue {}", place.queue)).retval(msg::retval::INVALID_QUEUE)
+        })?;
         wish.set_mode(place.mode);
         wish.thread.store(place.thread.0, Ordering::Release);
         Self::tell(world)

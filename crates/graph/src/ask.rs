@@ -3,6 +3,7 @@
 
 use crate::{Runtime, ThreadIndex, World};
 use cli::{Error, Output, Task, TaskState};
+use msg::Pending;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,14 @@ impl<T: Send + 'static> Asked<T> {
     pub fn then(self, f: impl FnOnce(Vec<Option<T>>) -> Result<Output, Error> + 'static) -> Output {
         Output::task(Then { asked: self, f: Some(f), wake: None })
     }
+
+    /// The answer to a message that needs the answers, in the same way.
+    pub fn reply<R: 'static>(
+        self,
+        f: impl FnOnce(Vec<Option<T>>) -> Result<R, Error> + 'static,
+    ) -> Box<dyn Pending<World, R>> {
+        Box::new(Then { asked: self, f: Some(f), wake: None })
+    }
 }
 
 struct Then<T, F> {
@@ -76,20 +85,45 @@ struct Then<T, F> {
     wake: Option<Duration>,
 }
 
+impl<T: Send + 'static, F> Then<T, F> {
+    fn look<R>(&mut self, now: Duration) -> Option<Result<R, Error>>
+    where
+        F: FnOnce(Vec<Option<T>>) -> Result<R, Error>,
+    {
+        self.wake = Some(if self.asked.since.elapsed() < SOON { now } else { now + SOON });
+        let answers = self.asked.poll()?;
+        self.f.take().map(|f| f(answers))
+    }
+}
+
 impl<T, F> Task for Then<T, F>
 where
     T: Send + 'static,
     F: FnOnce(Vec<Option<T>>) -> Result<Output, Error>,
 {
     fn poll(&mut self, now: Duration) -> TaskState {
-        self.wake = Some(if self.asked.since.elapsed() < SOON { now } else { now + SOON });
-        let Some(answers) = self.asked.poll() else { return TaskState::Pending };
-        let Some(f) = self.f.take() else { return TaskState::Pending };
-        f(answers).map_or_else(TaskState::Failed, TaskState::Done)
+        match self.look(now) {
+            None => TaskState::Pending,
+            Some(output) => output.map_or_else(TaskState::Failed, TaskState::Done),
+        }
     }
 
     fn cancel(&mut self) {
         self.asked.patience = Duration::ZERO;
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
+    }
+}
+
+impl<T, R, F> Pending<World, R> for Then<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(Vec<Option<T>>) -> Result<R, Error>,
+{
+    fn poll(&mut self, _: &World, now: Duration) -> Option<Result<R, Error>> {
+        self.look(now)
     }
 
     fn wake_at(&self) -> Option<Duration> {

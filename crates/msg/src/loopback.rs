@@ -20,6 +20,11 @@ pub struct Loopback<'a, W: 'static> {
     frames: Vec<(u16, Vec<u8>)>,
 }
 
+/// What there is to do while an answer is awaited.
+fn rest() {
+    std::thread::sleep(Duration::from_micros(100));
+}
+
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -108,6 +113,18 @@ impl<'a, W: 'static> Loopback<'a, W> {
     /// # Panics
     /// Without a reply.
     pub fn call<R: Call>(&mut self, request: R) -> Result<R::Reply, i32> {
+        self.call_while(request, rest)
+    }
+
+    /// As [`Self::call`]; `meanwhile` is done again and again until the reply is there: turns of the graph, for a request that
+    /// needs them.
+    ///
+    /// # Errors
+    /// The return value.
+    ///
+    /// # Panics
+    /// Without a reply.
+    pub fn call_while<R: Call>(&mut self, request: R, mut meanwhile: impl FnMut()) -> Result<R::Reply, i32> {
         self.context += 1;
         self.send(&request);
         let name = <R::Reply as Reply>::NAME.unwrap_or(R::REPLY);
@@ -123,23 +140,34 @@ impl<'a, W: 'static> Loopback<'a, W> {
                 assert!(r.rest().is_empty(), "{name} has {} bytes too many", r.rest().len());
                 return if head.retval < 0 { Err(head.retval) } else { Ok(reply) };
             }
-            std::thread::sleep(Duration::from_micros(100));
+            meanwhile();
         }
         panic!("no {name}");
     }
 
     /// Asks for everything.
     pub fn dump<R: Dump>(&mut self, request: R) -> Vec<R::Details> {
+        self.dump_while(request, rest)
+    }
+
+    /// As [`Self::dump`]; `meanwhile` is done again and again until all is there.
+    pub fn dump_while<R: Dump>(&mut self, request: R, mut meanwhile: impl FnMut()) -> Vec<R::Details> {
         self.context += 1;
         self.send(&request);
         self.send(&ControlPing {});
         while self.start.elapsed() < PATIENCE {
             self.turn();
             if !self.take::<ControlPingReply>().is_empty() {
-                return self.take().into_iter().map(|(_, details)| details).collect();
+                return self.details::<R>();
             }
+            meanwhile();
         }
         panic!("no end of {}", R::NAME);
+    }
+
+    /// The details that came: what a stream's [`Self::call_while`] leaves.
+    pub fn details<R: Dump>(&mut self) -> Vec<R::Details> {
+        self.take().into_iter().map(|(_, details)| details).collect()
     }
 
     /// The events that came, each with the process id that it was asked for with.

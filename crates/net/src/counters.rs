@@ -101,11 +101,13 @@ impl IfCounters {
         ]
     }
 
-    /// Starts all counters of all interfaces again at zero. Threads do it at their next turn.
-    pub fn clear(&self, world: &World) -> Asked<()> {
+    /// Starts all counters of an interface, or of all, again at zero. Threads do it at their next turn.
+    pub fn clear(&self, world: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
         let simple = self.simple().map(|(_, c)| c.vector());
-        world
-            .zero_counters(simple.into_iter().chain(self.combined().map(|(_, c)| c.vector())).collect(), None)
+        world.zero_counters(
+            simple.into_iter().chain(self.combined().map(|(_, c)| c.vector())).collect(),
+            sw_if.map(SwIfIndex::at),
+        )
     }
 
     /// Makes room for an interface, before anything can count for it.

@@ -9,7 +9,8 @@ use crate::device::Device;
 use crate::event::IfEvent;
 use crate::view::{IfFlags, IfView};
 use cli::Error;
-use graph::{NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
+use msg::retval;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
@@ -177,6 +178,8 @@ struct Inner {
     names: HashMap<String, SwIfIndex>,
     subscribers: Vec<Subscriber>,
     make_output: Option<MakeOutput>,
+    /// How new receive queues are polled, if an operator chose it.
+    rx_mode: Option<InputMode>,
 }
 
 /// All interfaces of an instance.
@@ -290,7 +293,8 @@ impl Interfaces {
         let sw_if = {
             let mut inner = self.inner();
             if inner.names.contains_key(&new.name) {
-                return Err(Error::failed(format!("there is an interface {} already", new.name)).retval(-79));
+                return Err(Error::failed(format!("there is an interface {} already", new.name))
+                    .retval(retval::IF_ALREADY_EXISTS));
             }
             let free = inner.all.iter().position(Option::is_none).unwrap_or(inner.all.len());
             let sw_if = SwIfIndex(free as u32);
@@ -394,7 +398,7 @@ impl Interfaces {
         inner.names.get(name).copied().ok_or_else(|| {
             Error::not_found(format!("no interface is named `{name}'"))
                 .near(name, inner.names.keys())
-                .retval(-2)
+                .retval(retval::INVALID_SW_IF_INDEX)
         })
     }
 
@@ -463,7 +467,9 @@ impl Interfaces {
     /// One that isn't there; a group address; what the device says.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
-            return Err(Error::parse(format!("{mac} is no address of one host")).retval(-7));
+            return Err(
+                Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
+            );
         }
         self.get(sw_if)?.device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
@@ -480,7 +486,8 @@ impl Interfaces {
             _ => 68,
         };
         if mtu < least && mtu != 0 {
-            return Err(Error::parse(format!("an MTU of {mtu} is too small: at least {least}")).retval(-7));
+            return Err(Error::parse(format!("an MTU of {mtu} is too small: at least {least}"))
+                .retval(retval::INVALID_VALUE));
         }
         if kind != MtuKind::Link {
             return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
@@ -507,12 +514,15 @@ impl Interfaces {
     /// One that isn't there; a name that is taken or can't be typed.
     pub fn set_name(&self, world: &World, sw_if: SwIfIndex, name: &str) -> Result<(), Error> {
         if name.is_empty() || name.len() > 63 || name.contains(char::is_whitespace) {
-            return Err(Error::parse("a name has 1 to 63 characters and no space").retval(-7));
+            return Err(
+                Error::parse("a name has 1 to 63 characters and no space").retval(retval::INVALID_VALUE)
+            );
         }
         {
             let mut inner = self.inner();
             if inner.names.contains_key(name) {
-                return Err(Error::failed(format!("there is an interface {name} already")).retval(-79));
+                return Err(Error::failed(format!("there is an interface {name} already"))
+                    .retval(retval::IF_ALREADY_EXISTS));
             }
             inner.names.retain(|_, index| *index != sw_if);
             inner.names.insert(name.to_string(), sw_if);
@@ -536,9 +546,14 @@ impl Interfaces {
     /// Takes frames for whatever MAC address, or no longer.
     ///
     /// # Errors
-    /// One that isn't there; what the device says.
+    /// One that isn't there, or has no MAC address (−7); what the device says.
     pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        self.get(sw_if)?.device.set_promiscuous(world, on)?;
+        let interface = self.get(sw_if)?;
+        if interface.kind != IfKind::Ethernet {
+            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
+                .retval(retval::INVALID_VALUE));
+        }
+        interface.device.set_promiscuous(world, on)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 

@@ -12,6 +12,7 @@
 //! Limits: tagged frames are dropped by name until sub-interfaces come with layer 2; 802.3 frames with LLC are dropped
 //! by name until a feature takes them.
 
+mod api;
 mod cli;
 mod input;
 mod loopback;
@@ -30,5 +31,6 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::of::<input::EthernetInput>()],
     cli: cli::COMMANDS,
     config: loopback::say,
+    api: &[api::API],
     ..Plugin::EMPTY
 };

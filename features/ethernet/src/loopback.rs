@@ -18,7 +18,8 @@ impl Shared for Loopbacks {
     }
 }
 
-const DRIVER: &str = "loopback";
+/// As VPP calls it.
+const DRIVER: &str = "Loopback";
 
 struct Loopback {
     instance: u32,
@@ -42,14 +43,20 @@ fn own_mac(instance: u32) -> MacAddr {
 /// Makes `loopN`; without a number, the first that is free.
 ///
 /// # Errors
-/// A number that is taken.
+/// A number that is taken; a group's address.
 pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+    if let Some(mac) = mac.filter(|mac| mac.is_multicast()) {
+        return Err(
+            Error::parse(format!("{mac} is no address of one host")).retval(msg::retval::INVALID_VALUE)
+        );
+    }
     let instance = {
         let loopbacks = world.get::<Loopbacks>();
         let mut used = loopbacks.0.lock().expect("no panic inside");
         let instance = instance.unwrap_or_else(|| (0..).find(|n| !used.contains(n)).unwrap_or(0));
         if !used.insert(instance) {
-            return Err(Error::failed(format!("there is a loop{instance} already")).retval(-56));
+            return Err(Error::failed(format!("there is a loop{instance} already"))
+                .retval(msg::retval::INVALID_REGISTRATION));
         }
         instance
     };
@@ -96,7 +103,8 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
     let interfaces = world.get::<Interfaces>();
     let interface = interfaces.get(sw_if)?;
     if interface.device.driver() != DRIVER {
-        return Err(Error::failed(format!("{} is no loopback interface", interface.name)).retval(-2));
+        return Err(Error::failed(format!("{} is no loopback interface", interface.name))
+            .retval(msg::retval::INVALID_SW_IF_INDEX));
     }
     interfaces.delete(world, sw_if)
 }

@@ -125,3 +125,43 @@ fn loopbacks_return_what_they_are_sent() {
     loopback::delete(&bench.world, sw_if).expect("deleted");
     assert_eq!(loopback::create(&bench.world, None, None).ok(), Some(sw_if));
 }
+
+#[test]
+fn the_binary_api_makes_and_deletes_loopbacks() {
+    use crate::api::*;
+    use net::api::{InterfaceIndex, MacAddress};
+    let (mut bench, sw_if) = bench();
+    let mut client = bench.api();
+    let own = MacAddress::default();
+    let first = client.call(CreateLoopback { mac_address: own }).expect("made").sw_if_index;
+    let instance = |is_specified, user_instance| CreateLoopbackInstance {
+        mac_address: MacAddress([2, 0, 0, 0, 0, 7]),
+        is_specified,
+        user_instance,
+    };
+    let ninth = client.call(instance(true, 9)).expect("made").sw_if_index;
+    let second = client.call(instance(false, 9)).expect("made").sw_if_index;
+    assert_eq!(client.call(instance(true, 9)).err(), Some(-31));
+    assert_eq!(client.call(CreateLoopback { mac_address: MacAddress([0xff; 6]) }).err(), Some(-7));
+    let interfaces = bench.world.get::<Interfaces>();
+    let shown = [first, ninth, second].map(|i| {
+        let i = interfaces.get(SwIfIndex(i.0)).expect("there");
+        format!("{} {}", i.name, i.mac)
+    });
+    let want = ["loop1 de:ad:00:00:00:01", "loop9 02:00:00:00:00:07", "loop2 02:00:00:00:00:07"];
+    assert_eq!(shown, want);
+    assert_eq!(client.call(DeleteLoopback { sw_if_index: ninth }), Ok(()));
+    for gone in [ninth, InterfaceIndex(0)] {
+        assert_eq!(client.call(DeleteLoopback { sw_if_index: gone }), Err(-2));
+    }
+    drop(client);
+    let error = bench.cli("delete loopback interface intfc loop9").expect_err("it is gone");
+    assert!(error.to_string().contains("loop9"), "{error}");
+    bench.cli(&format!("delete loopback interface intfc {}", interfaces.name(sw_if))).expect("still there");
+}
+
+#[test]
+fn messages_are_as_published() {
+    let (bench, _) = bench();
+    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
+}

@@ -3,6 +3,7 @@
 
 use cli::Error;
 use graph::{Shared, SwIfIndex, World};
+use msg::retval;
 use net::{IfEvent, Interfaces};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -25,6 +26,20 @@ impl Shared for Chosen {
 }
 
 /// Whether a feature is enabled on an interface.
+///
+/// # Errors
+/// An arc or a feature that isn't there (−7).
+pub fn is_enabled(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> Result<bool, Error> {
+    let arcs = world.arc_list();
+    let wrong = |e: String| Error::not_found(e).retval(retval::INVALID_VALUE);
+    let known = arcs.iter().find(|(name, _)| *name == arc);
+    let (_, features) = known.ok_or_else(|| wrong(format!("no feature arc is named {arc}")))?;
+    if !features.contains(&feature) {
+        return Err(wrong(format!("arc {arc} has no feature {feature}")));
+    }
+    Ok(is_on(world, sw_if, arc, feature))
+}
+
 fn is_on(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> bool {
     let Some(arc) = world.arc(arc) else { return false };
     world.features_of(arc, sw_if).iter().any(|(name, _)| *name == feature)
@@ -38,7 +53,7 @@ impl Chosen {
     /// Enables or disables a feature on an interface.
     ///
     /// # Errors
-    /// An arc or a feature that isn't there.
+    /// An arc or a feature that isn't there (−7).
     pub fn set(
         &self,
         world: &World,
@@ -48,7 +63,9 @@ impl Chosen {
         on: bool,
     ) -> Result<(), Error> {
         let was = is_on(world, sw_if, arc, feature);
-        world.set_feature(arc, feature, sw_if, on.then_some(0)).map_err(Error::not_found)?;
+        world
+            .set_feature(arc, feature, sw_if, on.then_some(0))
+            .map_err(|e| Error::not_found(e).retval(retval::INVALID_VALUE))?;
         if was != on {
             let place = (sw_if, arc.to_string(), feature.to_string());
             let mut all = self.all();

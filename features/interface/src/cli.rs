@@ -98,6 +98,18 @@ pub const COMMANDS: &[Command<World>] = &[
         run: rx::set_mode,
     },
     Command {
+        path: "set interface default rx-mode",
+        usage: "<mode:polling|interrupt|adaptive>",
+        help: "How threads learn of packets of interfaces made from now on",
+        run: rx::set_default_mode,
+    },
+    Command {
+        path: "show interface default rx-mode",
+        usage: "",
+        help: "How threads learn of packets of new interfaces",
+        run: rx::show_default_mode,
+    },
+    Command {
         path: "set interface rx-placement",
         usage: "<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main | default}",
         help: "Which thread polls a receive queue",

@@ -4,7 +4,7 @@
 use crate::chosen::Chosen;
 use crate::rx::thread_words;
 use cli::quote;
-use graph::{Phase, RunningConfig, World};
+use graph::{InputMode, Phase, RunningConfig, World};
 use net::{Interface, Interfaces};
 use std::collections::BTreeSet;
 
@@ -20,6 +20,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             format!("set interface name {from} {to}"),
             format!("set interface name {to} {from}"),
         );
+    }
+    let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
+    if mode != usual {
+        let line = "set interface default rx-mode";
+        config.push(Phase::Settings, format!("{line} {mode}"), format!("{line} {usual}"));
     }
     for interface in &all {
         device(interface, config);

@@ -9,10 +9,12 @@
 //!
 //! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
 
+mod api;
 mod chosen;
 mod clear;
 mod cli;
 mod config;
+mod control;
 mod drop;
 mod hardware;
 mod output;
@@ -42,9 +44,12 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    api: &[api::API, api::feature::API],
     start: |world| {
         world.get::<chosen::Chosen>();
-        world.get::<Interfaces>().set_make_output(output::make);
+        let interfaces = world.get::<Interfaces>();
+        interfaces.set_make_output(output::make);
+        interfaces.subscribe(api::publish);
         Ok(())
     },
     ..Plugin::EMPTY

@@ -1,52 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Receive queues: which thread polls them, and how.
 
+use crate::control::{self, Poller};
 use crate::set::named;
 use cli::{Error, Matches, Output, Table};
 use graph::{InputMode, ThreadIndex, World};
-use net::{Interface, Interfaces, RxQueue};
+use net::Interfaces;
+use serde_json::json;
 
-fn queues(interface: &Interface, m: &Matches) -> Result<Vec<RxQueue>, Error> {
-    let wanted: Option<u16> = m.opt("queue")?;
-    let all = interface.device.rx_queues();
-    let found: Vec<RxQueue> = all.iter().filter(|q| wanted.is_none_or(|w| w == q.queue)).copied().collect();
-    match (found.is_empty(), wanted) {
-        (true, Some(queue)) => {
-            let error = format!("{} has no receive queue {queue}; it has {}", interface.name, all.len());
-            Err(Error::not_found(error).at(m.span("queue")))
-        }
-        (true, None) => Err(Error::unsupported(format!("{} has no receive queue", interface.name))),
-        _ => Ok(found),
-    }
-}
-
-pub fn set_mode(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    let mode = match m.str("mode") {
+fn mode(m: &Matches) -> Option<InputMode> {
+    match m.str("mode") {
         "polling" => Some(InputMode::Polling),
         "interrupt" => Some(InputMode::Interrupt),
         "adaptive" => Some(InputMode::Adaptive),
         _ => None,
-    };
-    for queue in queues(&interfaces.get(sw_if)?, m)? {
-        interfaces.set_rx_mode(w, sw_if, queue.queue, mode)?;
     }
+}
+
+pub fn set_mode(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (_, sw_if) = named(w, m)?;
+    control::set_rx_mode(w, sw_if, m.opt("queue")?, mode(m)).map_err(|e| e.at(m.span("queue")))?;
     Ok(Output::empty())
 }
 
+pub fn set_default_mode(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Interfaces>().set_default_rx_mode(mode(m));
+    Ok(Output::empty())
+}
+
+pub fn show_default_mode(w: &World, _: &Matches) -> Result<Output, Error> {
+    let mode = w.get::<Interfaces>().default_rx_mode().to_string();
+    Ok(Output::both(format!("default rx-mode: {mode}\n"), json!({ "mode": mode })))
+}
+
 pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    let thread = match m.opt::<u16>("worker")? {
-        Some(worker) if usize::from(worker) + 1 < w.threads() => Some(ThreadIndex(worker + 1)),
-        Some(worker) => {
-            let error = format!("there is no worker {worker}; there are {}", w.threads() - 1);
-            return Err(Error::not_found(error).at(m.span("worker")));
-        }
-        None => m.flag("main").then_some(ThreadIndex(0)),
+    let (_, sw_if) = named(w, m)?;
+    let poller = match m.opt("worker")? {
+        Some(worker) => Poller::Worker(worker),
+        None if m.flag("main") => Poller::Main,
+        None => Poller::First,
     };
-    for queue in queues(&interfaces.get(sw_if)?, m)? {
-        interfaces.set_rx_thread(w, sw_if, queue.queue, thread)?;
-    }
+    control::set_rx_placement(w, sw_if, m.opt("queue")?, poller).map_err(|e| {
+        let at = if e.code() == msg::retval::INVALID_WORKER { "worker" } else { "queue" };
+        e.at(m.span(at))
+    })?;
     Ok(Output::empty())
 }
 
@@ -67,24 +64,18 @@ fn thread_name(thread: ThreadIndex) -> String {
 }
 
 pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
-    let interfaces = w.get::<Interfaces>();
     let only = m.has("interface").then(|| named(w, m)).transpose()?.map(|(_, sw_if)| sw_if);
     let mut table =
         Table::new().left("Thread").left("Name").left("Interface").right("Queue").left("Mode").left("Node");
-    for interface in interfaces.list() {
-        if only.is_some_and(|only| only != interface.sw_if) || interface.parent != interface.sw_if {
-            continue;
-        }
-        for q in interface.device.rx_queues() {
-            table.row([
-                u64::from(q.thread.0).into(),
-                thread_name(q.thread).into(),
-                interface.name.clone().into(),
-                u64::from(q.queue).into(),
-                q.mode.to_string().into(),
-                interface.device.input_node().into(),
-            ]);
-        }
+    for (interface, q) in control::placements(w, only) {
+        table.row([
+            u64::from(q.thread.0).into(),
+            thread_name(q.thread).into(),
+            interface.name.into(),
+            u64::from(q.queue).into(),
+            q.mode.to_string().into(),
+            interface.device.input_node().into(),
+        ]);
     }
     Ok(table.into())
 }

@@ -6,6 +6,7 @@ use graph::{SwIfIndex, World};
 use net::{Interfaces, MtuKind};
 
 use crate::chosen::Chosen;
+use crate::control;
 use std::sync::Arc;
 
 /// The interface that the command names.
@@ -47,8 +48,8 @@ pub fn name(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn tag(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    interfaces.set_tag(sw_if, m.str("tag"))?;
+    let (_, sw_if) = named(w, m)?;
+    control::set_tag(w, sw_if, Some(m.str("tag"))).map_err(|e| e.at(m.span("tag")))?;
     Ok(Output::empty())
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show interface …`.
 
+use crate::control;
 use crate::set::named;
 use cli::{Error, Matches, Output};
 use graph::World;
@@ -26,10 +27,7 @@ fn counters(all: &IfCounters, sw_if: usize) -> Vec<(String, u64)> {
 }
 
 fn mtus(i: &Interface) -> String {
-    // The link's, then the protocols' own; 0 follows the link.
-    let [_, l3, ip4, ip6, mpls] = i.mtu;
-    let l3 = if l3 == 0 { i.mtu_of(MtuKind::L3) } else { l3 };
-    format!("{l3}/{ip4}/{ip6}/{mpls}")
+    control::mtus(i).map(|mtu| mtu.to_string()).join("/")
 }
 
 pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
+
 use crate::PLUGIN;
 use buffer::Buffer;
 use cli::Tree;
@@ -120,4 +122,10 @@ fn commands_set_what_they_say() {
         let error = tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
+}
+
+#[test]
+fn messages_are_as_published() {
+    let (bench, ..) = bench();
+    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }

@@ -18,6 +18,16 @@ pub struct RxChoice {
 }
 
 impl Interfaces {
+    /// How new receive queues are polled.
+    pub fn default_rx_mode(&self) -> InputMode {
+        self.inner().rx_mode.unwrap_or(InputMode::Adaptive)
+    }
+
+    /// Chooses how receive queues made from now on are polled; `None` for adaptively.
+    pub fn set_default_rx_mode(&self, mode: Option<InputMode>) {
+        self.inner().rx_mode = mode;
+    }
+
     /// Chooses how the thread of a receive queue learns of packets; `None`: as when it was made.
     ///
     /// # Errors
@@ -56,7 +66,8 @@ impl Interfaces {
         let interface = self.get(sw_if)?;
         let now = interface.device.rx_queues().into_iter().find(|q| q.queue == queue);
         let made = now.ok_or_else(|| {
-            Error::not_found(format!("{} has no receive queue {queue}", interface.name)).retval(-7)
+            Error::not_found(format!("{} has no receive queue {queue}", interface.name))
+                .retval(msg::retval::INVALID_QUEUE)
         })?;
         let before = interface.rx.get(&queue).copied();
         let mut choice = before.unwrap_or(RxChoice { mode: None, thread: None, made });

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is told of interfaces.
+
+use super::Client;
+use crate::control;
+use cli::Result;
+use graph::World;
+use msg::{Message, Str, Wire};
+use net::api::{InterfaceIndex, MacAddress};
+use net::{IfKind, Interface, Interfaces, MtuKind, SubInterface};
+
+msg::flags! {
+    /// States of an interface.
+    pub struct IfStatusFlags: u32 = enum "if_status_flags" {
+        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
+        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
+    }
+}
+
+impl IfStatusFlags {
+    /// Of an interface.
+    pub fn of(i: &Interface) -> Self {
+        Self::ADMIN_UP.when(i.admin_up) | Self::LINK_UP.when(i.link_up)
+    }
+}
+
+/// What an interface is.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "IF_API_TYPE_")]
+pub enum IfType {
+    /// A device.
+    Hardware = 0,
+    /// A part of another.
+    Sub = 1,
+    /// Point to point.
+    P2p = 2,
+    /// One of two ends.
+    Pipe = 3,
+}
+
+/// Which directions a link carries at a time.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "LINK_DUPLEX_API_")]
+pub enum LinkDuplex {
+    /// Nobody knows.
+    Unknown = 0,
+    /// One.
+    Half = 1,
+    /// Both.
+    Full = 2,
+}
+
+msg::flags! {
+    /// Which frames a sub-interface stands for.
+    pub struct SubIfFlags: u32 = enum "sub_if_flags" {
+        NO_TAGS = 1 => "SUB_IF_API_FLAG_NO_TAGS",
+        ONE_TAG = 2 => "SUB_IF_API_FLAG_ONE_TAG",
+        TWO_TAGS = 4 => "SUB_IF_API_FLAG_TWO_TAGS",
+        DOT1AD = 8 => "SUB_IF_API_FLAG_DOT1AD",
+        EXACT_MATCH = 16 => "SUB_IF_API_FLAG_EXACT_MATCH",
+        DEFAULT = 32 => "SUB_IF_API_FLAG_DEFAULT",
+        OUTER_VLAN_ID_ANY = 64 => "SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY",
+        INNER_VLAN_ID_ANY = 128 => "SUB_IF_API_FLAG_INNER_VLAN_ID_ANY",
+        MASK_VNET = 254 => "SUB_IF_API_FLAG_MASK_VNET",
+        DOT1AH = 256 => "SUB_IF_API_FLAG_DOT1AH",
+    }
+}
+
+impl SubIfFlags {
+    fn of(sub: &SubInterface) -> Self {
+        let two = sub.inner.is_some();
+        Self::ONE_TAG.when(!two)
+            | Self::TWO_TAGS.when(two)
+            | Self::DOT1AD.when(sub.dot1ad)
+            | Self::EXACT_MATCH.when(sub.exact)
+            | Self::OUTER_VLAN_ID_ANY.when(sub.outer.is_none())
+    }
+}
+
+/// Asks for interfaces: one, those with a part of a name, or all.
+#[derive(Message)]
+#[msg(details)]
+pub struct SwInterfaceDump {
+    /// One interface; all bits set, or 0, for all.
+    #[wire(default = "4294967295")]
+    pub sw_if_index: InterfaceIndex,
+    /// Those with a part of a name instead.
+    pub name_filter_valid: bool,
+    /// The part, in whatever case.
+    pub name_filter: String,
+}
+
+/// An interface.
+#[derive(Message, Debug)]
+pub struct SwInterfaceDetails {
+    /// Its number.
+    pub sw_if_index: InterfaceIndex,
+    /// The interface that it lies on, or its own number.
+    pub sup_sw_if_index: u32,
+    /// Its MAC address; zero for one without Ethernet header.
+    pub l2_address: MacAddress,
+    /// Its state.
+    pub flags: IfStatusFlags,
+    /// What it is.
+    pub r#type: IfType,
+    /// Unknown.
+    pub link_duplex: LinkDuplex,
+    /// Kilobits a second; 0 for unknown.
+    pub link_speed: u32,
+    /// What the link carries behind the Ethernet header.
+    pub link_mtu: u16,
+    /// What it carries of layer 3; of IPv4, IPv6 and MPLS, where 0 is as the first.
+    pub mtu: [u32; 4],
+    /// The number of a sub-interface.
+    pub sub_id: u32,
+    /// Tags of its frames.
+    pub sub_number_of_tags: u8,
+    /// The outer tag's VLAN.
+    pub sub_outer_vlan_id: u16,
+    /// The inner tag's VLAN.
+    pub sub_inner_vlan_id: u16,
+    /// Which frames it stands for.
+    pub sub_if_flags: SubIfFlags,
+    /// How tags are rewritten: not yet.
+    pub vtr_op: u32,
+    /// See `vtr_op`.
+    pub vtr_push_dot1q: u32,
+    /// See `vtr_op`.
+    pub vtr_tag1: u32,
+    /// See `vtr_op`.
+    pub vtr_tag2: u32,
+    /// Provider backbone bridges: not yet.
+    pub outer_tag: u16,
+    /// See `outer_tag`.
+    pub b_dmac: MacAddress,
+    /// See `outer_tag`.
+    pub b_smac: MacAddress,
+    /// See `outer_tag`.
+    pub b_vlanid: u16,
+    /// See `outer_tag`.
+    pub i_sid: u32,
+    /// Its name.
+    pub interface_name: Str<64>,
+    /// Its driver.
+    pub interface_dev_type: Str<64>,
+    /// A user's note.
+    pub tag: Str<64>,
+}
+
+pub(super) fn dump(w: &World, _: &Client<'_>, r: SwInterfaceDump) -> Result<Vec<SwInterfaceDetails>> {
+    let interfaces = match (r.name_filter_valid, r.sw_if_index) {
+        (true, _) => control::matching(w, &r.name_filter),
+        (false, InterfaceIndex::NONE | InterfaceIndex(0)) => w.get::<Interfaces>().list(),
+        (false, one) => vec![w.get::<Interfaces>().get(one.existing(w)?)?],
+    };
+    Ok(interfaces.iter().map(details).collect())
+}
+
+fn details(i: &Interface) -> SwInterfaceDetails {
+    let sub = i.sub.as_ref();
+    let is_sub = i.parent != i.sw_if;
+    let l2_address = if i.kind == IfKind::Ethernet && !is_sub { i.mac.into() } else { MacAddress::default() };
+    SwInterfaceDetails {
+        sw_if_index: i.sw_if.into(),
+        sup_sw_if_index: i.parent.0,
+        l2_address,
+        flags: IfStatusFlags::of(i),
+        r#type: if is_sub { IfType::Sub } else { IfType::Hardware },
+        link_duplex: LinkDuplex::Unknown,
+        link_speed: 0,
+        link_mtu: i.mtu_of(MtuKind::Link),
+        mtu: control::mtus(i).map(u32::from),
+        sub_id: sub.map_or(0, |s| s.id),
+        sub_number_of_tags: sub.map_or(0, |s| if s.inner.is_some() { 2 } else { 1 }),
+        sub_outer_vlan_id: sub.and_then(|s| s.outer).unwrap_or(0),
+        sub_inner_vlan_id: sub.and_then(|s| s.inner).unwrap_or(0),
+        sub_if_flags: sub.map_or(SubIfFlags(0), SubIfFlags::of),
+        vtr_op: 0,
+        vtr_push_dot1q: 0,
+        vtr_tag1: 0,
+        vtr_tag2: 0,
+        outer_tag: 0,
+        b_dmac: MacAddress::default(),
+        b_smac: MacAddress::default(),
+        b_vlanid: 0,
+        i_sid: 0,
+        interface_name: i.name.as_str().into(),
+        interface_dev_type: i.device.driver().into(),
+        tag: i.tag.as_str().into(),
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Receive queues.
+
+use super::Client;
+use crate::control::{self, Poller};
+use cli::{Error, Result};
+use graph::{InputMode, World};
+use msg::{Message, Messages, Wire, retval};
+use net::Interfaces;
+use net::api::InterfaceIndex;
+
+pub(super) fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxMode| {
+        let queue = r.queue_id_valid.then_some(r.queue_id);
+        control::set_rx_mode(w, r.sw_if_index.existing(w)?, queue, r.mode.input()?)
+    });
+    m.dump(placements);
+    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxPlacement| {
+        let poller = if r.is_main { Poller::Main } else { Poller::Worker(r.worker_id) };
+        control::set_rx_placement(w, r.sw_if_index.existing(w)?, Some(r.queue_id), poller)
+    });
+    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetDefaultRxMode| {
+        w.get::<Interfaces>().set_default_rx_mode(r.mode.input()?);
+        Ok(())
+    });
+    m.call(|w: &World, _: &Client<'_>, _: SwInterfaceGetDefaultRxMode| {
+        let mode = w.get::<Interfaces>().default_rx_mode().into();
+        Ok(SwInterfaceGetDefaultRxModeReply { mode })
+    });
+}
+
+/// How a thread learns of received packets.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "RX_MODE_API_")]
+pub enum RxMode {
+    /// Nobody knows.
+    Unknown = 0,
+    /// It looks all the time.
+    Polling = 1,
+    /// It is woken.
+    Interrupt = 2,
+    /// It looks while packets come, and is woken otherwise.
+    Adaptive = 3,
+    /// As when the queue was made.
+    Default = 4,
+}
+
+impl RxMode {
+    /// The mode; none for the default.
+    fn input(self) -> Result<Option<InputMode>> {
+        match self {
+            Self::Unknown => Err(Error::parse("no mode is given").retval(retval::INVALID_VALUE)),
+            Self::Polling => Ok(Some(InputMode::Polling)),
+            Self::Interrupt => Ok(Some(InputMode::Interrupt)),
+            Self::Adaptive => Ok(Some(InputMode::Adaptive)),
+            Self::Default => Ok(None),
+        }
+    }
+}
+
+impl From<InputMode> for RxMode {
+    fn from(mode: InputMode) -> Self {
+        match mode {
+            InputMode::Disabled => Self::Unknown,
+            InputMode::Polling => Self::Polling,
+            InputMode::Interrupt => Self::Interrupt,
+            InputMode::Adaptive => Self::Adaptive,
+        }
+    }
+}
+
+/// Chooses how the threads of receive queues learn of packets.
+#[derive(Message)]
+pub struct SwInterfaceSetRxMode {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// One queue, not all.
+    pub queue_id_valid: bool,
+    /// The queue.
+    pub queue_id: u32,
+    /// The mode.
+    pub mode: RxMode,
+}
+
+/// Asks which threads poll the receive queues.
+#[derive(Message)]
+#[msg(details)]
+pub struct SwInterfaceRxPlacementDump {
+    /// The interface; all bits set for all.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A receive queue.
+#[derive(Message, Debug, PartialEq)]
+#[msg(head(client_index, context))]
+pub struct SwInterfaceRxPlacementDetails {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The queue.
+    pub queue_id: u32,
+    /// The thread that polls it: 0 is the main one, 1 the first worker.
+    pub worker_id: u32,
+    /// How it learns of packets.
+    pub mode: RxMode,
+}
+
+fn placements(
+    w: &World,
+    _: &Client<'_>,
+    r: SwInterfaceRxPlacementDump,
+) -> Result<Vec<SwInterfaceRxPlacementDetails>> {
+    let all = control::placements(w, r.sw_if_index.existing_or_all(w)?);
+    let details = all.iter().map(|(interface, q)| SwInterfaceRxPlacementDetails {
+        sw_if_index: interface.sw_if.into(),
+        queue_id: q.queue.into(),
+        worker_id: q.thread.0.into(),
+        mode: q.mode.into(),
+    });
+    Ok(details.collect())
+}
+
+/// Chooses the thread that polls a receive queue.
+#[derive(Message)]
+pub struct SwInterfaceSetRxPlacement {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The queue.
+    pub queue_id: u32,
+    /// The worker, from 0.
+    pub worker_id: u32,
+    /// The main thread instead.
+    pub is_main: bool,
+}
+
+/// Chooses how receive queues made from now on are polled.
+#[derive(Message)]
+pub struct SwInterfaceSetDefaultRxMode {
+    /// The mode.
+    pub mode: RxMode,
+}
+
+/// Asks how new receive queues are polled.
+#[derive(Message)]
+#[msg(reply)]
+pub struct SwInterfaceGetDefaultRxMode {}
+
+/// How new receive queues are polled.
+#[derive(Message)]
+pub struct SwInterfaceGetDefaultRxModeReply {
+    /// The mode.
+    pub mode: RxMode,
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs: what commands and messages call.
+
+use cli::{Error, Result};
+use graph::{Asked, InputMode, SwIfIndex, ThreadIndex, World};
+use msg::retval;
+use net::{IfCounters, Interface, Interfaces, MtuKind, RxQueue};
+
+/// Interfaces whose name holds this text, in whatever case.
+pub fn matching(w: &World, part: &str) -> Vec<Interface> {
+    let part = part.to_lowercase();
+    let mut all = w.get::<Interfaces>().list();
+    all.retain(|i| i.name.to_lowercase().contains(&part));
+    all
+}
+
+/// What is shown of an interface's MTUs: of layer 3, then what IPv4, IPv6 and MPLS have of their own; 0 follows the one before.
+pub fn mtus(i: &Interface) -> [u16; 4] {
+    let [_, l3, ip4, ip6, mpls] = i.mtu;
+    [if l3 == 0 { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
+}
+
+/// Sets all four of them.
+///
+/// # Errors
+/// An interface that isn't there; an MTU that can't be.
+pub fn set_mtus(w: &World, sw_if: SwIfIndex, mtus: [u32; 4]) -> Result<()> {
+    let too_large = |mtu| Error::parse(format!("an MTU of {mtu} is too large")).retval(retval::INVALID_VALUE);
+    let mut new = [0; 4];
+    for (new, mtu) in new.iter_mut().zip(mtus) {
+        *new = u16::try_from(mtu).map_err(|_| too_large(mtu))?;
+    }
+    let interfaces = w.get::<Interfaces>();
+    for (kind, mtu) in [MtuKind::L3, MtuKind::Ip4, MtuKind::Ip6, MtuKind::Mpls].into_iter().zip(new) {
+        interfaces.set_mtu(w, sw_if, kind, mtu)?;
+    }
+    Ok(())
+}
+
+/// Sets a user's note, or takes it away.
+///
+/// # Errors
+/// An interface that isn't there; a note without text.
+pub fn set_tag(w: &World, sw_if: SwIfIndex, tag: Option<&str>) -> Result<()> {
+    if tag == Some("") {
+        return Err(Error::parse("a tag isn't empty").retval(retval::INVALID_VALUE));
+    }
+    w.get::<Interfaces>().set_tag(sw_if, tag.unwrap_or_default())
+}
+
+/// Starts the counters of an interface, or of all, again at zero. Threads do it at their next turn.
+pub fn clear_counters(w: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
+    w.get::<IfCounters>().clear(w, sw_if)
+}
+
+/// The receive queues of all interfaces, or of one, with their interfaces.
+pub fn placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, RxQueue)> {
+    let mut all = w.get::<Interfaces>().list();
+    all.retain(|i| i.parent == i.sw_if && only.is_none_or(|only| only == i.sw_if));
+    let queues = |i: &Interface| i.device.rx_queues().into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
+    all.iter().flat_map(queues).collect()
+}
+
+/// A receive queue of an interface, or all of them.
+fn queues(w: &World, sw_if: SwIfIndex, wanted: Option<u32>) -> Result<Vec<u16>> {
+    let interface = w.get::<Interfaces>().get(sw_if)?;
+    let all = interface.device.rx_queues();
+    let found: Vec<u16> = all.iter().map(|q| q.queue).collect();
+    let found: Vec<u16> = found.into_iter().filter(|q| wanted.is_none_or(|w| w == u32::from(*q))).collect();
+    match (found.is_empty(), wanted) {
+        (true, Some(queue)) if !all.is_empty() => {
+            let error = format!("{} has no receive queue {queue}; it has {}", interface.name, all.len());
+            Err(Error::not_found(error).retval(retval::INVALID_QUEUE))
+        }
+        (true, _) => Err(Error::unsupported(format!("{} has no receive queue", interface.name))
+            .retval(retval::UNIMPLEMENTED)),
+        _ => Ok(found),
+    }
+}
+
+/// Chooses how a receive queue, or all of an interface, are polled; `None`: as when they were made.
+///
+/// # Errors
+/// An interface or a queue that isn't there; a mode that the device hasn't got.
+pub fn set_rx_mode(w: &World, sw_if: SwIfIndex, queue: Option<u32>, mode: Option<InputMode>) -> Result<()> {
+    let interfaces = w.get::<Interfaces>();
+    queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_mode(w, sw_if, q, mode))
+}
+
+/// Who polls a receive queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poller {
+    /// A worker, from 0.
+    Worker(u32),
+    /// The main thread.
+    Main,
+    /// Who had it first.
+    First,
+}
+
+/// Chooses the thread that polls a receive queue, or all of an interface.
+///
+/// # Errors
+/// An interface, a queue or a worker that isn't there.
+pub fn set_rx_placement(w: &World, sw_if: SwIfIndex, queue: Option<u32>, poller: Poller) -> Result<()> {
+    let workers = w.threads() as u32 - 1;
+    let thread = match poller {
+        Poller::Worker(worker) if worker < workers => Some(ThreadIndex(worker as u16 + 1)),
+        Poller::Worker(worker) => {
+            let error = format!("there is no worker {worker}; there are {workers}");
+            return Err(Error::not_found(error).retval(retval::INVALID_WORKER));
+        }
+        Poller::Main => Some(ThreadIndex(0)),
+        Poller::First => None,
+    };
+    let interfaces = w.get::<Interfaces>();
+    queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_thread(w, sw_if, q, thread))
+}
