@@ -148,6 +148,11 @@ impl<W: 'static> Hub<W> {
         self.unknown.load(Ordering::Relaxed)
     }
 
+    /// Whether this client is still there.
+    pub fn is_connected(&self, index: u32) -> bool {
+        self.clients().all.contains_key(&index)
+    }
+
     /// Who is connected.
     pub fn list(&self) -> Vec<ClientInfo> {
         let clients = self.clients();

@@ -83,8 +83,14 @@ pub mod retval {
     pub const FEATURE_DISABLED: i32 = -30;
     /// A number that is taken.
     pub const INVALID_REGISTRATION: i32 = -31;
+    /// No way there.
+    pub const UNKNOWN_DESTINATION: i32 = -51;
     /// A route without a path.
     pub const NO_PATHS_IN_ROUTE: i32 = -52;
+    /// No address to send from.
+    pub const INVALID_SRC_ADDRESS: i32 = -57;
+    /// No address of one host.
+    pub const INVALID_DST_ADDRESS: i32 = -58;
     /// A network that has no such length.
     pub const ADDRESS_LENGTH_MISMATCH: i32 = -59;
     /// An interface hasn't got this address.
@@ -113,6 +119,8 @@ pub mod retval {
     pub const NON_ETHERNET: i32 = -151;
     /// Somebody needs it.
     pub const RSRC_IN_USE: i32 = -155;
+    /// As many as there may be.
+    pub const LIMIT_EXCEEDED: i32 = -162;
     /// A stream that goes on at the cursor.
     pub const EAGAIN: i32 = -165;
 }

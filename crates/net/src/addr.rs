@@ -7,6 +7,7 @@ use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use crate::{AdjIndex, IfEvent, IfKind, Interfaces};
 use cli::Error;
 use graph::{Shared, SwIfIndex, World};
+use msg::retval;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
@@ -66,7 +67,8 @@ fn is_host<F: Net>(prefix: Prefix<F::Addr>) -> Result<(), Error> {
     }
     if !F::IS_V6 && prefix.len() < 31 {
         if prefix.len() == 0 {
-            return refuse("a network of all addresses");
+            return refuse("a network of all addresses")
+                .map_err(|e| e.retval(retval::ADDRESS_LENGTH_MISMATCH));
         }
         if !prefix.has_host_bits() {
             return refuse("that is the network's address, not a host's");
@@ -126,12 +128,13 @@ impl<F: Net> Addresses<F> {
     /// Gives an interface an address. The network behind it becomes reachable by it, and the address ours.
     ///
     /// # Errors
-    /// An interface that isn't there or carries nothing; an address that is no host's; one that is there, or whose
-    /// network overlaps with another's in the same table (−127).
+    /// An interface that isn't there (−2) or carries nothing (−126); an address that is no host's; one that is there, or whose
+    /// network overlaps with another's in the same table (−105).
     pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
-            return Err(Error::unsupported(format!("{} has no addresses", interface.name)));
+            let why = format!("{} has no addresses", interface.name);
+            return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
         }
         if let Some(lender) = self.unnumbered(sw_if) {
             let lender = self.interfaces.name(lender);
@@ -167,7 +170,8 @@ impl<F: Net> Addresses<F> {
             let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
             let (Some(addresses), Some(at)) = (addresses, at) else {
                 let name = self.interfaces.name(sw_if);
-                return Err(Error::not_found(format!("{name} has no address {prefix}")).retval(-60));
+                return Err(Error::not_found(format!("{name} has no address {prefix}"))
+                    .retval(retval::ADDRESS_NOT_FOUND_FOR_INTERFACE));
             };
             addresses.remove(at);
             addresses.iter().find(|a| a.network() == prefix.network()).copied()
@@ -206,7 +210,7 @@ impl<F: Net> Addresses<F> {
     /// Moves an interface to the table of this id.
     ///
     /// # Errors
-    /// What isn't there; an interface that has addresses.
+    /// What isn't there (−2, −3); an interface that has addresses (−114).
     pub fn set_table(&self, world: &World, sw_if: SwIfIndex, id: u32) -> Result<(), Error> {
         let table = self.fib.find_table(id)?;
         let interface = self.interfaces.get(sw_if)?;
@@ -215,7 +219,7 @@ impl<F: Net> Addresses<F> {
         }
         if let Some(address) = self.own(sw_if).first() {
             let why = format!("{} has the address {address}: remove it first", interface.name);
-            return Err(Error::failed(why));
+            return Err(Error::failed(why).retval(retval::ADDRESS_FOUND_FOR_INTERFACE));
         }
         self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)
     }
@@ -229,12 +233,14 @@ impl<F: Net> Addresses<F> {
             for old in addresses {
                 let name = self.interfaces.name(other);
                 if old.addr() == new.addr() {
-                    return Err(Error::failed(format!("{name} has the address {old} already")).retval(-127));
+                    return Err(Error::failed(format!("{name} has the address {old} already"))
+                        .retval(retval::ADDRESS_IN_USE));
                 }
                 // An interface may have several addresses of one network.
                 let same = other == sw_if && old.network() == new.network();
                 if !same && (old.covers(&new) || new.covers(&old)) {
-                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}")).retval(-127));
+                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}"))
+                        .retval(retval::ADDRESS_IN_USE));
                 }
             }
         }

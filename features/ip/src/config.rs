@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables, addresses and routes that were set, as commands.
 
+use crate::control::table_name;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Addresses, AdjIndex, Fib, FlowHash, Interfaces, Path, PathKind, Routes, Source, TableIndex};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use wire::Ip4;
-
-/// The name that a table has if it is given none.
-pub fn table_name(id: u32) -> String {
-    format!("ipv4-VRF:{id}")
-}
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {

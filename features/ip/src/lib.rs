@@ -25,8 +25,10 @@
 //! Limits: fragments for us are not reassembled yet; multicast is delivered within 224.0.0.0/24 and not
 //! forwarded; both are dropped by name. Source routing is refused (RFC 7126 4.3).
 
+pub mod api;
 mod cli;
 mod config;
+mod control;
 mod drop;
 mod flow;
 mod frag;
@@ -92,8 +94,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    api: api::MODULES,
     start,
-    ..Plugin::EMPTY
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {

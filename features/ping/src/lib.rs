@@ -11,6 +11,8 @@
 //!
 //! Limits: IPv4 only; `traceroute` by ICMP only.
 
+mod api;
+mod background;
 mod ping;
 mod probe;
 mod reply;
@@ -43,8 +45,10 @@ pub static PLUGIN: Plugin = Plugin {
             run: traceroute::traceroute,
         },
     ],
+    api: &[api::API],
     start: |world| {
         world.get::<sessions::Sessions>().set_world(world);
+        background::Background::start(world);
         icmp::register_icmp_type(world, Icmp4Type::ECHO_REPLY, reply::EchoReply::NAME)?;
         icmp::register_icmp_error(world, IpProtocol::ICMP, reply::PingError::NAME)
     },

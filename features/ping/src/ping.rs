@@ -6,6 +6,7 @@ use crate::sessions::{Heard, Opened, Says, Sessions};
 use crate::text;
 use cli::{Error, Matches, Output, Task, TaskState};
 use graph::World;
+use msg::retval;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,6 +17,8 @@ pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4>} [source <source:interface>] 
      [interval <interval:f64>] [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:1-256>] [verbose]";
 const _: () = assert!(MAX_SIZE == 65_499);
 
+/// Bytes of data, if nobody says otherwise.
+pub const SIZE: usize = 60;
 /// TTL of the requests.
 const TTL: u8 = 255;
 /// How long the last answers are waited for, if the interval is shorter.
@@ -23,7 +26,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often answers are looked for.
 const LOOK: Duration = Duration::from_millis(10);
 
-struct Ping {
+/// When requests are sent.
+pub struct Plan {
+    /// From one round to the next.
+    pub interval: Duration,
+    /// Rounds.
+    pub repeat: u32,
+    /// Requests in a round.
+    pub burst: u32,
+}
+
+/// A ping that goes on.
+pub struct Ping {
     opened: Opened,
     target: Target,
     interval: Duration,
@@ -65,27 +79,13 @@ impl Rtt {
 const LISTED: usize = 1000;
 
 pub fn ping(w: &World, m: &Matches) -> Result<Output, Error> {
-    let interval: f64 = m.get("interval").unwrap_or(1.0);
-    let interval = Duration::try_from_secs_f64(interval)
-        .map_err(|e| Error::parse(format!("interval: {e}")).at(m.span("interval")))?;
-    let target = Target::of(w, m, 60)?;
-    let mut ping = Ping {
-        opened: w.get::<Sessions>().open(),
-        target,
-        interval,
+    let plan = Plan {
+        interval: interval(m.get("interval").unwrap_or(1.0)).map_err(|e| e.at(m.span("interval")))?,
         repeat: m.get("repeat").unwrap_or(5),
         burst: m.get("burst").unwrap_or(1),
-        rounds: 0,
-        due: None,
-        sent: HashMap::new(),
-        replies: 0,
-        errors: 0,
-        rtt: Rtt::default(),
-        answers: Vec::new(),
-        text: String::new(),
-        polled: Duration::ZERO,
-        cancelled: false,
     };
+    let target = Target::of(w, m, SIZE)?;
+    let mut ping = Ping::new(w, target, plan);
     if m.flag("verbose") {
         let _ = writeln!(
             ping.text,
@@ -96,7 +96,43 @@ pub fn ping(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::task(ping))
 }
 
+/// A time in seconds.
+///
+/// # Errors
+/// None of the kind (−7).
+pub fn interval(seconds: f64) -> Result<Duration, Error> {
+    let wrong = |e| Error::parse(format!("interval: {e}")).retval(retval::INVALID_VALUE);
+    Duration::try_from_secs_f64(seconds).map_err(wrong)
+}
+
 impl Ping {
+    /// Begins with the next poll.
+    pub fn new(w: &World, target: Target, plan: Plan) -> Self {
+        let Plan { interval, repeat, burst } = plan;
+        Self {
+            opened: w.get::<Sessions>().open(),
+            target,
+            interval,
+            repeat,
+            burst,
+            rounds: 0,
+            due: None,
+            sent: HashMap::new(),
+            replies: 0,
+            errors: 0,
+            rtt: Rtt::default(),
+            answers: Vec::new(),
+            text: String::new(),
+            polled: Duration::ZERO,
+            cancelled: false,
+        }
+    }
+
+    /// Requests that left, and answers that came.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.count(), self.replies)
+    }
+
     fn send(&mut self) {
         let Some(world) = self.opened.sessions.world() else { return };
         self.rounds += 1;

@@ -5,6 +5,7 @@ use crate::sessions::{Opened, Session};
 use buffer::Flags;
 use cli::{Error, Matches};
 use graph::{SwIfIndex, ThreadIndex, World};
+use msg::retval;
 use net::{Addresses, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, TableIndex};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -16,6 +17,15 @@ use wire::{Header, Icmp4Type, IcmpHeader, Ip4, IpProtocol, Ipv4Header, U16};
 const HEADERS: usize = 20 + 8 + 8;
 /// The most data that an IP packet can hold.
 pub const MAX_SIZE: usize = 65_535 - HEADERS;
+
+/// How requests go out.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// From our address on this interface, in its table.
+    From(SwIfIndex),
+    /// In this table, from our address on the interface by which they leave.
+    In(TableIndex),
+}
 
 /// What all requests of a command have in common.
 #[derive(Clone, Copy, Debug)]
@@ -34,38 +44,46 @@ impl Target {
     /// From the words `ip`, `ip4`, `source`, `table`, `size`.
     ///
     /// # Errors
-    /// What isn't there; no way to the other end.
+    /// Those of [`Self::new`].
     pub fn of(w: &World, m: &Matches, size: usize) -> Result<Self, Error> {
-        let to = match m.opt::<IpAddr>("ip")? {
-            Some(IpAddr::V4(to)) => to,
-            Some(IpAddr::V6(_)) => {
-                return Err(Error::unsupported("IPv6 is not there yet").at(m.span("ip")));
-            }
-            None => m.req("ip4")?,
+        let to = m.opt::<IpAddr>("ip")?.map_or_else(|| m.req("ip4").map(IpAddr::V4), Ok)?;
+        let way = if m.has("source") {
+            let sw_if = w.get::<Interfaces>().find(m.str("source"));
+            Way::From(sw_if.map_err(|e| e.at(m.span("source")))?)
+        } else {
+            let table = w.get::<Fib<Ip4>>().find_table(m.get("table").unwrap_or(0));
+            Way::In(table.map_err(|e| e.at(m.span("table")))?)
+        };
+        let size = m.opt("size")?.unwrap_or(size);
+        Self::new(w, to, way, size)
+            .map_err(|e| if e.code() == retval::INVALID_DST_ADDRESS { e.at(m.span("ip")) } else { e })
+    }
+
+    /// Finds our end for another one.
+    ///
+    /// # Errors
+    /// What is no address of one host (−58), what isn't built (−9); no way to the other end (−51), or no address of ours there
+    /// (−57).
+    pub fn new(w: &World, to: IpAddr, way: Way, size: usize) -> Result<Self, Error> {
+        let IpAddr::V4(to) = to else {
+            return Err(Error::unsupported("IPv6 is not there yet").retval(retval::UNIMPLEMENTED));
         };
         if to.is_multicast() || to.is_broadcast() || to.is_unspecified() {
-            return Err(Error::unsupported(format!("{to} is no address of one host")).at(m.span("ip")));
+            let why = format!("{to} is no address of one host");
+            return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
         }
-        let fib = w.get::<Fib<Ip4>>();
-        let addresses = w.get::<Addresses<Ip4>>();
-        let (table, sw_if) = if m.has("source") {
-            let name = m.str("source");
-            let sw_if = w.get::<Interfaces>().find(name).map_err(|e| e.at(m.span("source")))?;
-            (addresses.table_of(sw_if)?, Some(sw_if))
-        } else {
-            let id: u32 = m.get("table").unwrap_or(0);
-            (fib.find_table(id).map_err(|e| e.at(m.span("table")))?, None)
-        };
-        let from = match sw_if {
-            Some(sw_if) => source_on(w, sw_if, to),
-            None => source_to(w, table, to)?,
+        let (table, from) = match way {
+            Way::From(sw_if) => (w.get::<Addresses<Ip4>>().table_of(sw_if)?, source_on(w, sw_if, to)),
+            Way::In(table) => (table, source_to(w, table, to)?),
         };
         let from = from.ok_or_else(|| {
-            let name =
-                sw_if.map_or_else(|| "the interface it leaves by".into(), |i| w.get::<Interfaces>().name(i));
-            Error::failed(format!("no source address: {name} has none"))
+            let name = match way {
+                Way::From(sw_if) => w.get::<Interfaces>().name(sw_if),
+                Way::In(_) => "the interface it leaves by".into(),
+            };
+            Error::failed(format!("no source address: {name} has none")).retval(retval::INVALID_SRC_ADDRESS)
         })?;
-        Ok(Self { to, from, table, size: m.opt("size")?.unwrap_or(size) })
+        Ok(Self { to, from, table, size })
     }
 
     /// A request from its IP header on. `sent` is only carried, for who reads captures.
@@ -128,7 +146,7 @@ fn source_on(w: &World, sw_if: SwIfIndex, peer: Ipv4Addr) -> Option<Ipv4Addr> {
 /// Our address on the interface that packets to `to` leave by.
 fn source_to(w: &World, mut table: TableIndex, to: Ipv4Addr) -> Result<Option<Ipv4Addr>, Error> {
     let (fib, adjacencies) = (w.get::<Fib<Ip4>>(), w.get::<Adjacencies>());
-    let none = || Error::not_found(format!("no route to {to}"));
+    let none = || Error::not_found(format!("no route to {to}")).retval(retval::UNKNOWN_DESTINATION);
     // A route may lead to another table, and that to a third; not for ever.
     for _ in 0..8 {
         let route = fib.covering(table, to).ok_or_else(none)?;

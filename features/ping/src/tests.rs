@@ -352,3 +352,56 @@ fn answers_that_nobody_waits_for_are_punted() {
     let other = bench.world.get::<Sessions>().open();
     assert_ne!(other.session.id, opened.session.id);
 }
+
+#[test]
+fn the_binary_api_pings_and_tells_when_all_is_over() {
+    use crate::api::{PingFinishedEvent, WantPingFinishedEvents};
+    let mut bench = bench();
+    let (world, rt): (&World, _) = (&bench.world, &mut bench.rt);
+    let mut client = msg::Loopback::new(world, &world.api);
+    let want = |address: [u8; 4], repeat, interval| {
+        let address = std::net::IpAddr::from(address).into();
+        WantPingFinishedEvents { address, repeat, interval }
+    };
+    let mut ended = |client: &mut msg::Loopback<'_, World>| {
+        for _ in 0..100_000 {
+            if let Some((_, event)) = client.events::<PingFinishedEvent>().pop() {
+                return (event.request_count, event.reply_count);
+            }
+            rt.turn(true);
+            let _ = world.processes.run(world);
+        }
+        panic!("no event");
+    };
+    assert_eq!(client.call(want([10, 0, 0, 9], 3, 0.2)), Ok(()));
+    assert_eq!(ended(&mut client), (3, 3));
+    assert_eq!(client.call(want([10, 0, 0, 66], 2, 0.01)), Ok(()));
+    assert_eq!(ended(&mut client), (2, 0));
+    assert_eq!(client.call(want([10, 0, 0, 9], 0, 1.0)), Ok(()));
+    assert_eq!(ended(&mut client), (0, 0));
+    assert_eq!(client.call(want([224, 0, 0, 1], 1, 1.0)), Err(-58));
+    assert_eq!(client.call(want([10, 0, 0, 9], 1, -1.0)), Err(-7));
+    let six =
+        WantPingFinishedEvents { address: std::net::IpAddr::from([1u16; 8]).into(), ..want([0; 4], 1, 1.0) };
+    assert_eq!(client.call(six), Err(-9));
+
+    // One who leaves takes his pings with him; nobody has more than there may be.
+    let patient = || want([10, 0, 0, 66], u32::MAX, 1000.0);
+    for _ in 0..256 {
+        assert_eq!(client.call(patient()), Ok(()));
+    }
+    assert_eq!(client.call(patient()), Err(-162));
+    let sessions = world.get::<Sessions>();
+    assert_eq!(sessions.count(), 256);
+    drop(client);
+    for _ in 0..100 {
+        rt.turn(true);
+        let _ = world.processes.run(world);
+    }
+    assert_eq!(sessions.count(), 0);
+}
+
+#[test]
+fn messages_are_as_published() {
+    assert_eq!(msg::published::read().differences(bench().world.api.table()), Vec::<String>::new());
+}

@@ -37,8 +37,7 @@ struct Traceroute {
 
 pub fn traceroute(w: &World, m: &Matches) -> Result<Output, Error> {
     let interval: f64 = m.get("interval").unwrap_or(1.0);
-    let interval = Duration::try_from_secs_f64(interval)
-        .map_err(|e| Error::parse(format!("interval: {e}")).at(m.span("interval")))?;
+    let interval = crate::ping::interval(interval).map_err(|e| e.at(m.span("interval")))?;
     Ok(Output::task(Traceroute {
         target: Target::of(w, m, 120)?,
         opened: w.get::<Sessions>().open(),

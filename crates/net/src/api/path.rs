@@ -4,7 +4,7 @@
 use super::{AddressUnion, no_ip6};
 use crate::{AdjIndex, Fib, Path, PathKind, TableIndex};
 use cli::{Error, Result};
-use graph::{SwIfIndex, World};
+use graph::SwIfIndex;
 use msg::{Wire, retval};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::Ip4;
@@ -111,7 +111,7 @@ pub struct FibPath {
 ///
 /// # Errors
 /// −3 for a table, −9 for what isn't built, −7 for what can't be.
-pub fn path_of(world: &World, path: &FibPath) -> Result<Path<Ipv4Addr>> {
+pub fn path_of(fib: &Fib<Ip4>, path: &FibPath) -> Result<Path<Ipv4Addr>> {
     let unsupported =
         |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
     if path.n_labels > 0 {
@@ -119,7 +119,7 @@ pub fn path_of(world: &World, path: &FibPath) -> Result<Path<Ipv4Addr>> {
     }
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
     let nexthop = path.nh.address.ip4();
-    let table = || world.get::<Fib<Ip4>>().find_table(path.table_id);
+    let table = || fib.find_table(path.table_id);
     let kind = match path.kind {
         FibPathType::Normal => match (path.proto, sw_if) {
             (FibPathNhProto::Ip4, Some(sw_if)) if nexthop.is_unspecified() => {
@@ -143,8 +143,8 @@ pub fn path_of(world: &World, path: &FibPath) -> Result<Path<Ipv4Addr>> {
 }
 
 /// A path for a client.
-pub fn path_to(world: &World, path: &Path<Ipv4Addr>) -> FibPath {
-    let id = |table: TableIndex| world.get::<Fib<Ip4>>().table_id(table).unwrap_or(0);
+pub fn path_to(fib: &Fib<Ip4>, path: &Path<Ipv4Addr>) -> FibPath {
+    let id = |table: TableIndex| fib.table_id(table).unwrap_or(0);
     let mut out = FibPath {
         sw_if_index: NO_INDEX,
         weight: path.weight,

@@ -6,6 +6,7 @@ use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, T
 use crate::AdjIndex;
 use cli::Error;
 use graph::World;
+use msg::retval;
 use std::sync::Arc;
 use tables::Lpm;
 use wire::Prefix;
@@ -49,7 +50,7 @@ impl<F: Net> Fib<F> {
     /// Deletes a table with all its routes.
     ///
     /// # Errors
-    /// One that isn't there (−3); the default one (−7); one that interfaces or routes of other tables use.
+    /// One that isn't there (−3); the default one (−7); one that interfaces or routes of other tables use (−155).
     pub fn delete_table(&self, world: &World, id: u32) -> Result<(), Error> {
         let index = self.find_table(id)?;
         if index == TableIndex::DEFAULT {
@@ -57,7 +58,8 @@ impl<F: Net> Fib<F> {
         }
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
         if let Some(user) = self.interfaces.list().into_iter().find(bound) {
-            return Err(Error::failed(format!("{} is in table {id}: move it first", user.name)));
+            let why = format!("{} is in table {id}: move it first", user.name);
+            return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
         }
         self.check_unused(index, id)?;
         self.remove_where(world, index, |_, _| true)?;
@@ -86,7 +88,8 @@ impl<F: Net> Fib<F> {
                 user.is_none()
             });
             if let Some(prefix) = user {
-                return Err(Error::failed(format!("{prefix} of table {} leads to table {id}", other.id)));
+                let why = format!("{prefix} of table {} leads to table {id}", other.id);
+                return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
             }
         }
         Ok(())

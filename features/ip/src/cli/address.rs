@@ -2,6 +2,7 @@
 //! `set interface ip …`, `set interface unnumbered`, `show interface address`.
 
 use super::{interface, interface_of, no_ip6, route::prefix};
+use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::{Addresses, Fib, Interfaces, TableIndex};
@@ -17,8 +18,11 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
         return Ok(Output::empty());
     }
     let prefix = prefix(m, "prefix").map_err(|_| no_ip6(m, "prefix"))?;
-    let done =
-        if m.flag("del") { addresses.remove(w, sw_if, prefix) } else { addresses.add(w, sw_if, prefix) };
+    let done = if m.flag("del") {
+        addresses.remove(w, sw_if, prefix)
+    } else {
+        control::add_address(w, sw_if, prefix)
+    };
     done.map_err(|e| e.at(m.span("prefix")))?;
     Ok(Output::empty())
 }

@@ -2,6 +2,7 @@
 //! `ip table`, and what is set for the routes of a table.
 
 use super::table as table_of;
+use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::{Fib, FlowHash, Routes, Source};
@@ -11,11 +12,7 @@ pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<Ip4>>();
     if m.flag("add") {
         let id = if m.flag("allocate") { fib.free_table_id() } else { m.req("table")? };
-        let name = match m.str("name") {
-            "" => crate::config::table_name(id),
-            name => name.to_string(),
-        };
-        fib.add_table(w, id, &name)?;
+        control::add_table(w, id, m.str("name"))?;
         return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
     }
     if m.flag("flush") {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The modules `ip` and `fib`, and of the module `interface` what is about IP.
+
+pub mod address;
+pub mod flow;
+pub mod interface;
+pub mod route;
+pub mod source;
+pub mod table;
+
+use cli::{Error, Result};
+use graph::World;
+use msg::{Messages, Module};
+use net::api::{interface_module, no_ip6};
+
+/// The modules.
+pub static MODULES: &[Module<World>] = &[IP, FIB, INTERFACE];
+
+const IP: Module<World> =
+    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages: ip_messages };
+const FIB: Module<World> =
+    Module { name: "fib", version: "1.0.0", crc: 0x4ef4_abc1, core: true, messages: source::messages };
+const INTERFACE: Module<World> = interface_module(interface::messages);
+
+fn ip_messages(m: &mut Messages<World>) {
+    table::messages(m);
+    route::messages(m);
+    address::messages(m);
+    flow::messages(m);
+}
+
+/// Refuses a request about IPv6.
+fn only_ip4(is_ip6: bool, what: &str) -> Result<()> {
+    if is_ip6 { Err(no_ip6(what)) } else { Ok(()) }
+}
+
+/// Clients say again what they want, and take back what is gone: where VPP lets them, that is no error.
+fn again<T>(done: Result<T>, usual: i32, instead: T) -> Result<T> {
+    match done {
+        Err(e) if Error::code(&e) == usual => Ok(instead),
+        done => done,
+    }
+}
