@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cli::{Live, Tree};
-use daemon::{commands, plugins};
+use daemon::{commands, plugins, store};
 use graph::{World, WorldConfig};
 
 /// An instance of everything, its threads' graphs left out.
@@ -17,6 +17,7 @@ pub fn world() -> Arc<World> {
 /// Every command of the daemon.
 pub fn tree() -> Tree<World> {
     let mut tree = Tree::new(commands::own::<World>()).unwrap_or_else(|e| panic!("{e}"));
+    tree.add(store::commands::all::<World>()).unwrap_or_else(|e| panic!("{e}"));
     tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).unwrap_or_else(|e| panic!("{e}"));
     tree
 }

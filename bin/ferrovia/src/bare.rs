@@ -63,4 +63,8 @@ impl World for Bare {
     fn poll(&self) -> Option<Duration> {
         None
     }
+
+    fn running_config(&self) -> Vec<graph::ConfigLine> {
+        Vec::new()
+    }
 }

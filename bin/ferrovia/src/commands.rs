@@ -2,6 +2,7 @@
 //! The daemon's own commands: version, clock, log, configuration, scripts.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
@@ -19,9 +20,13 @@ use crate::server;
 /// What the commands tell about this process.
 #[derive(Clone, Debug)]
 pub struct About {
-    config: String,
+    /// The startup configuration.
+    pub config: String,
+    /// What in it must not be told.
+    pub secrets: Vec<String>,
     notes: Vec<String>,
-    runtime_dir: String,
+    /// Where sockets are.
+    pub runtime_dir: PathBuf,
     started: SystemTime,
 }
 
@@ -30,8 +35,9 @@ impl About {
     pub fn new(config: &Config, paths: &Paths) -> About {
         About {
             config: config.to_string(),
+            secrets: config.secrets(),
             notes: config.notes.clone(),
-            runtime_dir: paths.runtime_dir.display().to_string(),
+            runtime_dir: paths.runtime_dir.clone(),
             started: SystemTime::now(),
         }
     }
@@ -42,6 +48,17 @@ static ABOUT: OnceLock<About> = OnceLock::new();
 /// Sets what the commands tell; the first call counts.
 pub fn about(about: About) {
     let _ = ABOUT.set(about);
+}
+
+/// What this process was started with.
+pub fn startup() -> &'static About {
+    ABOUT.get_or_init(|| About {
+        config: String::new(),
+        secrets: Vec::new(),
+        notes: Vec::new(),
+        runtime_dir: std::env::temp_dir(),
+        started: SystemTime::now(),
+    })
 }
 
 /// The daemon's own commands.
@@ -100,9 +117,9 @@ impl<W: World> Own<W> {
         },
         Command {
             path: "set logging class",
-            usage: "<class> [level <level:error|warn|notice|info|debug|disabled>] \
+            usage: "<class> [default] [level <level:error|warn|notice|info|debug|disabled>] \
                     [syslog-level <syslog:error|warn|notice|info|debug|disabled>] [rate-limit <rate:u32>]",
-            help: "What one class logs",
+            help: "What one class logs; default: as the startup configuration says",
             run: set_logging_class,
         },
         Command {
@@ -148,7 +165,7 @@ fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
     {
         rows.push(("Started", Date::from(about.started).long().to_string()));
         rows.push(("PID", std::process::id().to_string()));
-        rows.push(("Runtime directory", about.runtime_dir.clone()));
+        rows.push(("Runtime directory", about.runtime_dir.display().to_string()));
     }
     if m.flag("cmdline") {
         let words: Vec<_> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -209,7 +226,11 @@ fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<Output> {
         "" => Ok(None),
         word => Level::parse(word).map(Some).map_err(|e| Error::failed(e).at(m.span(name))),
     };
-    logging::set_class(m.str("class"), level("level")?, level("syslog")?, m.get("rate"));
+    let (class, level, syslog) = (m.str("class"), level("level")?, level("syslog")?);
+    if m.flag("default") {
+        logging::reset_class(class);
+    }
+    logging::set_class(class, level, syslog, m.get("rate"));
     Ok(Output::empty())
 }
 

@@ -7,7 +7,7 @@ use crate::plugins;
 use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
 use cli::{Command, Tree};
-use graph::{Plugin, ThreadPlan, Threads, World, WorldConfig};
+use graph::{ConfigLine, Plugin, ThreadPlan, Threads, World, WorldConfig};
 use simd::Level;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -24,6 +24,10 @@ impl run::World for World {
 
     fn advance(&self, by: Duration) {
         self.clock.adjust(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn running_config(&self) -> Vec<ConfigLine> {
+        self.running_config()
     }
 
     fn waker(&self) -> Arc<sync::Waker> {

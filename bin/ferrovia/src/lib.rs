@@ -18,3 +18,4 @@ pub mod run;
 pub mod server;
 pub mod socket;
 pub mod stats_socket;
+pub mod store;

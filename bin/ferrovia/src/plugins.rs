@@ -5,6 +5,7 @@ use graph::Plugin;
 
 /// Every plugin of this build.
 pub static ALL: &[&Plugin] = &[
+    &crate::logging::PLUGIN,
     &system::PLUGIN,
     &interface::PLUGIN,
     &ethernet::PLUGIN,

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::process::signals::Signals;
 use crate::process::{account, arguments, crash, limits, platform};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
-use crate::{logging, server, stats_socket};
+use crate::{logging, server, stats_socket, store};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {
@@ -58,6 +58,9 @@ pub trait World: cli::Live + 'static {
 
     /// Runs the processes that are due, and says how long it is until the next one is.
     fn poll(&self) -> Option<Duration>;
+
+    /// The configuration in force.
+    fn running_config(&self) -> Vec<graph::ConfigLine>;
 }
 
 /// A started world.
@@ -78,6 +81,8 @@ pub struct Control<W: 'static> {
     pub server: Server,
     /// Clients of the binary API.
     pub api: api::Server<W>,
+    /// Commands that no session asked for.
+    pub background: Runner,
 }
 
 /// Runs a daemon until it is told to end. `open` makes the world; it is called in the process that goes on, once the
@@ -124,6 +129,7 @@ fn run_until_end<W: World>(
     log::info!(target: "main", "{} starts, process {}", arguments::version(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
     commands::about(About::new(config, &paths));
+    store::open(config, &paths);
 
     let Instance { world, stop } = open(config, &paths)?;
     let ready = || starter.take().map_or(Ok(()), Starter::ready);
@@ -186,6 +192,7 @@ fn control<W: World>(
 ) -> Result<(), String> {
     let said = |e: io::Error| e.to_string();
     let mut tree = Tree::new(commands::own::<W>()).map_err(|e| e.to_string())?;
+    tree.add(store::commands::all::<W>()).map_err(|e| e.to_string())?;
     tree.add(world.commands()).map_err(|e| e.to_string())?;
     let clock = Arc::clone(&world);
     let mut events = EventLoop::new(world.waker(), move || clock.now()).map_err(said)?;
@@ -193,7 +200,8 @@ fn control<W: World>(
     let tree = Arc::new(tree);
     world.adopt(&tree);
     trace(config, world.api())?;
-    let mut control = Control { world, tree, server: Server::new(config), api: api::Server::default() };
+    let (server, api, background) = (Server::new(config), api::Server::default(), Runner::default());
+    let mut control = Control { world, tree, server, api, background };
 
     startup(config, &mut control, &mut events, signals)?;
     for door in sockets.doors {
@@ -235,13 +243,14 @@ fn turn<W: World>(
             server::resize(control);
         }
         let sessions = server::poll(control, events);
+        let background = store::poll(control);
         let processes = control.world.poll();
         // Last: what the others did may be an event for a client.
         let api = api::poll(control, events);
         if signals.end() || events.stopped() {
             return Some(Duration::ZERO);
         }
-        [sessions, processes, api].into_iter().flatten().min()
+        [sessions, background, processes, api].into_iter().flatten().min()
     };
     events.turn(control, look).map(drop).map_err(|e| format!("epoll: {e}"))
 }
@@ -253,7 +262,17 @@ fn startup<W: World>(
     events: &mut EventLoop<Control<W>>,
     signals: &Signals,
 ) -> Result<(), String> {
-    for path in config.unix.startup_config.iter().chain(&config.unix.exec) {
+    let saved = config.saved.load.then(|| store::store().map(|s| s.file())).transpose();
+    // What was never saved isn't missed.
+    let saved = saved.map_err(|e| e.to_string())?.filter(|file| {
+        let there = file.symlink_metadata().is_ok();
+        if !there {
+            log::info!(target: "config", "no configuration was saved in {} yet", file.display());
+        }
+        there
+    });
+    let unix = config.unix.startup_config.iter().chain(&config.unix.exec).map(PathBuf::as_path);
+    for path in saved.into_iter().chain(unix) {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;
         let mut runner = Runner::default();

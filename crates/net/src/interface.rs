@@ -296,6 +296,11 @@ impl Interfaces {
                 return Err(Error::failed(format!("there is an interface {} already", new.name))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
+            // Its nodes keep the name that it was made with.
+            if let Some(other) = inner.all.iter().flatten().find(|i| i.made.name == new.name) {
+                let error = format!("{} was made as {}, and its nodes are called so", other.name, new.name);
+                return Err(Error::failed(error).retval(-56));
+            }
             let free = inner.all.iter().position(Option::is_none).unwrap_or(inner.all.len());
             let sw_if = SwIfIndex(free as u32);
             inner.names.insert(new.name.clone(), sw_if);

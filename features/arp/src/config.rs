@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was set for ARP, as commands.
 
-use crate::control::{Arp, Gratuitous, proxies, table_id};
+use crate::control::{Arp, Gratuitous, proxies};
 use crate::ranges::Ranges;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use net::{Fib, TableIndex};
+use wire::Ip4;
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
@@ -19,9 +21,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
     for range in world.get::<Ranges>().list() {
-        let table = match table_id(world, range.table) {
-            0 => String::new(),
-            id => format!("table-id {id} "),
+        let table = match world.get::<Fib<Ip4>>().table_id(TableIndex(range.table)) {
+            // The table was deleted, and nobody asks there.
+            None => continue,
+            Some(0) => String::new(),
+            Some(id) => format!("table-id {id} "),
         };
         let rest = format!("{table}start {} end {}", range.start, range.end);
         config.push(Phase::Features, format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 /// Interface, arc, feature.
 pub type Place = (SwIfIndex, String, String);
 
-/// What was chosen where its owner didn't choose the same: on or off.
+/// What was chosen: on, or off where its owner had it on.
 pub struct Chosen(Mutex<BTreeMap<Place, bool>>);
 
 impl Shared for Chosen {
@@ -66,12 +66,12 @@ impl Chosen {
         world
             .set_feature(arc, feature, sw_if, on.then_some(0))
             .map_err(|e| Error::not_found(e).retval(retval::INVALID_VALUE))?;
-        if was != on {
-            let place = (sw_if, arc.to_string(), feature.to_string());
-            let mut all = self.all();
-            if all.remove(&place).is_none() {
-                all.insert(place, on);
-            }
+        let place = (sw_if, arc.to_string(), feature.to_string());
+        let mut all = self.all();
+        // What its owner has changed since no longer holds. The opposite of what was chosen takes it back.
+        let chosen = all.remove(&place).filter(|chosen| *chosen == was);
+        if chosen != Some(!on) && (on || was) {
+            all.insert(place, on);
         }
         Ok(())
     }

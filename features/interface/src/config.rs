@@ -80,6 +80,8 @@ fn device(i: &Interface, config: &mut RunningConfig) {
 fn renames(all: &[(&str, &str)]) -> Vec<(String, String)> {
     let known: BTreeSet<&str> = all.iter().flat_map(|(made, now)| [*made, *now]).collect();
     let mut left: Vec<_> = all.iter().filter(|(made, now)| made != now).copied().collect();
+    // The same names make the same lines, whatever the order of the interfaces.
+    left.sort_unstable();
     let mut taken: BTreeSet<&str> = left.iter().map(|(made, _)| *made).collect();
     let mut done = Vec::new();
     let mut waits: Vec<(String, String)> = Vec::new();

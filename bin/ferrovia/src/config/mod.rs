@@ -53,6 +53,27 @@ impl Config {
         Ok(())
     }
 
+    /// The values of words that are secret.
+    pub fn secrets(&self) -> Vec<String> {
+        let words = SECTIONS.iter().flat_map(|section| match &section.body {
+            Body::Words(words) => words,
+            Body::Whole(word) => std::slice::from_ref(word),
+        });
+        self.secrets_of(words)
+    }
+
+    fn secrets_of<'w>(&self, words: impl IntoIterator<Item = &'w Word>) -> Vec<String> {
+        // Fields are reached through the table, which hands out mutable references only.
+        let mut config = self.clone();
+        let mut values = |word: &Word| match word.target {
+            Target::Field(field) if word.secret => field(&mut config).show(),
+            _ => Vec::new(),
+        };
+        // As they were meant, not as they have to be written.
+        let bare = |value: String| value.trim_matches('"').to_string();
+        words.into_iter().flat_map(&mut values).map(bare).collect()
+    }
+
     /// What `source` says.
     pub fn parse(source: &Source) -> Result<Config, Error> {
         let mut config = Config::default();

@@ -40,6 +40,8 @@ pub struct Config {
     pub l2learn_limit: Option<u32>,
     /// `punt { socket S }`
     pub punt_socket: Option<SocketPath>,
+    /// `config`: the saved configuration.
+    pub saved: Saved,
     /// What was accepted but has no effect here, one line each for the log.
     pub notes: Vec<String>,
 }
@@ -89,6 +91,17 @@ pub struct Unix {
     pub cli_no_pager: bool,
     /// Lines the pager keeps.
     pub cli_pager_buffer_limit: Option<u32>,
+}
+
+/// The `config` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Saved {
+    /// Where configurations are saved.
+    pub file: Option<PathBuf>,
+    /// Load the last saved one at the start.
+    pub load: bool,
+    /// Versions kept besides the last one.
+    pub history: Option<u32>,
 }
 
 /// The `cpu` section.

@@ -37,6 +37,8 @@ pub struct Word {
     pub alias: bool,
     /// What is missing for the word to have an effect, while that isn't built.
     pub pending: Option<&'static str>,
+    /// Its value is told to nobody who needn't know it.
+    pub secret: bool,
 }
 
 /// What a section holds.
@@ -58,7 +60,15 @@ pub struct Section {
 }
 
 const fn word(name: &'static str, field: fn(&mut Config) -> &mut dyn Slot, help: &'static str) -> Word {
-    Word { name, target: Target::Field(field), help, check: |_| Ok(()), alias: false, pending: None }
+    Word {
+        name,
+        target: Target::Field(field),
+        help,
+        check: |_| Ok(()),
+        alias: false,
+        pending: None,
+        secret: false,
+    }
 }
 
 const fn unused(name: &'static str, (syntax, read): Takes, why: &'static str) -> Word {
@@ -69,6 +79,7 @@ const fn unused(name: &'static str, (syntax, read): Takes, why: &'static str) ->
         check: |_| Ok(()),
         alias: false,
         pending: None,
+        secret: false,
     }
 }
 
@@ -111,6 +122,16 @@ const NO_SHM: &str = "not needed: there is no shared-memory API";
 /// Every section this build knows.
 pub static SECTIONS: &[Section] = &[
     section("unix", "the process, its log and its CLI", UNIX),
+    section(
+        "config",
+        "the saved configuration",
+        &[
+            word("file", |c| &mut c.saved.file, "where it is saved [/var/lib/ferrovia/config]"),
+            word("load", |c| &mut c.saved.load, "load the last saved one at the start"),
+            word("history", |c| &mut c.saved.history, "versions kept besides the last one [20]")
+                .check(|c| within(c.saved.history, 0, 10_000)),
+        ],
+    ),
     section("cpu", "threads and the cores they run on", CPU),
     section(
         "buffers",

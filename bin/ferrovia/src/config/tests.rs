@@ -273,3 +273,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn values_of_secret_words_are_found() {
+    let secret = |name, field: fn(&mut Config) -> &mut dyn super::slot::Slot| super::table::Word {
+        name,
+        target: Target::Field(field),
+        help: "",
+        check: |_| Ok(()),
+        alias: false,
+        pending: None,
+        secret: true,
+    };
+    let words = [secret("cli-prompt", |c| &mut c.unix.cli_prompt), secret("log", |c| &mut c.unix.log)];
+    let config = Config::parse(&Source::file("f", "unix { cli-prompt \"my key\" nodaemon }")).unwrap();
+    assert_eq!(config.secrets_of(&words), ["my key"]);
+    assert_eq!(config.secrets(), [""; 0], "none of the words is a secret yet");
+}

@@ -11,12 +11,13 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use graph::{Phase, Plugin, RunningConfig};
 use log::{LevelFilter, Log, Metadata, Record};
 
 pub use ring::Entry;
@@ -29,6 +30,10 @@ use crate::config::values::Level;
 /// Messages a second of one class before it is silenced, unless the configuration says otherwise.
 const RATE: u32 = 100;
 
+/// Lines kept, and seconds of silence, unless the configuration says otherwise.
+const SIZE: u32 = 512;
+const UNTHROTTLE: u32 = 3;
+
 /// The state behind the log.
 struct State {
     ring: Ring,
@@ -37,6 +42,18 @@ struct State {
     syslog_level: LevelFilter,
     unthrottle: Duration,
     classes: HashMap<String, Class>,
+    /// What the startup configuration says.
+    base: Logging,
+    /// What was set since.
+    set: Set,
+}
+
+/// What commands have set.
+#[derive(Default)]
+struct Set {
+    size: Option<usize>,
+    unthrottle: Option<Duration>,
+    classes: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -92,12 +109,14 @@ impl State {
             );
         }
         State {
-            ring: Ring::new(config.size.unwrap_or(512) as usize),
+            ring: Ring::new(config.size.unwrap_or(SIZE) as usize),
             sink,
             level: config.default_log_level.map_or(LevelFilter::Info, filter),
             syslog_level: config.default_syslog_log_level.map_or(LevelFilter::Warn, filter),
-            unthrottle: Duration::from_secs(config.unthrottle_time.unwrap_or(3).into()),
+            unthrottle: Duration::from_secs(config.unthrottle_time.unwrap_or(UNTHROTTLE).into()),
             classes,
+            base: config.clone(),
+            set: Set::default(),
         }
     }
 
@@ -225,6 +244,7 @@ pub fn clear() {
 /// Sets what one class logs; `None` leaves a setting as it is.
 pub fn set_class(class: &str, level: Option<Level>, syslog_level: Option<Level>, rate: Option<u32>) {
     if let Some(state) = state().as_mut() {
+        state.set.classes.insert(class.to_string());
         let class = state.classes.entry(class.to_string()).or_default();
         class.level = level.map(filter).or(class.level);
         class.syslog_level = syslog_level.map(filter).or(class.syslog_level);
@@ -233,10 +253,56 @@ pub fn set_class(class: &str, level: Option<Level>, syslog_level: Option<Level>,
     }
 }
 
+/// Sets what one class logs back to what the startup configuration says.
+pub fn reset_class(name: &str) {
+    if let Some(state) = state().as_mut() {
+        let given = state.base.classes.0.get(name).cloned().unwrap_or_default();
+        let class = state.classes.entry(name.to_string()).or_default();
+        class.level = given.level.map(filter);
+        class.syslog_level = given.syslog_level.map(filter);
+        class.rate = given.rate_limit;
+        state.set.classes.remove(name);
+        log::set_max_level(state.max_level());
+    }
+}
+
+/// Says what commands have set.
+pub fn say(config: &mut RunningConfig) {
+    let guard = state();
+    let Some(state) = guard.as_ref() else { return };
+    let (size, time) = (state.base.size.unwrap_or(SIZE), state.base.unthrottle_time.unwrap_or(UNTHROTTLE));
+    let mut number = |what: &str, now: Option<u64>, usual: u32| {
+        if let Some(now) = now.filter(|now| *now != u64::from(usual)) {
+            let line = format!("set logging {what}");
+            config.push(Phase::Settings, format!("{line} {now}"), format!("{line} {usual}"));
+        }
+    };
+    number("size", state.set.size.map(|n| n as u64), size);
+    number("unthrottle-time", state.set.unthrottle.map(|t| t.as_secs()), time);
+    for name in &state.set.classes {
+        let Some(class) = state.classes.get(name) else { continue };
+        let line = format!("set logging class {}", cli::quote(name));
+        let mut text = line.clone();
+        // Writing to a String doesn't fail.
+        let _ = class.level.map(|l| write!(text, " level {}", level_name(l)));
+        let _ = class.syslog_level.map(|l| write!(text, " syslog-level {}", level_name(l)));
+        let _ = class.rate.map(|n| write!(text, " rate-limit {n}"));
+        // A class that was named without a setting has none.
+        if text != line {
+            config.push(Phase::Settings, text, format!("{line} default"));
+        }
+    }
+}
+
+/// The log's part of the configuration.
+pub static PLUGIN: Plugin =
+    Plugin { name: "logging", about: "What is logged", config: |_, config| say(config), ..Plugin::EMPTY };
+
 /// Sets how many lines are kept.
 pub fn set_size(lines: usize) {
     if let Some(state) = state().as_mut() {
         state.ring.resize(lines);
+        state.set.size = Some(lines);
     }
 }
 
@@ -244,6 +310,7 @@ pub fn set_size(lines: usize) {
 pub fn set_unthrottle_time(time: Duration) {
     if let Some(state) = state().as_mut() {
         state.unthrottle = time;
+        state.set.unthrottle = Some(time);
     }
 }
 

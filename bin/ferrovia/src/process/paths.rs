@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where sockets are put.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct Paths {
     pub api: Vec<PathBuf>,
     /// Where the stats segment is handed out.
     pub stats: Vec<PathBuf>,
+    /// Where configurations are saved, absolute; none if this user has no place for such things.
+    pub saved: Option<PathBuf>,
     /// The runtime directory is the default: nobody has vouched for what is there.
     default: bool,
 }
@@ -58,7 +61,11 @@ impl Paths {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
         cli.dedup();
-        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats }
+        // The process may change its directory yet.
+        let given = config.saved.file.as_ref().map(|file| std::path::absolute(file).unwrap_or(file.clone()));
+        let saved =
+            given.or_else(|| state_dir(uid, |name| std::env::var_os(name)).map(|dir| dir.join("config")));
+        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats, saved }
     }
 
     /// Makes the directories that are missing, those of the sockets too. `gid` gets those that were made.
@@ -71,6 +78,16 @@ impl Paths {
         let mut dirs = cli.chain(&self.api).chain(&self.stats).filter_map(|socket| socket.parent());
         dirs.try_for_each(|dir| create(dir, gid, false))
     }
+}
+
+/// Where a user's programs keep what is to last (XDG Base Directory Specification).
+fn state_dir(uid: u32, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if uid == 0 {
+        return Some("/var/lib/ferrovia".into());
+    }
+    let dir = |name| var(name).map(PathBuf::from).filter(|d| d.is_absolute());
+    let state = dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("ferrovia"))
 }
 
 fn default_dir(uid: u32, own: Option<PathBuf>) -> PathBuf {
@@ -120,6 +137,16 @@ mod tests {
         assert_eq!(default_dir(0, own()), Path::new("/run/ferrovia"));
         assert_eq!(default_dir(1000, own()), Path::new("/run/user/1000/ferrovia"));
         assert_eq!(default_dir(1000, None), Path::new("/tmp/ferrovia-1000"));
+    }
+
+    #[test]
+    fn what_is_saved_lasts() {
+        let home = |name: &str| (name == "HOME").then(|| "/home/me".into());
+        let both = |name: &str| Some(if name == "HOME" { "/home/me" } else { "/state" }.into());
+        assert_eq!(state_dir(0, both), Some("/var/lib/ferrovia".into()));
+        assert_eq!(state_dir(1, both), Some("/state/ferrovia".into()));
+        assert_eq!(state_dir(1, home), Some("/home/me/.local/state/ferrovia".into()));
+        assert_eq!(state_dir(1, |_| None), None);
     }
 
     #[test]

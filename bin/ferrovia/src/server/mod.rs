@@ -8,6 +8,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpListener;
@@ -132,6 +133,17 @@ static SESSIONS: Mutex<BTreeMap<u64, (String, SystemTime)>> = Mutex::new(BTreeMa
 pub fn sessions() -> Vec<(u64, String, SystemTime)> {
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     sessions.iter().map(|(id, (name, since))| (*id, name.clone(), *since)).collect()
+}
+
+thread_local! {
+    /// The session whose turn it is.
+    static CURRENT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Who the command that runs was asked by; none if no session asked.
+pub fn current() -> Option<String> {
+    let id = CURRENT.get()?;
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(name, _)| name.clone())
 }
 
 type Loop<W> = EventLoop<Control<W>>;
@@ -265,7 +277,9 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     if client.file && !read(client) {
         client.console.eof();
     }
+    CURRENT.set(Some(id));
     client.console.poll(tree, &**world, world.now());
+    CURRENT.set(None);
     let heard = write(client);
     client.wake = client.console.wake_at(world.now());
     let pending = !client.console.output().is_empty();

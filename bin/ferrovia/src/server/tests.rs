@@ -28,7 +28,8 @@ impl Fixture {
         let clock = Arc::clone(&world);
         let events = EventLoop::new(world.waker(), move || clock.now()).unwrap();
         let (tree, server) = (Arc::new(tree), Server::new(&Config::default()));
-        Fixture { control: Control { world, tree, server, api: crate::api::Server::default() }, events }
+        let (api, background) = (crate::api::Server::default(), cli::Runner::default());
+        Fixture { control: Control { world, tree, server, api, background }, events }
     }
 
     /// A session, and its other end, which calls its terminal `vppctl`.

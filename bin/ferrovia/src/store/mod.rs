@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The configuration in force, and those that were saved: `show running-config`, `save`, `rollback`, `commit confirmed`.
+//!
+//! Plugins say what is in force ([`graph::RunningConfig`]); [`file`] keeps versions of it, [`change`] goes from one to
+//! another, [`tech`] gathers what a helper needs to know.
+
+pub mod change;
+pub mod commands;
+pub mod file;
+pub mod tech;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cli::{Error, Said};
+use graph::ConfigLine;
+
+use crate::config::Config;
+use crate::process::paths::Paths;
+use crate::run::{Control, World};
+pub use file::Store;
+
+static STORE: OnceLock<Store> = OnceLock::new();
+
+/// When, by the daemon's clock, the configuration goes back to the last saved one.
+static UNTIL: Mutex<Option<Duration>> = Mutex::new(None);
+
+/// Says where configurations are saved; the first call counts.
+pub fn open(config: &Config, paths: &Paths) {
+    if let Some(file) = &paths.saved {
+        let history = config.saved.history.unwrap_or(file::HISTORY);
+        let _ = STORE.set(Store::new(file.clone(), history));
+    }
+}
+
+/// Where configurations are saved.
+///
+/// # Errors
+/// There is no place for them.
+pub fn store() -> Result<&'static Store, Error> {
+    STORE.get().ok_or_else(|| {
+        Error::failed("there is no place for saved configurations: this user has no home directory")
+            .hint("say one in startup.conf: config { file FILE }")
+    })
+}
+
+fn until() -> MutexGuard<'static, Option<Duration>> {
+    UNTIL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The configuration as a script, with a comment before each section.
+pub fn script(lines: &[ConfigLine]) -> String {
+    let mut text = String::new();
+    let mut phase = None;
+    for line in lines {
+        if phase.replace(line.phase) != Some(line.phase) {
+            text += &format!("# {}\n", line.phase.name());
+        }
+        text += &line.text;
+        text.push('\n');
+    }
+    text
+}
+
+/// Goes back to the last saved configuration if nobody has confirmed the one in force in time. Gives how long it is until
+/// there is something to do.
+pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
+    let Control { world, tree, background, .. } = control;
+    let now = world.now();
+    let due = *until();
+    let mut said = Vec::new();
+    if due.is_some_and(|due| due <= now) && !background.is_busy() {
+        *until() = None;
+        log::warn!(target: "config", "nobody confirmed the configuration: back to the last saved one");
+        background.line(tree, &**world, "rollback 0", false, &mut said);
+    }
+    if background.is_busy() {
+        match background.poll(tree, &**world, now, &mut said) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => log::error!(target: "config", "{error}"),
+            None => {}
+        }
+        for Said::Answer(text) | Said::Chunk(text) in said {
+            text.lines().for_each(|line| log::info!(target: "config", "{line}"));
+        }
+    }
+    let next = background.wake_at(now);
+    let due = *until();
+    [next, due].into_iter().flatten().min().map(|at| at.saturating_sub(now))
+}
