@@ -36,15 +36,19 @@ pub fn all() -> Vec<Scenario> {
         target,
     });
     // Destinations evenly over all routes: every packet is another route's.
-    let many = Scenario {
-        name: "ip4-100k-routes-vector-256".into(),
+    let many = [("", "on"), ("-uncounted", "off")].map(|(suffix, counters)| Scenario {
+        name: format!("ip4-100k-routes{suffix}-vector-256"),
         vector: 256,
-        setup: router("ip route add count 100000 10.0.0.0/24 via 192.168.2.2 pg1"),
+        setup: [
+            router("ip route add count 100000 10.0.0.0/24 via 192.168.2.2 pg1"),
+            vec![format!("set ip route-counters {counters}")],
+        ]
+        .concat(),
         data: stream("10.0.0.0+11.134.159.255"),
         peer: None,
         target: 100.0,
-    };
-    one.chain([many]).collect()
+    });
+    one.chain(many).collect()
 }
 
 fn router(routes: &str) -> Vec<String> {

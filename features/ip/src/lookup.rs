@@ -116,6 +116,12 @@ fn destination(b: &Buffer) -> u32 {
     b.bytes::<20>(0).map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
 }
 
+/// Without an early end, so that many are compared at once.
+#[inline(always)]
+fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
+    all.iter().fold(true, |equal, one| equal & (*one == all[0]))
+}
+
 #[inline(always)]
 fn table_of(b: &Buffer, views: &[IfView]) -> TableIndex {
     if b.flags.has(Flags::TABLE) {
@@ -298,30 +304,34 @@ impl Node for Lookup {
         let fib = table_of(v.get(0), views);
         let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
         table.lookup_batch(&keys[..n], &mut values[..n]);
-        let first = RouteIndex(values[0]);
-        let same = values[..n].iter().fold(0, |differ, value| differ | (value ^ first.0)) == 0;
-        let index = self.routes.adj(first);
-        if same && let Some(adj) = self.adjacencies.get(index, turn).filter(|a| a.kind.forwards()) {
+        let mut adjs = [self.routes.adj(RouteIndex(values[0])); FRAME_SIZE];
+        if all_equal(&values[..n]) {
+            self.count_to(RouteIndex(values[0]), n as u64, bytes);
+        } else {
+            // Small loops of their own, so that what isn't in the cache is waited for together.
+            for (adj, value) in adjs[..n].iter_mut().zip(&values) {
+                *adj = self.routes.adj(RouteIndex(*value));
+            }
+            if self.routes.counting() {
+                for (b, value) in v.iter_mut().zip(&values) {
+                    self.to.add(*value as usize, 1, b.packet_len() as u64);
+                }
+            }
+        }
+        // Many routes may have the same paths.
+        let index = adjs[0];
+        if all_equal(&adjs[..n])
+            && let Some(adj) = self.adjacencies.get(index, turn).filter(|a| a.kind.forwards())
+        {
             for b in v.iter_mut() {
                 b.set_scratch(IpMeta::of(index, fib.0));
             }
             v.set_all(To::Node(adj.next));
-            self.count_to(first, n as u64, bytes);
             self.counters.add(adj.counter as usize, n as u64, bytes);
             if adj.via != 0 {
                 self.count_via(adj, n as u64, bytes, turn);
             }
             return;
-        }
-        // Small loops of their own, so that what isn't in the cache is waited for together.
-        let mut adjs = [AdjIndex::NO_ROUTE; FRAME_SIZE];
-        for (adj, value) in adjs[..n].iter_mut().zip(&values) {
-            *adj = self.routes.adj(RouteIndex(*value));
-        }
-        if self.routes.counting() {
-            for (b, value) in v.iter_mut().zip(&values) {
-                self.to.add(*value as usize, 1, b.packet_len() as u64);
-            }
         }
         for ((b, out), adj) in v.packets().zip(&adjs) {
             out.go(match self.follow(b, *adj, fib, turn) {
