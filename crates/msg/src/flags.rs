@@ -11,6 +11,8 @@
 /// assert!(IfStatus(3).has(IfStatus::LINK_UP));
 /// ```
 ///
+/// Members behind a semicolon came after the first publication: CRCs don't count them.
+///
 /// With `enum` before the name on the wire, it is published as an enum, whose values clients add up all the same.
 #[macro_export]
 macro_rules! flags {
@@ -24,6 +26,7 @@ macro_rules! flags {
     };
     (@all $shape:ident, $([$doc:literal])*, $name:ident, $base:ident, $wire:literal, {
         $($flag:ident = $value:literal => $member:literal),* $(,)?
+        $(; $($newer:ident = $newer_value:literal => $newer_member:literal),* $(,)?)?
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,10 @@ macro_rules! flags {
                 #[doc = concat!("`", $member, "`")]
                 pub const $flag: Self = Self($value);
             )*
+            $($(
+                #[doc = concat!("`", $newer_member, "`")]
+                pub const $newer: Self = Self($newer_value);
+            )*)?
             /// All bits of `other` are set.
             pub fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
@@ -50,8 +57,11 @@ macro_rules! flags {
         }
         impl $crate::Wire for $name {
             fn describe() -> $crate::Type {
-                let members = vec![$(($member, $value as u32)),*];
-                $crate::Type::new($wire, concat!($($doc),*).trim_ascii(), $crate::flags!(@shape $shape $base, members))
+                let mut members: Vec<(&'static str, u32)> = vec![$(($member, $value as u32)),*];
+                let newer: &[(&'static str, u32)] = &[$($(($newer_member, $newer_value as u32)),*)?];
+                members.extend(newer);
+                let shape = $crate::flags!(@shape $shape $base, members);
+                $crate::Type::new($wire, concat!($($doc),*).trim_ascii(), shape).newer(newer.len())
             }
             fn put(&self, out: &mut Vec<u8>) {
                 $crate::Wire::put(&self.0, out);

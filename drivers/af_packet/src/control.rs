@@ -6,8 +6,10 @@ use crate::{Config, HostInterface, Mode};
 use cli::Error;
 use driver::{Links, Takes, TxQueues};
 use graph::{RunningConfig, Shared, SwIfIndex, World};
+use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
@@ -41,6 +43,11 @@ impl Hosts {
         self.all().keys().cloned().collect()
     }
 
+    /// Their interfaces, by the kernel's names.
+    pub fn list(&self) -> Vec<(SwIfIndex, String)> {
+        self.all().iter().map(|(name, (sw_if, _))| (*sw_if, name.clone())).collect()
+    }
+
     fn find(&self, world: &World, name: &str) -> Result<(SwIfIndex, Arc<HostDevice>), Error> {
         let all = self.all();
         let of_ours = || {
@@ -48,7 +55,9 @@ impl Hosts {
             all.values().find(|(index, _)| *index == sw_if)
         };
         all.get(name).or_else(of_ours).cloned().ok_or_else(|| {
-            Error::not_found(format!("`{name}' is no host interface")).near(name, all.keys()).retval(-2)
+            Error::not_found(format!("`{name}' is no host interface"))
+                .near(name, all.keys())
+                .retval(retval::INVALID_SW_IF_INDEX)
         })
     }
 }
@@ -62,14 +71,20 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let hosts = world.get::<Hosts>();
     let host_name = config.name.clone();
     if hosts.all().contains_key(&host_name) {
-        return Err(Error::failed(format!("host-{host_name} is there already")).retval(-56));
+        return Err(
+            Error::failed(format!("host-{host_name} is there already")).retval(retval::IF_ALREADY_EXISTS)
+        );
     }
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
-        return Err(Error::parse("the MAC address isn't one of a single host").retval(-7));
+        return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
     }
     config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
     let open = HostInterface::open(&config).map_err(|error| {
-        Error::failed(error.to_string()).retval(if error.raw_os_error().is_some() { -11 } else { -2 })
+        let retval = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidInput => retval::INVALID_INTERFACE,
+            _ => retval::SYSCALL_ERROR_1,
+        };
+        Error::failed(error.to_string()).retval(retval)
     })?;
     let link = open.link.clone();
     let takes = if offloads { Takes::ALL } else { Takes::default() };
@@ -109,10 +124,10 @@ pub(crate) fn say(world: &World, config: &mut RunningConfig) {
 /// Takes a host interface away. The kernel's stays as it is.
 ///
 /// # Errors
-/// One that isn't there (the kernel's name or ours); one that others lie on.
+/// One that isn't there (the kernel's name or ours; −11); one that others lie on.
 pub fn delete(world: &World, name: &str) -> Result<(), Error> {
     let hosts = world.get::<Hosts>();
-    let (sw_if, _) = hosts.find(world, name)?;
+    let (sw_if, _) = hosts.find(world, name).map_err(|e| e.retval(retval::SYSCALL_ERROR_1))?;
     world.get::<Interfaces>().delete(world, sw_if)?;
     world.get::<Links>().forget(sw_if);
     hosts.all().retain(|_, (index, _)| *index != sw_if);

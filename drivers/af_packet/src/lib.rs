@@ -17,6 +17,7 @@
 //! arc. Needs CAP_NET_RAW, and CAP_NET_ADMIN to take the kernel's interface up or to change its MTU.
 #![deny(unsafe_code)]
 
+mod api;
 mod cli;
 mod control;
 mod device;
@@ -41,6 +42,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,
     config: control::say,
+    api: &[api::API],
     start: |world| {
         driver::start(world);
         cli::register(world);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{Mode, NewPg, Shared, create_interface, read_capture};
+use crate::control::{self, Mode, NewPg, Shared, create_interface, read_capture};
 use crate::show;
 use crate::stream::{Source, StreamSpec};
 use crate::text::{self, Start};
 use cli::{Command, Error, Matches, Output};
-use graph::{ThreadIndex, World};
+use graph::{SwIfIndex, ThreadIndex, World};
 use net::Interfaces;
 use std::path::Path;
 use std::sync::Arc;
@@ -90,13 +90,11 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 fn delete_interface(w: &World, m: &Matches) -> Result<Output, Error> {
-    let interfaces = w.get::<Interfaces>();
-    let name = match m.opt::<u32>("index")? {
-        Some(index) => interfaces.get(graph::SwIfIndex(index))?.name,
-        None => m.str("interface").to_string(),
+    let sw_if = match m.opt::<u32>("index")? {
+        Some(index) => SwIfIndex(index),
+        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
     };
-    let (sw_if, _) = w.get::<Shared>().mode(w, &name)?;
-    interfaces.delete(w, sw_if)?;
+    control::delete_interface(w, sw_if)?;
     Ok(Output::empty())
 }
 

@@ -8,6 +8,7 @@ use crate::stream::{Source, Stream, StreamSpec};
 use crate::tx::PgTx;
 use cli::Error;
 use graph::{InputMode, Signal, SwIfIndex, World};
+use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
 use pcap_file::pcap::PcapReader;
 use std::collections::BTreeMap;
@@ -92,7 +93,8 @@ pub fn own_mac(name: &str) -> Option<MacAddr> {
 /// A name that isn't `pg` and a number, or is taken.
 pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> {
     let Some(own_mac) = own_mac(&new.name) else {
-        return Err(Error::parse(format!("`{}': expected a name such as pg0", new.name)).retval(-7));
+        return Err(Error::parse(format!("`{}': expected a name such as pg0", new.name))
+            .retval(retval::INVALID_VALUE));
     };
     let capturing = Arc::new(AtomicBool::new(false));
     let device = PgDevice { name: new.name.clone() };
@@ -114,6 +116,28 @@ pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> 
     Ok(sw_if)
 }
 
+/// Makes `pgN`, unless it is there in this mode.
+///
+/// # Errors
+/// It is there in another mode, or something else has its name.
+pub fn make_interface(world: &World, number: u32, mode: Mode) -> Result<SwIfIndex, Error> {
+    let name = format!("pg{number}");
+    match world.get::<Shared>().mode(world, &name) {
+        Ok((sw_if, same)) if same == mode => Ok(sw_if),
+        _ => create_interface(world, &NewPg { name, mac: None, mode }),
+    }
+}
+
+/// Takes a `pgN` interface away, with its streams and its capture.
+///
+/// # Errors
+/// Another interface.
+pub fn delete_interface(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+    let interfaces = world.get::<Interfaces>();
+    world.get::<Shared>().mode(world, &interfaces.get(sw_if)?.name)?;
+    interfaces.delete(world, sw_if)
+}
+
 impl Shared {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().expect("no panic inside")
@@ -123,7 +147,10 @@ impl Shared {
         // By index: the interface may have got another name since.
         let sw_if = world.get::<Interfaces>().find(name)?;
         let found = self.inner().interfaces.values().find(|i| i.sw_if == sw_if).cloned();
-        found.ok_or_else(|| Error::failed(format!("{name} is no packet generator's interface")).retval(-2))
+        found.ok_or_else(|| {
+            Error::failed(format!("{name} is no packet generator's interface"))
+                .retval(retval::INVALID_SW_IF_INDEX)
+        })
     }
 
     /// All `pgN` interfaces and their modes.
@@ -182,7 +209,8 @@ impl Shared {
         let found: Vec<_> = all.iter().filter(|s| s.spec.name == name).cloned().collect();
         if found.is_empty() {
             let names = all.iter().map(|s| s.spec.name.clone());
-            return Err(Error::not_found(format!("no stream is named `{name}'")).near(name, names));
+            let error = Error::not_found(format!("no stream is named `{name}'")).near(name, names);
+            return Err(error.retval(retval::NO_SUCH_ENTRY));
         }
         Ok(found)
     }
@@ -247,9 +275,11 @@ impl Shared {
         self.write_out();
         let mut inner = self.inner();
         if inner.captures.get(&interface.sw_if).is_some_and(|c| !c.is_done()) {
-            return Err(Error::failed("a capture is running there: disable it first"));
+            return Err(Error::failed("a capture is running there: disable it first")
+                .retval(retval::CANNOT_CREATE_PCAP_FILE));
         }
-        let capture = Capture::new(path, count, interface.mode != Mode::Ethernet, interface.capturing)?;
+        let capture = Capture::new(path, count, interface.mode != Mode::Ethernet, interface.capturing)
+            .map_err(|e| e.retval(retval::CANNOT_CREATE_PCAP_FILE))?;
         inner.captures.insert(interface.sw_if, capture);
         self.signal.raise();
         Ok(())
@@ -263,7 +293,8 @@ impl Shared {
         let found = self.find(world, interface)?;
         self.write_out();
         let Some(capture) = self.inner().captures.remove(&found.sw_if) else {
-            return Err(Error::not_found(format!("no capture is running on {interface}")));
+            return Err(Error::not_found(format!("no capture is running on {interface}"))
+                .retval(retval::NO_SUCH_ENTRY));
         };
         capture.failure().map_or(Ok(()), |why| Err(Error::failed(why)))
     }

@@ -10,6 +10,7 @@
 //!
 //! Limits: `gso-enabled`, `csum-offload-enabled` and `mac-filter` are refused until the features that need them come.
 
+mod api;
 mod capture;
 mod cli;
 mod config;
@@ -37,6 +38,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
     config: config::say,
+    api: &[api::API],
     start: process::start,
     ..Plugin::EMPTY
 };

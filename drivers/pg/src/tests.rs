@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
+
 use crate::{Generator, PLUGIN};
 use cli::Tree;
 use graph::drive::Bench;

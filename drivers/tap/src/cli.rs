@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Closing, Create, Taps};
+use crate::control::{self, Create, Taps};
 use crate::device::kind_name;
 use crate::{Config, Kind};
-use cli::{Command, Error, Matches, Output, Task, TaskState};
+use cli::{Command, Error, Matches, Output};
 use graph::{SwIfIndex, World};
 use net::{Interface, Interfaces};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::IpAddr;
-use std::time::Duration;
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -65,9 +64,6 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         )
         .at(m.span("gro-coalesce")));
     }
-    if m.flag("attach") && !m.has("host-name") {
-        return Err(Error::usage("attach needs the host-if-name of what is there"));
-    }
     let given = |name| m.has(name).then(|| m.str(name).to_string());
     let gso = !(m.flag("no-gso") || m.flag("csum-offload"));
     let host = Config {
@@ -88,7 +84,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         attach: m.flag("attach"),
         ..Config::new(m.str("host-name"))
     };
-    let new = Create { id: m.opt("id")?, name: given("name"), mac: m.opt("mac")?, host };
+    let new = Create { id: m.opt("id")?, name: given("name"), mac: m.opt("mac")?, tag: String::new(), host };
     let sw_if = control::create(w, new)?;
     let name = w.get::<Interfaces>().name(sw_if);
     Ok(Output::both(name.clone(), json!({ "name": name, "idx": sw_if.0 })))
@@ -99,20 +95,7 @@ fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
         Some(index) => SwIfIndex(index),
         None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
     };
-    Ok(Output::task(Wait(control::delete(w, sw_if)?, None)))
-}
-
-/// Until the threads have given the tap back, so that a script can create it again.
-struct Wait(Closing, Option<Duration>);
-
-/// Nothing depends on the end: a thread that hangs must not hang a script.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-impl Task for Wait {
-    fn poll(&mut self, now: Duration) -> TaskState {
-        let until = *self.1.get_or_insert(now + PATIENCE);
-        if self.0.is_done() || now >= until { TaskState::Done(Output::empty()) } else { TaskState::Pending }
-    }
+    Ok(Output::task(control::delete(w, sw_if)?))
 }
 
 fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {

@@ -3,13 +3,15 @@
 
 use crate::device::{TapDevice, failed, kind_name};
 use crate::{Config, Kind, Tap};
-use cli::Error;
+use cli::{Error, Output, Task, TaskState};
 use driver::{Links, Takes, TxQueues};
 use graph::{Shared, SwIfIndex, World};
+use msg::{Pending, retval};
 use net::{IfKind, Interfaces, NewInterface};
 use netlink::Namespace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use wire::MacAddr;
 
 /// What a new tap shall be.
@@ -21,6 +23,8 @@ pub struct Create {
     pub name: Option<String>,
     /// Our own address; drawn from the host's if none is given.
     pub mac: Option<MacAddr>,
+    /// A user's note; empty for none.
+    pub tag: String,
     /// The host's end. An empty name is made of the number.
     pub host: Config,
 }
@@ -60,7 +64,8 @@ impl Taps {
     pub fn find(&self, world: &World, sw_if: SwIfIndex) -> Result<Arc<TapDevice>, Error> {
         let found = self.all().values().find(|(index, _)| *index == sw_if).map(|(_, tap)| tap.clone());
         found.ok_or_else(|| {
-            Error::not_found(format!("{} is no tap", world.get::<Interfaces>().name(sw_if))).retval(-2)
+            Error::not_found(format!("{} is no tap", world.get::<Interfaces>().name(sw_if)))
+                .retval(retval::INVALID_SW_IF_INDEX)
         })
     }
 }
@@ -70,30 +75,40 @@ impl Taps {
 /// # Errors
 /// A number or name that is in use; what the kernel says.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
-    let Create { id, name, mac, host: mut config } = new;
+    let Create { id, name, mac, tag, host: mut config } = new;
+    if config.attach && config.host_name.is_empty() {
+        return Err(
+            Error::usage("attach needs the host-if-name of what is there").retval(retval::INVALID_VALUE)
+        );
+    }
     let taps = world.get::<Taps>();
     let kind = kind_name(config.kind);
     let id = {
         let all = taps.all();
         let id = id.unwrap_or_else(|| (0..).find(|n| !all.contains_key(&(kind, *n))).unwrap_or(0));
         if all.contains_key(&(kind, id)) {
-            return Err(Error::failed(format!("{kind} {id} is there already")).retval(-56));
+            return Err(
+                Error::failed(format!("{kind} {id} is there already")).retval(retval::INVALID_INTERFACE)
+            );
         }
         id
     };
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
-        return Err(Error::parse("the MAC address isn't one of a single host").retval(-7));
+        return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
     }
     let name = name.unwrap_or_else(|| format!("{kind}{id}"));
     let interfaces = world.get::<Interfaces>();
     if interfaces.find(&name).is_ok() {
-        return Err(Error::failed(format!("there is an interface {name} already")).retval(-56));
+        return Err(
+            Error::failed(format!("there is an interface {name} already")).retval(retval::IF_ALREADY_EXISTS)
+        );
     }
     if config.host_name.is_empty() {
         config.host_name = format!("{kind}{id}");
     }
     let doing = format!("{kind} {}", config.host_name);
-    let open = Tap::open(&config).map_err(|error| Error::failed(error.to_string()).retval(-11))?;
+    let open = Tap::open(&config)
+        .map_err(|error| Error::failed(error.to_string()).retval(retval::SYSCALL_ERROR_1))?;
     let link = open.link.clone();
     let mac = mac.unwrap_or_else(|| driver::own_mac(&config.host_name, link.mac));
     let ip = config.kind == Kind::Tun;
@@ -124,6 +139,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         interfaces.delete(world, sw_if)?;
         return Err(error);
     }
+    interfaces.set_tag(sw_if, &tag)?;
     taps.all().insert((kind, id), (sw_if, device));
     Ok(sw_if)
 }
@@ -139,15 +155,46 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<Closing, Error> {
     world.get::<Interfaces>().delete(world, sw_if)?;
     world.get::<Links>().forget(sw_if);
     taps.all().retain(|_, (index, _)| *index != sw_if);
-    Ok(Closing(tap))
+    Ok(Closing { tap, until: None, wake: None })
 }
 
-/// A tap that threads are giving back.
-pub struct Closing(Arc<TapDevice>);
+/// A tap that threads are giving back: until they have, a persistent end of the host's can't be opened again.
+pub struct Closing {
+    tap: Arc<TapDevice>,
+    until: Option<Duration>,
+    wake: Option<Duration>,
+}
+
+/// Nothing depends on the end: a thread that hangs must not hang who waits for it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Threads close within a turn, and nobody tells.
+const SOON: Duration = Duration::from_millis(1);
 
 impl Closing {
-    /// Whether they have: a persistent end of the host's can be opened again.
-    pub fn is_done(&self) -> bool {
-        self.0.is_closed()
+    /// Whether they have, or it has taken too long.
+    pub fn is_over(&mut self, now: Duration) -> bool {
+        let until = *self.until.get_or_insert(now + PATIENCE);
+        self.wake = Some(now + SOON);
+        self.tap.is_closed() || now >= until
+    }
+}
+
+impl Task for Closing {
+    fn poll(&mut self, now: Duration) -> TaskState {
+        if self.is_over(now) { TaskState::Done(Output::empty()) } else { TaskState::Pending }
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
+    }
+}
+
+impl Pending<World, ()> for Closing {
+    fn poll(&mut self, _: &World, now: Duration) -> Option<Result<(), Error>> {
+        self.is_over(now).then_some(Ok(()))
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
     }
 }

@@ -14,6 +14,7 @@
 //! A host's end that was deleted doesn't come back. Creating needs CAP_NET_ADMIN in the namespace of the host's end.
 #![deny(unsafe_code)]
 
+mod api;
 mod cli;
 mod config;
 mod control;
@@ -38,6 +39,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,
     config: config::say,
+    api: &[api::API],
     start: |world| {
         driver::start(world);
         Ok(())

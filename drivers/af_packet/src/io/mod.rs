@@ -141,7 +141,10 @@ fn open(config: &Config) -> io::Result<HostInterface> {
     if !(1..=256).contains(&config.rx_queues) || !(1..=256).contains(&config.tx_queues) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "1 to 256 queues"));
     }
-    let link = Rtnl::new()?.link(&config.name)?;
+    let link = Rtnl::new()?.link(&config.name).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENODEV) => io::Error::new(io::ErrorKind::NotFound, error.to_string()),
+        _ => error,
+    })?;
     let fits = match config.mode {
         Mode::Ethernet => link.is_ethernet(),
         Mode::Ip => !link.is_ethernet(),
