@@ -9,24 +9,22 @@ use serde_json::{Map, Value, json};
 pub fn module<W: 'static>(table: &Table<W>, index: usize) -> Value {
     let module = &table.modules()[index];
     let messages: Vec<_> = table.entries().map(|(_, e)| e).filter(|e| e.module == index).collect();
-    description(&messages, &[module], module.version, module.crc)
+    description(&messages, module)
 }
 
-/// All modules in one, for clients that have no files.
+/// All modules, for clients that have no files.
 pub fn whole<W: 'static>(table: &Table<W>) -> Value {
-    let messages: Vec<_> = table.entries().map(|(_, e)| e).collect();
-    let modules: Vec<_> = table.modules().iter().collect();
-    description(&messages, &modules, "1.0.0", 0)
+    (0..table.modules().len()).map(|index| module(table, index)).collect()
 }
 
-fn description<W>(messages: &[&Entry<W>], modules: &[&ModuleInfo], version: &str, crc: u32) -> Value {
+fn description<W>(messages: &[&Entry<W>], module: &ModuleInfo) -> Value {
     let mut types = Types::default();
     for field in messages.iter().flat_map(|m| &m.fields) {
         field.kind.visit(&mut |kind| types.add(kind));
     }
-    let services: Map<String, Value> = modules
+    let services: Map<String, Value> = module
+        .services
         .iter()
-        .flat_map(|m| &m.services)
         .map(|s| {
             let mut service = json!({ "reply": s.reply });
             if s.stream {
@@ -48,9 +46,9 @@ fn description<W>(messages: &[&Entry<W>], modules: &[&ModuleInfo], version: &str
         "enums": types.enums,
         "enumflags": types.flags,
         "services": services,
-        "options": { "version": version },
+        "options": { "version": module.version },
         "aliases": types.aliases,
-        "vl_api_version": format!("{crc:#010x}"),
+        "vl_api_version": format!("{:#010x}", module.crc),
         "imports": [],
         "counters": [],
         "paths": [],

@@ -34,6 +34,7 @@
 extern crate self as msg;
 
 mod answer;
+pub mod check;
 mod describe;
 mod flags;
 mod hub;

@@ -84,9 +84,25 @@ pub struct Entry<W: 'static> {
     head: &'static [HeadField],
     ids: Ids,
     answer: Option<Box<Answer<W>>>,
+    again: Again,
 }
 
+/// Reads a message's own fields, and writes what was read.
+type Again = fn(&mut Reader<'_>) -> Result<Vec<u8>, Malformed>;
+
 impl<W: 'static> Entry<W> {
+    /// Reads the bytes behind a message's number, and writes what was read: for tests of the codec.
+    ///
+    /// # Errors
+    /// The bytes are no such message.
+    pub fn read_and_write(&self, bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+        let mut r = Reader::new(bytes);
+        let mut out = Vec::new();
+        Head::get(self.head, &mut r)?.put(self.head, &mut out);
+        out.extend((self.again)(&mut r)?);
+        Ok(out)
+    }
+
     /// `name_crc`, which clients find a message by.
     pub fn name_crc(&self) -> String {
         format!("{}_{:08x}", self.name, self.crc)
@@ -385,13 +401,13 @@ impl<W: 'static> Messages<W> {
     /// An event, or details or a reply that another request declares as its own too; more than once is once.
     pub fn answer<M: Message>(&mut self) {
         if self.entries.iter().all(|e| e.name != M::NAME) {
-            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Answer, None);
+            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Answer, None, again::<M>);
         }
     }
 
     /// A message that is there for its number only.
     pub fn unserved<M: Message>(&mut self) {
-        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Unserved, None);
+        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Unserved, None, again::<M>);
     }
 
     /// A request that the session itself answers, and its answer.
@@ -405,12 +421,20 @@ impl<W: 'static> Messages<W> {
         let name = reply_name::<R>();
         if self.entries.iter().all(|e| e.name != name) {
             let fields = R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
-            self.add(name, R::Reply::DOC, R::Reply::HEAD, fields, Kind::Answer, None);
+            self.add(
+                name,
+                R::Reply::DOC,
+                R::Reply::HEAD,
+                fields,
+                Kind::Answer,
+                None,
+                again_reply::<R::Reply>,
+            );
         }
     }
 
     fn request<R: Message>(&mut self, answer: Box<Answer<W>>) {
-        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Kind::Request, Some(answer));
+        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Kind::Request, Some(answer), again::<R>);
     }
 
     fn add(
@@ -421,11 +445,24 @@ impl<W: 'static> Messages<W> {
         fields: Vec<Field>,
         kind: Kind,
         answer: Option<Box<Answer<W>>>,
+        again: Again,
     ) {
         let crc = describe::crc(&fields);
         let (counts, ids, module) = (Counts::default(), Ids::default(), self.module);
-        self.entries.push(Entry { name, doc, crc, fields, kind, module, counts, head, ids, answer });
+        self.entries.push(Entry { name, doc, crc, fields, kind, module, counts, head, ids, answer, again });
     }
+}
+
+fn again<M: Message>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+    let (mut out, message) = (Vec::new(), M::get(r)?);
+    message.put(&mut out);
+    Ok(out)
+}
+
+fn again_reply<R: Reply>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+    let (mut out, reply) = (Vec::new(), R::read(r)?);
+    R::write(Some(&reply), &mut out);
+    Ok(out)
 }
 
 fn reply_name<R: Call>() -> &'static str {

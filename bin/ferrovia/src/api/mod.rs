@@ -2,6 +2,8 @@
 //! The binary API's door: its sockets, and the messages that are the daemon's own.
 
 mod cli;
+#[cfg(test)]
+mod document;
 mod show;
 mod socket;
 #[cfg(test)]

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `docs/api.md`: what is served, module by module, and what of VPP's API is missing.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use graph::World;
+use msg::published::Published;
+use msg::{Kind, Table};
+
+const HEAD: &str = "# The binary API\n\n\
+Generated from the declarations by the daemon's tests (`UPDATE=1 make test ARGS='-p ferrovia'` writes it anew).\n\n\
+`ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Every message's name, CRC and layout is held\n\
+against what VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
+
+/// The page.
+pub fn page(table: &Table<World>) -> String {
+    let published = msg::published::read();
+    let mut page = HEAD.to_string();
+    summary(table, &published, &mut page);
+    for (index, module) in table.modules().iter().enumerate() {
+        let _ =
+            write!(page, "\n## {} {}\n\n| message | what it is |\n|---|---|\n", module.name, module.version);
+        let mut names = BTreeSet::new();
+        for (_, entry) in table.entries().filter(|(_, e)| e.module == index) {
+            names.insert(entry.name);
+            // A bare return value says no more than its request.
+            if entry.kind == Kind::Answer && entry.doc.is_empty() {
+                continue;
+            }
+            let _ = writeln!(page, "| `{}` | {} |", entry.name, entry.doc.replace('|', "\\|"));
+        }
+        let all = published.modules.get(module.name).map_or(&[][..], |m| &m.messages);
+        let missing: Vec<_> = all.iter().filter(|name| !names.contains(*name) && !is_reply(name)).collect();
+        if !missing.is_empty() {
+            let list: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+            let _ = writeln!(page, "\nNot there yet: {}.", list.join(", "));
+        }
+    }
+    let built: BTreeSet<_> = table.modules().iter().map(|m| m.name).collect();
+    let missing: Vec<_> =
+        published.modules.keys().filter(|name| !built.contains(*name)).map(|n| format!("`{n}`")).collect();
+    let _ = write!(page, "\n## Modules that are not there yet\n\n{}.\n", missing.join(", "));
+    page
+}
+
+/// It comes and goes with its request.
+fn is_reply(name: &str) -> bool {
+    name.ends_with("_reply")
+}
+
+fn summary(table: &Table<World>, published: &Published, page: &mut String) {
+    let _ = write!(page, "\n| module | messages | of VPP's |\n|---|---:|---:|\n");
+    for (index, module) in table.modules().iter().enumerate() {
+        let n = table.entries().filter(|(_, e)| e.module == index).count();
+        let all = published.modules.get(module.name).map_or(n, |m| m.messages.len());
+        let _ =
+            writeln!(page, "| [{0}](#{0}-{1}) | {n} | {all} |", module.name, module.version.replace('.', ""));
+    }
+}
