@@ -55,12 +55,7 @@ fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
             entry.name
         );
         if least > 0 {
-            assert_eq!(
-                entry.read_and_write(&vec![0; least - 1]),
-                Err(msg::Malformed::Short),
-                "{}",
-                entry.name
-            );
+            assert!(entry.read_and_write(&vec![0; least - 1]).is_err(), "{}", entry.name);
         }
         for _ in 0..200 {
             let n = random() as usize % (2 * least + 64);
