@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon as a process, and real Linux hosts around it.
 
+mod api;
 mod config;
 mod daemon;
 mod devices;
