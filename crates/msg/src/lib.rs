@@ -98,6 +98,8 @@ pub mod retval {
     pub const ADDRESS_NOT_FOUND_FOR_INTERFACE: i32 = -60;
     /// No such node.
     pub const NO_SUCH_NODE: i32 = -63;
+    /// Too few bytes, or too many.
+    pub const INVALID_MEMORY_SIZE: i32 = -70;
     /// No interface of the host's, or one that can't be used so.
     pub const INVALID_INTERFACE: i32 = -71;
     /// There is an interface of that name.

@@ -76,7 +76,7 @@ fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
             Error::not_found(format!("no node is named `{name}'"))
                 .near(name, names)
                 .at(m.span("node"))
-                .retval(-6)
+                .retval(msg::retval::NO_SUCH_NODE)
         })?;
         let passed = Passed { include: m.flag("include"), node, count: m.req("count")? };
         control::set_passed(world, Some(passed))?;
@@ -125,10 +125,7 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         return Ok(pcap::status(world));
     }
     if m.flag("off") {
-        return pcap::stop(world);
-    }
-    if !on.any() {
-        return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status"));
+        return pcap::stop(world).map(Output::task);
     }
     let interface = match m.str("interface") {
         "" | "any" => None,

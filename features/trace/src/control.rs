@@ -4,6 +4,7 @@
 use crate::filter::Expression;
 use cli::Error;
 use graph::{Asked, NodeIndex, Record, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
+use msg::retval;
 use std::sync::{Arc, Mutex};
 use wire::describe::Layer;
 
@@ -67,25 +68,43 @@ pub fn layer(node: &str) -> Layer {
 /// Traces the next `n` packets that an input brings, on each thread.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets, with those that do; more than [`MAX_PACKETS`].
+/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7).
 pub fn add(world: &World, input: &str, n: u32) -> Result<(), Error> {
+    let node = wanted(world, input, n)?;
+    order(world, node, n);
+    Ok(())
+}
+
+/// Forgets all traces if asked to, then does as [`add`]. What is forgotten comes back to be freed.
+///
+/// # Errors
+/// As [`add`].
+pub fn start(world: &World, input: &str, n: u32, forget: bool) -> Result<Asked<Vec<Vec<Record>>>, Error> {
+    let node = wanted(world, input, n)?;
+    let forgotten = if forget { clear(world) } else { world.ask(|_| Vec::new()) };
+    order(world, node, n);
+    Ok(forgotten)
+}
+
+fn wanted(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
     let inputs = inputs(world);
     if !inputs.iter().any(|name| name == input) {
         let what = if world.node(input).is_some() { "brings no packets in" } else { "isn't there" };
         let error = Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
-        return Err(error.near(input, &inputs).retval(-6));
+        return Err(error.near(input, &inputs).retval(retval::NO_SUCH_NODE));
     }
     if n == 0 || n > MAX_PACKETS {
-        return Err(
-            Error::limit(format!("{n} packets can't be traced at once: 1 to {MAX_PACKETS}")).retval(-7)
-        );
+        let error = format!("{n} packets can't be traced at once: 1 to {MAX_PACKETS}");
+        return Err(Error::limit(error).retval(retval::INVALID_VALUE));
     }
-    let node = world.node(input).unwrap_or_default();
+    Ok(world.node(input).unwrap_or_default())
+}
+
+fn order(world: &World, node: NodeIndex, n: u32) {
     for thread in (0..world.threads()).map(|t| ThreadIndex(t as u16)) {
         let room = TraceLog::room(n);
         world.on_thread(thread, move |rt| rt.trace().order(node, n, room, thread.0));
     }
-    Ok(())
 }
 
 /// Forgets all traces, and those asked for. The records come back here to be freed.

@@ -33,7 +33,7 @@ impl Expression {
             let why = why.strip_prefix("libpcap error: ").unwrap_or(&why);
             Error::parse(format!("`{}': {why}", self.text))
                 .hint("expressions are those of pcap-filter(7)")
-                .retval(-7)
+                .retval(msg::retval::INVALID_VALUE)
         };
         let compile = |link| Capture::dead(link).and_then(|c| c.compile(&self.text, self.optimize));
         // An expression about Ethernet addresses is none about raw IP packets: those don't match it.

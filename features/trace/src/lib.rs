@@ -13,6 +13,7 @@
 //! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`, so they are captured only
 //! when they leave or are dropped (as in VPP).
 
+mod api;
 mod cli;
 pub mod control;
 mod filter;
@@ -22,7 +23,7 @@ mod show;
 mod tests;
 
 pub use filter::Expression;
-pub use pcap::{Directions, Limits, start as start_capture, stop as stop_capture};
+pub use pcap::{Directions, Ended, Limits, start as start_capture, stop as stop_capture};
 
 use graph::{Feature, NodeDef, Plugin};
 
@@ -55,6 +56,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
+    api: &[api::API, api::capture::API],
     start: |world| {
         world.register_live("input", control::inputs);
         pcap::init(world);

@@ -3,7 +3,8 @@
 
 use crate::control::{Filters, Passed, layer};
 use cli::{Error, Matches, Output};
-use graph::{InputTrace, Record, TraceLog, World};
+use graph::{Asked, InputTrace, Record, TraceLog, World};
+use msg::Pending;
 use net::{IfKind, Interfaces};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -34,19 +35,66 @@ struct View {
     max: usize,
 }
 
-pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
-    let view = View {
-        nodes: world.nodes().into_iter().map(|n| n.name).collect(),
-        threads: world.thread_list().into_iter().map(|t| t.name).collect(),
-        interfaces: world.get(),
-        passed: world.get::<Filters>().get().passed,
-        max: m.get("max").unwrap_or(MAX),
-    };
-    let asked = world.ask(|rt| {
+impl View {
+    fn new(world: &World, max: usize) -> Self {
+        Self {
+            nodes: world.nodes().into_iter().map(|n| n.name).collect(),
+            threads: world.thread_list().into_iter().map(|t| t.name).collect(),
+            interfaces: world.get(),
+            passed: world.get::<Filters>().get().passed,
+            max,
+        }
+    }
+}
+
+/// What the threads have.
+fn logs(world: &World) -> Asked<Log> {
+    world.ask(|rt| {
         let log = rt.trace();
         Log { records: log.records().copied().collect(), lost: log.lost() }
-    });
-    Ok(asked.then(move |logs| Ok(view.show(logs))))
+    })
+}
+
+pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
+    let view = View::new(world, m.get("max").unwrap_or(MAX));
+    Ok(logs(world).then(move |logs| Ok(view.show(logs))))
+}
+
+/// The traces there are, to be printed one by one.
+pub struct Traces {
+    view: View,
+    /// By thread.
+    packets: Vec<Vec<Vec<Step>>>,
+}
+
+impl Traces {
+    /// Asks for them; `f` answers with them.
+    pub fn ask<R: 'static>(
+        world: &World,
+        f: impl FnOnce(Traces) -> Result<R, Error> + 'static,
+    ) -> Box<dyn Pending<World, R>> {
+        let view = View::new(world, usize::MAX);
+        logs(world).reply(move |logs| {
+            let mut packets = view.packets(logs);
+            let by_thread = |thread| packets.remove(&thread).unwrap_or_default();
+            let packets = (0..view.threads.len()).map(by_thread).collect();
+            f(Traces { view, packets })
+        })
+    }
+
+    /// How many packets came in on each thread.
+    pub fn counts(&self) -> Vec<usize> {
+        self.packets.iter().map(Vec::len).collect()
+    }
+
+    /// A packet's way, as `show trace` prints it.
+    pub fn text(&self, thread: usize, position: usize) -> String {
+        let mut text = String::new();
+        if let Some(steps) = self.packets.get(thread).and_then(|packets| packets.get(position)) {
+            self.view.packet(&mut text, steps);
+        }
+        text
+    }
 }
 
 impl View {

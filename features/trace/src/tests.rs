@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
+
 use crate::PLUGIN;
 use graph::drive::Bench;
 use graph::{

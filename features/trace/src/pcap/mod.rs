@@ -9,6 +9,7 @@ use crate::filter::Expression;
 use chunk::{Chunk, Direction};
 use cli::{Error, Output, Task, TaskState};
 use graph::{Asked, Process, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
+use msg::{Pending, retval};
 use net::{IfEvent, IfKind, Interfaces};
 use node::{Capture, Meter, Tap};
 use serde_json::{Value, json};
@@ -25,6 +26,9 @@ const NODE: &str = "pcap-capture";
 const SECOND: u64 = 1_000_000_000;
 /// Chunks of a thread: as many as the packets asked for can fill, within these bounds.
 const CHUNKS: std::ops::RangeInclusive<usize> = 3..=16;
+
+/// Bytes of a packet that may be kept.
+const BYTES: std::ops::RangeInclusive<usize> = 32..=65_535;
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +173,7 @@ fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
 /// Starts a capture, and says where it goes. No interface is any interface.
 ///
 /// # Errors
-/// One that runs already; an interface that brings nothing in that could be captured; an expression that can't be compiled; a
+/// No direction, or limits that can't be; one that runs already; an interface that brings nothing in that could be captured; an expression that can't be compiled; a
 /// file that exists or can't be made.
 pub fn start(
     world: &World,
@@ -179,11 +183,19 @@ pub fn start(
     filter: Option<Expression>,
     file: Option<&str>,
 ) -> Result<String, Error> {
+    if !on.any() {
+        return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status")
+            .retval(retval::INVALID_VALUE));
+    }
+    if !BYTES.contains(&limits.bytes) {
+        let error = format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
+        return Err(Error::limit(error).retval(retval::INVALID_MEMORY_SIZE));
+    }
     let captures: Arc<Captures> = world.get();
     let mut inner = captures.inner();
     if let Some(running) = &inner.running {
         let error = Error::failed(format!("a capture runs already, to {}", running.path.display()));
-        return Err(error.hint("`pcap trace off' ends it").retval(-56));
+        return Err(error.hint("`pcap trace off' ends it").retval(retval::INVALID_VALUE));
     }
     let interfaces: Arc<Interfaces> = world.get();
     if let (Some(i), true, false) = (interface, on.rx, on.tx || on.drop)
@@ -201,8 +213,9 @@ pub fn start(
     let path = place(on, file)?;
     let time_of_day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = time_of_day.saturating_sub(Duration::from_nanos(world.clock.now()));
-    let writer = Writer::create(&path, limits.bytes, epoch)
-        .map_err(|e| Error::failed(format!("{}: {e}", path.display())).retval(-1))?;
+    let writer = Writer::create(&path, limits.bytes, epoch).map_err(|e| {
+        Error::failed(format!("{}: {e}", path.display())).retval(retval::CANNOT_CREATE_PCAP_FILE)
+    })?;
 
     let meter = Arc::new(Meter::default());
     meter.left.store(limits.packets, Ordering::Relaxed);
@@ -240,39 +253,60 @@ pub fn start(
 /// Ends the capture; the answer comes when the file is complete.
 ///
 /// # Errors
-/// None runs.
-pub fn stop(world: &World) -> Result<Output, Error> {
+/// None runs (−81).
+pub fn stop(world: &World) -> Result<Ended, Error> {
     let captures: Arc<Captures> = world.get();
     {
         let mut inner = captures.inner();
         let Some(running) = &mut inner.running else {
             return Err(Error::not_found("no capture runs")
                 .hint("`pcap trace status' shows the last one")
-                .retval(-6));
+                .retval(retval::VALUE_EXIST));
         };
         running.end(world);
     }
     captures.signal.raise();
-    Ok(Output::task(Ended { captures, wake: None }))
+    Ok(Ended { captures, wake: None })
 }
 
 /// Waits for the process that completes the file.
-struct Ended {
+pub struct Ended {
     captures: Arc<Captures>,
     wake: Option<Duration>,
 }
 
-impl Task for Ended {
-    fn poll(&mut self, now: Duration) -> TaskState {
+impl Ended {
+    fn look(&mut self, now: Duration) -> Option<Result<Summary, Error>> {
         self.wake = Some(now + Duration::from_millis(2));
         let inner = self.captures.inner();
         match (&inner.running, &inner.last) {
-            (None, Some(last)) => match &last.error {
-                Some(error) => TaskState::Failed(Error::failed(format!("{}: {error}", last.path.display()))),
-                None => TaskState::Done(Output::both(last.to_string() + "\n", last.json())),
-            },
-            _ => TaskState::Pending,
+            (None, Some(last)) => Some(match &last.error {
+                Some(error) => Err(Error::failed(format!("{}: {error}", last.path.display()))
+                    .retval(retval::SYSCALL_ERROR_1)),
+                None => Ok(last.clone()),
+            }),
+            _ => None,
         }
+    }
+}
+
+impl Task for Ended {
+    fn poll(&mut self, now: Duration) -> TaskState {
+        match self.look(now) {
+            None => TaskState::Pending,
+            Some(Ok(last)) => TaskState::Done(Output::both(last.to_string() + "\n", last.json())),
+            Some(Err(error)) => TaskState::Failed(error),
+        }
+    }
+
+    fn wake_at(&self) -> Option<Duration> {
+        self.wake
+    }
+}
+
+impl Pending<World, ()> for Ended {
+    fn poll(&mut self, _: &World, now: Duration) -> Option<Result<(), Error>> {
+        self.look(now).map(|last| last.map(drop))
     }
 
     fn wake_at(&self) -> Option<Duration> {

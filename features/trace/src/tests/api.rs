@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The binary API.
+
+use super::*;
+use crate::api::capture::*;
+use crate::api::*;
+use msg::Loopback;
+use net::api::InterfaceIndex;
+
+/// A client; what it asks for may take turns of the graph, which `bench` makes.
+fn client(world: &Arc<World>) -> Loopback<'_, World> {
+    Loopback::new(&**world, &world.api)
+}
+
+fn capture(bench: &mut Bench, node: &str, max_packets: u32, pre_capture_clear: bool) -> Result<(), i32> {
+    let node_index = bench.world.node(node).map_or(60_000, |n| n.at() as u32);
+    let world = bench.world.clone();
+    let request =
+        TraceCapturePackets { node_index, max_packets, use_filter: false, verbose: false, pre_capture_clear };
+    client(&world).call_while(request, || bench.settle())
+}
+
+fn filter(bench: &mut Bench, flag: TraceFilterFlag, node: &str) -> Result<(), i32> {
+    let node_index = bench.world.node(node).map_or(60_000, |n| n.at() as u32);
+    let result = bench.api().call(TraceSetFilters { flag, count: 10, node_index, classifier_table_index: 0 });
+    bench.settle();
+    result
+}
+
+/// Thread, place, flags: more here, more elsewhere, done.
+type Row = (u32, u32, [u8; 3]);
+
+fn dump(
+    bench: &mut Bench,
+    (thread_id, position): (u32, u32),
+    max_records: u32,
+) -> (Vec<Row>, Result<TraceDumpReply, i32>) {
+    let world = bench.world.clone();
+    let mut client = client(&world);
+    let request = TraceDump { clear_cache: 0, thread_id, position, max_records };
+    let reply = client.call_while(request, || bench.settle());
+    let row = |d: TraceDetails| {
+        assert!(d.trace_data.contains("ethernet-input") && d.trace_data.contains("test-input"), "{d:?}");
+        (d.thread_id, d.position, [d.more_this_thread, d.more_threads, d.done])
+    };
+    (client.details::<TraceDump>().into_iter().map(row).collect(), reply)
+}
+
+fn dump_v2(bench: &mut Bench, thread_id: u32, position: u32, max: u32) -> Vec<(u32, u32, bool)> {
+    let world = bench.world.clone();
+    let request = TraceV2Dump { thread_id, position, max, clear_cache: true };
+    let all = client(&world).dump_while(request, || bench.settle());
+    all.iter().map(|d| (d.thread_id, d.position, d.more)).collect()
+}
+
+const NONE: u32 = u32::MAX;
+
+#[test]
+fn traces_are_asked_for_and_dumped_page_by_page() {
+    let mut bench = bench();
+    assert_eq!(dump(&mut bench, (0, 0), 10), (vec![], Err(-6)));
+    assert_eq!(capture(&mut bench, "test-input", 3, false), Ok(()));
+    receive(&mut bench, 0, [ping(OWN), ping(OWN), ping(OTHER), ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 3);
+    let reply = |last_position, more_this_thread, done| {
+        let (last_thread_id, more_threads, flush_only) = (0, 0, 0);
+        Ok(TraceDumpReply { last_thread_id, last_position, more_this_thread, more_threads, flush_only, done })
+    };
+    assert_eq!(dump(&mut bench, (0, 0), 2), (vec![(0, 0, [0; 3]), (0, 1, [1, 0, 0])], reply(1, 1, 0)));
+    assert_eq!(dump(&mut bench, (0, 2), 2), (vec![(0, 2, [0, 0, 1])], reply(2, 0, 1)));
+    assert_eq!(dump(&mut bench, (0, 3), 2), (vec![], Err(-6)));
+    assert_eq!(dump(&mut bench, (9, 0), 2), (vec![], Err(-6)));
+    let (none, flushed) = dump(&mut bench, (NONE, NONE), 2);
+    let flushed = flushed.expect("it is an answer");
+    assert_eq!((none.len(), flushed.flush_only, flushed.done), (0, 1, 1));
+
+    assert_eq!(dump_v2(&mut bench, NONE, 0, 2), [(0, 0, true), (0, 1, true)]);
+    assert_eq!(dump_v2(&mut bench, 0, 2, 50), [(0, 2, false)]);
+    assert_eq!(dump_v2(&mut bench, 0, NONE, 50), []);
+    assert_eq!(dump_v2(&mut bench, 4, 0, 50), []);
+
+    assert_eq!(bench.api().call(TraceClearCache {}), Ok(()));
+    assert_eq!(capture(&mut bench, "test-input", 1, true), Ok(()));
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(dump_v2(&mut bench, NONE, 0, 50), [(0, 0, false)], "the others were forgotten before");
+    let world = bench.world.clone();
+    assert_eq!(client(&world).call_while(TraceClearCapture {}, || bench.settle()), Ok(()));
+    assert_eq!(shown(&mut bench), [[""; 0]; 0]);
+
+    for (node, n, retval) in [("nowhere", 1, -63), ("ethernet-input", 1, -63), ("test-input", 0, -7)] {
+        assert_eq!(capture(&mut bench, node, n, true), Err(retval), "{node} {n}");
+    }
+}
+
+#[test]
+fn traces_are_filtered() {
+    let mut bench = bench();
+    capture(&mut bench, "test-input", 10, false).expect("ordered");
+    receive(&mut bench, 0, [ping(OWN), ping(OTHER)]);
+    let passed = |bench: &mut Bench| dump_v2(bench, NONE, 0, 50).len();
+    assert_eq!(passed(&mut bench), 2);
+    assert_eq!(filter(&mut bench, TraceFilterFlag::ExcludeNode, "ethernet-input"), Ok(()));
+    assert_eq!(passed(&mut bench), 0);
+    assert_eq!(filter(&mut bench, TraceFilterFlag::IncludeNode, "ethernet-input"), Ok(()));
+    assert_eq!(passed(&mut bench), 2);
+    assert!(run(&mut bench, "show trace filter").contains("include ethernet-input, 10"));
+    assert_eq!(filter(&mut bench, TraceFilterFlag::IncludeNode, "nowhere"), Err(-63));
+    assert_eq!(filter(&mut bench, TraceFilterFlag::IncludeClassifier, "ethernet-input"), Err(-9));
+    assert_eq!(filter(&mut bench, TraceFilterFlag::None, ""), Ok(()));
+    assert_eq!(run(&mut bench, "show trace filter"), "No filter\n");
+}
+
+#[test]
+fn captures_are_switched() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let on = |capture_rx, file: &str| PcapTraceOn {
+        capture_rx,
+        capture_tx: false,
+        capture_drop: false,
+        filter: false,
+        preallocate_data: false,
+        free_data: false,
+        max_packets: 0,
+        max_bytes_per_packet: 0,
+        sw_if_index: InterfaceIndex(0),
+        error: "".into(),
+        filename: folder.path().join(file).display().to_string().into(),
+    };
+    let world = bench.world.clone();
+    let mut client = client(&world);
+    let off = |bench: &mut Bench, client: &mut Loopback<'_, World>| {
+        client.call_while(PcapTraceOff {}, || bench.settle())
+    };
+    assert_eq!(off(&mut bench, &mut client), Err(-81));
+    assert_eq!(client.call(on(false, "x")), Err(-7));
+    assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, "x") }), Err(-9));
+    assert_eq!(client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }), Err(-9));
+    assert_eq!(client.call(PcapTraceOn { max_bytes_per_packet: 9, ..on(true, "x") }), Err(-70));
+    assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(77), ..on(true, "x") }), Err(-2));
+    assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(1), ..on(true, "rx") }), Ok(()));
+    assert_eq!(client.call(on(true, "y")), Err(-7));
+    assert!(run(&mut bench, "pcap trace status").contains("0 of 1000 packets, 512 bytes"));
+    receive(&mut bench, 0, [ping(OWN), ping(OTHER)]);
+    receive(&mut bench, 1, [ping(OWN)]);
+    assert_eq!(off(&mut bench, &mut client), Ok(()));
+    assert!(run(&mut bench, "pcap trace status").contains("2 packets in"));
+    assert_eq!(client.call(on(true, "rx")), Err(-93), "the file is there");
+}
+
+#[test]
+fn messages_are_as_published() {
+    let bench = bench();
+    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
+}
