@@ -401,13 +401,13 @@ impl<W: 'static> Messages<W> {
     /// An event, or details or a reply that another request declares as its own too; more than once is once.
     pub fn answer<M: Message>(&mut self) {
         if self.entries.iter().all(|e| e.name != M::NAME) {
-            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Answer, None, again::<M>);
+            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Answer, again::<M>);
         }
     }
 
     /// A message that is there for its number only.
     pub fn unserved<M: Message>(&mut self) {
-        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Kind::Unserved, None, again::<M>);
+        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Unserved, again::<M>);
     }
 
     /// A request that the session itself answers, and its answer.
@@ -421,20 +421,12 @@ impl<W: 'static> Messages<W> {
         let name = reply_name::<R>();
         if self.entries.iter().all(|e| e.name != name) {
             let fields = R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
-            self.add(
-                name,
-                R::Reply::DOC,
-                R::Reply::HEAD,
-                fields,
-                Kind::Answer,
-                None,
-                again_reply::<R::Reply>,
-            );
+            self.add(name, R::Reply::DOC, R::Reply::HEAD, fields, Role::Answer, again_reply::<R::Reply>);
         }
     }
 
     fn request<R: Message>(&mut self, answer: Box<Answer<W>>) {
-        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Kind::Request, Some(answer), again::<R>);
+        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Role::Request(answer), again::<R>);
     }
 
     fn add(
@@ -443,14 +435,25 @@ impl<W: 'static> Messages<W> {
         doc: &'static str,
         head: &'static [HeadField],
         fields: Vec<Field>,
-        kind: Kind,
-        answer: Option<Box<Answer<W>>>,
+        role: Role<W>,
         again: Again,
     ) {
+        let (kind, answer) = match role {
+            Role::Request(answer) => (Kind::Request, Some(answer)),
+            Role::Answer => (Kind::Answer, None),
+            Role::Unserved => (Kind::Unserved, None),
+        };
         let crc = describe::crc(&fields);
         let (counts, ids, module) = (Counts::default(), Ids::default(), self.module);
         self.entries.push(Entry { name, doc, crc, fields, kind, module, counts, head, ids, answer, again });
     }
+}
+
+/// A message's [`Kind`], with what answers a request.
+enum Role<W: 'static> {
+    Request(Box<Answer<W>>),
+    Answer,
+    Unserved,
 }
 
 fn again<M: Message>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
