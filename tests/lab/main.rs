@@ -11,3 +11,4 @@ mod host;
 mod neighbors;
 mod odd;
 mod restart;
+mod stats;

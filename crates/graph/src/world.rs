@@ -127,6 +127,9 @@ impl World {
         }
         world.stats.names(counters::NAMES);
         world.stats.simple(counters::SUSPENDS);
+        for name in [counters::HANDED, counters::CONGESTION] {
+            (0..threads).for_each(|to| world.stats.simple(name).start(to));
+        }
         let wakers: Vec<_> = world.doors.iter().map(|d| d.waker.clone()).collect();
         let mut runtimes = handoff::rings(&wakers, &world.stats)
             .into_iter()

@@ -25,6 +25,14 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::say,
     api: &[api::API],
     start: |world| {
+        // Readers of the stats segment find the counters of both protocols, counted or not.
+        for protocol in ["arp", "ip6-nd"] {
+            for direction in ["rx", "tx"] {
+                for what in ["requests", "replies", "gratuitous"] {
+                    world.stats.simple(&format!("/net/{protocol}/{direction}/{what}"));
+                }
+            }
+        }
         // It has to hear of interfaces from the start on.
         world.get::<Neighbors>().subscribe(api::publish);
         Ok(())
