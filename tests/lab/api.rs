@@ -118,3 +118,56 @@ fn a_dump_streams_and_is_not_held_for_who_does_not_read() {
     let grown = resident(router.id()).saturating_sub(before);
     assert!(grown < 32 << 10, "{grown} KB more");
 }
+
+#[test]
+fn requests_are_traced_saved_and_asked_once_more() {
+    let Some(lab) = lab::require(&["root"]) else { return };
+    let router = router(&lab);
+    let mut client = ApiClient::connect(&router.file("api.sock"));
+    let mut ask = |message: Vec<u8>| {
+        client.send(&message);
+        client.receive()
+    };
+    router.run("api trace on nitems 100");
+    let request = |client: &ApiClient, add| client.request("ip_route_add_del", 7, &route(add, nth(1), 24, 2, [10, 0, 1, 2]));
+    let (add, ping) = {
+        let client = ApiClient::connect(&router.file("api.sock"));
+        (request(&client, true), client.request("control_ping", 8, &[]))
+    };
+    ask(add);
+    ask(ping);
+    router.run("api trace off");
+    let name = format!("ferrovia-api-trace-{}", std::process::id());
+    let saved = router.run(&format!("api trace save {name}"));
+    let file = format!("/tmp/{name}");
+    assert!(saved.contains(&file), "{saved}");
+    assert!(router.ctl(&format!("api trace save {name}")).is_err(), "a file is not overwritten");
+    assert!(router.ctl("api trace save ../x").unwrap_err().contains("without `/`"));
+    let dump = router.json(&format!("api trace dump {file}"));
+    let dumped = dump.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del_b8ecfe0d");
+    let fields = &dumped.unwrap_or_else(|| panic!("{dump:#}"))["fields"];
+    assert_eq!((&fields["is_add"], &fields["route"]["prefix"]["len"]), (&true.into(), &24.into()), "{fields:#}");
+
+    router.run("ip route del 20.0.1.0/24");
+    assert!(router.ctl("show ip fib 20.0.1.0/24").is_err());
+    let replayed = router.json(&format!("api trace replay {file}"));
+    std::fs::remove_file(&file).expect("the file that was saved");
+    assert_eq!(replayed["refused"], 0, "{replayed}");
+    assert!(router.run("show ip fib 20.0.1.0/24").contains("10.0.1.2"));
+    let statistics = router.json("show api statistics");
+    let row = statistics.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del");
+    assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 2);
+    assert!(router.run("show api clients").contains("test"));
+}
+
+#[test]
+fn a_plugin_that_is_off_brings_no_messages() {
+    let Some(lab) = lab::require(&["root"]) else { return };
+    let netns = lab.netns("router");
+    let mut router = Router::start(&netns, "");
+    let table = |router: &Router| router.run("show api message-table");
+    assert!(table(&router).contains("want_ping_finished_events"));
+    router.kill();
+    let router = Router::start(&netns, "plugins { plugin ping_plugin.so { disable } }");
+    assert!(!table(&router).contains("want_ping_finished_events") && table(&router).contains("ip_route_add_del"));
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is known of an interface, and what a driver says of a new one.
+
+use super::RxChoice;
+use crate::device::Device;
+use crate::view::{IfFlags, IfView};
+use graph::{NodeIndex, SwIfIndex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wire::MacAddr;
+
+/// What an interface carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IfKind {
+    /// Ethernet frames.
+    Ethernet,
+    /// IP packets without a layer-2 header.
+    Ip,
+    /// Nothing: `local0`.
+    Local,
+}
+
+/// Which tagged frames a sub-interface stands for. VLANs work once the VLAN feature is there; the model is here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SubInterface {
+    /// The number behind the dot.
+    pub id: u32,
+    /// The outer tag's VLAN; `None` for any.
+    pub outer: Option<u16>,
+    /// The inner tag's VLAN, if there are two tags.
+    pub inner: Option<u16>,
+    /// The outer tag is 802.1ad.
+    pub dot1ad: bool,
+    /// Exactly these tags, no more.
+    pub exact: bool,
+}
+
+/// Which packets an MTU is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MtuKind {
+    /// What the link carries; the others are at most this.
+    Link,
+    /// All layer-3 packets that have no MTU of their own.
+    L3,
+    /// IPv4.
+    Ip4,
+    /// IPv6.
+    Ip6,
+    /// MPLS.
+    Mpls,
+}
+
+/// What an interface was made with: what it goes back to when a setting is taken back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Made {
+    /// Its name; its nodes are called after it for good.
+    pub name: String,
+    /// Its address.
+    pub mac: MacAddr,
+    /// What its link carried.
+    pub mtu: u16,
+}
+
+/// An interface, as control knows it.
+#[derive(Clone)]
+pub struct Interface {
+    /// Its number.
+    pub sw_if: SwIfIndex,
+    /// Its name.
+    pub name: String,
+    /// What it carries.
+    pub kind: IfKind,
+    /// The driver's side; of a sub-interface, its parent's.
+    pub device: Arc<dyn Device>,
+    /// The interface that it lies on; itself, if it is a hardware interface.
+    pub parent: SwIfIndex,
+    /// Which frames of the parent it stands for.
+    pub sub: Option<SubInterface>,
+    /// Admin state.
+    pub admin_up: bool,
+    /// Link state.
+    pub link_up: bool,
+    /// Takes frames for whatever MAC address.
+    pub promiscuous: bool,
+    /// Its own address.
+    pub mac: MacAddr,
+    /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
+    pub mtu: [u16; 5],
+    /// The link's MTU, if an operator chose it.
+    pub own_mtu: Option<u16>,
+    /// A user's note.
+    pub tag: String,
+    /// Packets leave by this node.
+    pub output: NodeIndex,
+    /// The driver's transmit node.
+    pub tx: NodeIndex,
+    /// Index of the IPv4 table.
+    pub fib4: u32,
+    /// Index of the IPv6 table.
+    pub fib6: u32,
+    /// IPv4 and IPv6 are enabled.
+    pub ip_enabled: [bool; 2],
+    /// What it was made with.
+    pub made: Made,
+    /// What an operator chose for its receive queues.
+    pub rx: BTreeMap<u16, RxChoice>,
+}
+
+impl Interface {
+    /// The MTU in force for these packets.
+    pub fn mtu_of(&self, kind: MtuKind) -> u16 {
+        let [link, l3, ..] = self.mtu;
+        let l3 = if l3 == 0 { link } else { l3.min(link) };
+        match kind {
+            MtuKind::Link => link,
+            MtuKind::L3 => l3,
+            _ => match self.mtu[kind as usize] {
+                0 => l3,
+                own => own.min(link),
+            },
+        }
+    }
+
+    pub(super) fn view(&self) -> IfView {
+        let mut flags = IfFlags::default();
+        flags.put(IfFlags::ADMIN, self.admin_up);
+        flags.put(IfFlags::LINK, self.link_up);
+        flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
+        flags.put(IfFlags::IP_MODE, self.kind == IfKind::Ip);
+        flags.put(IfFlags::IP4, self.ip_enabled[0]);
+        flags.put(IfFlags::IP6, self.ip_enabled[1]);
+        IfView {
+            flags,
+            fib4: self.fib4,
+            fib6: self.fib6,
+            mtu4: self.mtu_of(MtuKind::Ip4),
+            mtu6: self.mtu_of(MtuKind::Ip6),
+            output: self.output,
+            mac: self.mac,
+            mtu: self.mtu_of(MtuKind::L3),
+        }
+    }
+}
+
+/// What a driver says of a new interface.
+pub struct NewInterface {
+    /// Its name; must be free.
+    pub name: String,
+    /// What it carries.
+    pub kind: IfKind,
+    /// The driver's side.
+    pub device: Arc<dyn Device>,
+    /// Its own address.
+    pub mac: MacAddr,
+    /// What the link carries.
+    pub mtu: u16,
+    /// Link state at the start.
+    pub link_up: bool,
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What changes an interface.
+
+use super::{IfKind, Interface, Interfaces, MtuKind, no_interface};
+use crate::event::IfEvent;
+use cli::Error;
+use graph::{SwIfIndex, World};
+use msg::retval;
+use wire::MacAddr;
+
+impl Interfaces {
+    fn change(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        event: IfEvent,
+        f: impl FnOnce(&mut Interface),
+    ) -> Result<(), Error> {
+        {
+            let mut inner = self.inner();
+            let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
+            let interface = slot.ok_or_else(|| no_interface(sw_if))?;
+            f(interface);
+            self.publish(&inner);
+        }
+        self.tell(world, event);
+        Ok(())
+    }
+
+    /// Takes an interface up or down.
+    ///
+    /// # Errors
+    /// One that isn't there; what the device says.
+    pub fn set_admin(&self, world: &World, sw_if: SwIfIndex, up: bool) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        if interface.admin_up == up {
+            return Ok(());
+        }
+        if interface.parent == sw_if {
+            interface.device.set_admin(world, sw_if, up)?;
+        }
+        self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
+    }
+
+    /// Notes that the link went up or down. Drivers call it.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_link(&self, world: &World, sw_if: SwIfIndex, up: bool) -> Result<(), Error> {
+        if self.get(sw_if)?.link_up == up {
+            return Ok(());
+        }
+        self.change(world, sw_if, IfEvent::Link(sw_if, up), |i| i.link_up = up)
+    }
+
+    /// Changes the MAC address.
+    ///
+    /// # Errors
+    /// One that isn't there; a group address; what the device says.
+    pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
+        if mac.is_multicast() || mac == MacAddr::ZERO {
+            return Err(
+                Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
+            );
+        }
+        self.get(sw_if)?.device.set_mac(world, mac)?;
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
+    }
+
+    /// Changes an MTU; 0 takes it back: a protocol has none of its own then, the link what it was made with.
+    ///
+    /// # Errors
+    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); what the device says.
+    pub fn set_mtu(&self, world: &World, sw_if: SwIfIndex, kind: MtuKind, mtu: u16) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        let least = match kind {
+            MtuKind::Ip6 => 1280,
+            _ => 68,
+        };
+        if mtu < least && mtu != 0 {
+            return Err(Error::parse(format!("an MTU of {mtu} is too small: at least {least}"))
+                .retval(retval::INVALID_VALUE));
+        }
+        if kind != MtuKind::Link {
+            return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
+        }
+        let link = if mtu == 0 { interface.made.mtu } else { mtu };
+        interface.device.set_mtu(world, link)?;
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| {
+            i.mtu[0] = link;
+            i.own_mtu = (mtu != 0).then_some(mtu);
+        })
+    }
+
+    /// Notes what the link carries now. Drivers call it when the device changed by itself.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn note_mtu(&self, world: &World, sw_if: SwIfIndex, mtu: u16) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[0] = mtu)
+    }
+
+    /// Gives an interface another name.
+    ///
+    /// # Errors
+    /// One that isn't there; a name that is taken or can't be typed.
+    pub fn set_name(&self, world: &World, sw_if: SwIfIndex, name: &str) -> Result<(), Error> {
+        if name.is_empty() || name.len() > 63 || name.contains(char::is_whitespace) {
+            return Err(
+                Error::parse("a name has 1 to 63 characters and no space").retval(retval::INVALID_VALUE)
+            );
+        }
+        {
+            let mut inner = self.inner();
+            if inner.names.contains_key(name) {
+                return Err(Error::failed(format!("there is an interface {name} already"))
+                    .retval(retval::IF_ALREADY_EXISTS));
+            }
+            inner.names.retain(|_, index| *index != sw_if);
+            inner.names.insert(name.to_string(), sw_if);
+        }
+        self.counters.list(world, sw_if, &self.get(sw_if)?.name, name);
+        self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name.to_string())
+    }
+
+    /// Sets a user's note.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_tag(&self, sw_if: SwIfIndex, tag: &str) -> Result<(), Error> {
+        self.get(sw_if)?;
+        if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
+            interface.tag = tag.to_string();
+        }
+        Ok(())
+    }
+
+    /// Takes frames for whatever MAC address, or no longer.
+    ///
+    /// # Errors
+    /// One that isn't there, or has no MAC address (−7); what the device says.
+    pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        if interface.kind != IfKind::Ethernet {
+            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
+                .retval(retval::INVALID_VALUE));
+        }
+        interface.device.set_promiscuous(world, on)?;
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
+    }
+
+    /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_ip_enabled(&self, world: &World, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
+        let at = usize::from(ip6);
+        if self.get(sw_if)?.ip_enabled[at] == on {
+            return Ok(());
+        }
+        self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
+    }
+
+    /// Moves an interface to a table, by the table's index. The IP features call it.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_fib(&self, world: &World, sw_if: SwIfIndex, ip6: bool, fib: u32) -> Result<(), Error> {
+        self.change(
+            world,
+            sw_if,
+            IfEvent::Table(sw_if, ip6),
+            |i| if ip6 { i.fib6 = fib } else { i.fib4 = fib },
+        )
+    }
+}
