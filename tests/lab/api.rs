@@ -129,13 +129,11 @@ fn requests_are_traced_saved_and_asked_once_more() {
         client.receive()
     };
     router.run("api trace on nitems 100");
-    let request = |client: &ApiClient, add| client.request("ip_route_add_del", 7, &route(add, nth(1), 24, 2, [10, 0, 1, 2]));
-    let (add, ping) = {
-        let client = ApiClient::connect(&router.file("api.sock"));
-        (request(&client, true), client.request("control_ping", 8, &[]))
-    };
-    ask(add);
-    ask(ping);
+    let other = ApiClient::connect(&router.file("api.sock"));
+    let fields = |add| route(add, nth(1), 24, 2, [10, 0, 1, 2]);
+    let request = |add| other.request("ip_route_add_del", 7, &fields(add));
+    ask(request(true));
+    ask(other.request("control_ping", 8, &[]));
     router.run("api trace off");
     let name = format!("ferrovia-api-trace-{}", std::process::id());
     let saved = router.run(&format!("api trace save {name}"));
@@ -146,9 +144,13 @@ fn requests_are_traced_saved_and_asked_once_more() {
     let dump = router.json(&format!("api trace dump {file}"));
     let dumped = dump.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del_b8ecfe0d");
     let fields = &dumped.unwrap_or_else(|| panic!("{dump:#}"))["fields"];
-    assert_eq!((&fields["is_add"], &fields["route"]["prefix"]["len"]), (&true.into(), &24.into()), "{fields:#}");
+    assert_eq!(
+        (&fields["is_add"], &fields["route"]["prefix"]["len"]),
+        (&true.into(), &24.into()),
+        "{fields:#}"
+    );
 
-    router.run("ip route del 20.0.1.0/24");
+    ask(request(false));
     assert!(router.ctl("show ip fib 20.0.1.0/24").is_err());
     let replayed = router.json(&format!("api trace replay {file}"));
     std::fs::remove_file(&file).expect("the file that was saved");
@@ -156,7 +158,7 @@ fn requests_are_traced_saved_and_asked_once_more() {
     assert!(router.run("show ip fib 20.0.1.0/24").contains("10.0.1.2"));
     let statistics = router.json("show api statistics");
     let row = statistics.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del");
-    assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 2);
+    assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 3);
     assert!(router.run("show api clients").contains("test"));
 }
 
@@ -169,5 +171,7 @@ fn a_plugin_that_is_off_brings_no_messages() {
     assert!(table(&router).contains("want_ping_finished_events"));
     router.kill();
     let router = Router::start(&netns, "plugins { plugin ping_plugin.so { disable } }");
-    assert!(!table(&router).contains("want_ping_finished_events") && table(&router).contains("ip_route_add_del"));
+    assert!(
+        !table(&router).contains("want_ping_finished_events") && table(&router).contains("ip_route_add_del")
+    );
 }
