@@ -2,14 +2,73 @@
 //! The `.api.json` files that clients read, in VPP's form.
 
 use crate::describe::{Field, Many, Shape, Type};
-use crate::table::{Entry, ModuleInfo, Table};
+use crate::published;
+use crate::table::{Entry, ModuleInfo, Service, Table};
 use serde_json::{Map, Value, json};
 
-/// The description of one module, its types included.
+/// Types that VPP describes in files of their own, which others import: generators of bindings make a package of each.
+const SHARED: [(&str, &[&str]); 5] = [
+    ("ethernet_types", &["mac_address"]),
+    (
+        "fib_types",
+        &[
+            "fib_mpls_label",
+            "fib_path",
+            "fib_path_flags",
+            "fib_path_nh",
+            "fib_path_nh_proto",
+            "fib_path_type",
+        ],
+    ),
+    (
+        "interface_types",
+        &[
+            "direction",
+            "if_status_flags",
+            "if_type",
+            "interface_index",
+            "link_duplex",
+            "mtu_proto",
+            "rx_mode",
+            "sub_if_flags",
+        ],
+    ),
+    (
+        "ip_types",
+        &[
+            "address",
+            "address_family",
+            "address_union",
+            "address_with_prefix",
+            "ip4_address",
+            "ip4_address_and_mask",
+            "ip4_address_with_prefix",
+            "ip4_prefix",
+            "ip6_address",
+            "ip6_address_and_mask",
+            "ip6_address_with_prefix",
+            "ip6_prefix",
+            "ip_dscp",
+            "ip_ecn",
+            "ip_feature_location",
+            "ip_proto",
+            "mprefix",
+            "prefix",
+            "prefix_matcher",
+        ],
+    ),
+    ("vpe_types", &["log_level", "timedelta", "timestamp", "version"]),
+];
+
+/// The description of one module, the types that it imports included.
 pub fn module<W: 'static>(table: &Table<W>, index: usize) -> Value {
     let module = &table.modules()[index];
     let messages: Vec<_> = table.entries().map(|(_, e)| e).filter(|e| e.module == index).collect();
-    description(&messages, module)
+    let types = Types::of(messages.iter().flat_map(|m| &m.fields).map(|field| &field.kind));
+    let mut json = description(module.name, module.version, module.crc, types);
+    json["messages"] = messages.iter().map(|m| message(m)).collect();
+    json["services"] = services(module).into();
+    json
 }
 
 /// All modules, for clients that have no files.
@@ -17,42 +76,54 @@ pub fn whole<W: 'static>(table: &Table<W>) -> Value {
     (0..table.modules().len()).map(|index| module(table, index)).collect()
 }
 
-fn description<W>(messages: &[&Entry<W>], module: &ModuleInfo) -> Value {
-    let mut types = Types::default();
-    for field in messages.iter().flat_map(|m| &m.fields) {
-        field.kind.visit(&mut |kind| types.add(kind));
-    }
-    let services: Map<String, Value> = module
-        .services
-        .iter()
-        .map(|s| {
-            let mut service = json!({ "reply": s.reply });
-            if s.stream {
-                service["stream"] = true.into();
-            }
-            if let Some(details) = s.stream_msg {
-                service["stream_msg"] = details.into();
-            }
-            if !s.events.is_empty() {
-                service["events"] = json!(s.events);
-            }
-            (s.request.to_string(), service)
-        })
-        .collect();
+/// What modules import: modules of types alone, by name.
+pub fn shared<W: 'static>(table: &Table<W>) -> Vec<(&'static str, Value)> {
+    let published = published::read();
+    let describe = |(name, types): &(&'static str, &[&str])| {
+        let mut found = Vec::new();
+        for field in table.entries().flat_map(|(_, e)| &e.fields) {
+            field.kind.visit(&mut |kind| found.extend(types.contains(&kind.name).then_some(kind)));
+        }
+        let module = published.modules.get(name).cloned().unwrap_or_default();
+        (*name, description(name, module.version, module.crc, Types::of(found)))
+    };
+    SHARED.iter().map(describe).collect()
+}
+
+fn description(name: &str, version: &str, crc: u32, types: Types) -> Value {
+    let imports =
+        SHARED.iter().filter(|(home, all)| *home != name && types.known.iter().any(|t| all.contains(t)));
     json!({
         "types": types.structs,
-        "messages": messages.iter().map(|m| message(m)).collect::<Vec<_>>(),
+        "messages": [],
         "unions": types.unions,
         "enums": types.enums,
         "enumflags": types.flags,
-        "services": services,
-        "options": { "version": module.version },
+        "services": {},
+        "options": { "version": version },
         "aliases": types.aliases,
-        "vl_api_version": format!("{:#010x}", module.crc),
-        "imports": [],
+        "vl_api_version": format!("{crc:#010x}"),
+        "imports": imports.map(|(home, _)| format!("vnet/{home}.api")).collect::<Vec<_>>(),
         "counters": [],
         "paths": [],
     })
+}
+
+fn services(module: &ModuleInfo) -> Map<String, Value> {
+    let service = |s: &Service| {
+        let mut service = json!({ "reply": s.reply });
+        if s.stream {
+            service["stream"] = true.into();
+        }
+        if let Some(details) = s.stream_msg {
+            service["stream_msg"] = details.into();
+        }
+        if !s.events.is_empty() {
+            service["events"] = json!(s.events);
+        }
+        (s.request.to_string(), service)
+    };
+    module.services.iter().map(service).collect()
 }
 
 fn message<W>(entry: &Entry<W>) -> Value {
@@ -89,6 +160,13 @@ struct Types {
 }
 
 impl Types {
+    /// These, and what they are made of.
+    fn of<'a>(kinds: impl IntoIterator<Item = &'a Type>) -> Types {
+        let mut types = Types::default();
+        kinds.into_iter().for_each(|kind| kind.visit(&mut |part| types.add(part)));
+        types
+    }
+
     fn add(&mut self, kind: &Type) {
         if self.known.contains(&kind.name) {
             return;

@@ -54,7 +54,7 @@ mod wire;
 pub use answer::Pending;
 pub use describe::{Field, Many, Shape, Type, crc};
 pub use hub::{ClientInfo, Hub, Traced};
-pub use json::{module as api_json, whole as api_json_whole};
+pub use json::{module as api_json, shared as api_json_shared, whole as api_json_whole};
 pub use loopback::Loopback;
 pub use message::{Call, Dump, Head, HeadField, Message, Reply};
 pub use msg_derive::{Message, Wire};

@@ -19,7 +19,6 @@ use std::sync::{Arc, OnceLock};
 
 use ::cli::Tree;
 use graph::{Plugin, Shared, World};
-use serde_json::Value;
 
 /// The daemon's own messages and commands.
 pub static PLUGIN: Plugin = Plugin {
@@ -57,14 +56,17 @@ impl Commands {
 /// One sentence: what couldn't be made or written.
 pub fn dump(dir: &Path) -> Result<String, String> {
     let hub = msg::Hub::<World>::new(crate::plugins::ALL.iter().flat_map(|p| p.api))?;
+    let table = hub.table();
+    let shared = msg::api_json_shared(table).into_iter().map(|(name, json)| ("core", name, json));
+    let modules = table.modules().iter().enumerate().map(|(index, module)| {
+        (if module.core { "core" } else { "plugins" }, module.name, msg::api_json(table, index))
+    });
     let mut text = String::new();
-    for (index, module) in hub.table().modules().iter().enumerate() {
-        let place = dir.join(if module.core { "core" } else { "plugins" });
+    for (place, name, json) in modules.chain(shared) {
+        let place = dir.join(place);
         std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let file = place.join(format!("{}.api.json", module.name));
-        let json: Value = msg::api_json(hub.table(), index);
-        let pretty = format!("{json:#}\n");
-        std::fs::write(&file, pretty).map_err(|e| format!("{}: {e}", file.display()))?;
+        let file = place.join(format!("{name}.api.json"));
+        std::fs::write(&file, format!("{json:#}\n")).map_err(|e| format!("{}: {e}", file.display()))?;
         text += &format!("{}\n", file.display());
     }
     Ok(text)

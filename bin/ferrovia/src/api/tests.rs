@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 use graph::World;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn hub() -> msg::Hub<World> {
     msg::Hub::new(crate::plugins::ALL.iter().flat_map(|p| p.api)).expect("names that nobody else has")
@@ -16,7 +17,8 @@ fn every_module_has_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let said = super::dump(dir.path()).unwrap();
     let hub = hub();
-    assert_eq!(said.lines().count(), hub.table().modules().len());
+    let shared = msg::api_json_shared(hub.table());
+    assert_eq!(said.lines().count(), hub.table().modules().len() + shared.len());
     for (file, module) in said.lines().zip(hub.table().modules()) {
         let json: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         assert_eq!(json["options"]["version"], module.version);
@@ -25,6 +27,35 @@ fn every_module_has_its_file() {
         let first = json["messages"][0].as_array().unwrap();
         assert_eq!(first[1], serde_json::json!(["u16", "_vl_msg_id"]));
     }
+}
+
+/// The names of all types that a description has.
+fn types(json: &Value) -> BTreeSet<String> {
+    let lists = ["types", "unions", "enums", "enumflags"].map(|list| json[list].as_array().unwrap());
+    let listed = lists.into_iter().flatten().map(|item| item[0].as_str().unwrap().to_string());
+    listed.chain(json["aliases"].as_object().unwrap().keys().cloned()).collect()
+}
+
+#[test]
+fn a_type_of_two_modules_is_imported() {
+    let hub = hub();
+    let shared = msg::api_json_shared(hub.table());
+    let mut homes = BTreeMap::new();
+    let modules = hub.table().modules().iter().enumerate();
+    let modules = modules.map(|(index, module)| (module.name, msg::api_json(hub.table(), index)));
+    for (name, json) in modules.chain(shared.iter().cloned()) {
+        let mut own = types(&json);
+        for import in json["imports"].as_array().unwrap() {
+            let file = import.as_str().unwrap().trim_start_matches("vnet/").trim_end_matches(".api");
+            let (_, imported) = shared.iter().find(|(name, _)| *name == file).expect("a file that is there");
+            own = &own - &types(imported);
+        }
+        for kind in own {
+            let other = homes.insert(kind.clone(), name);
+            assert_eq!(other, None, "{kind} is described by {name} as well");
+        }
+    }
+    assert_eq!(homes["interface_index"], "interface_types");
 }
 
 /// `docs/api.md` is generated: this test writes it anew where `UPDATE` is set, and fails where it isn't current.
