@@ -49,6 +49,8 @@ impl fmt::Display for Fault {
 pub struct Turn {
     /// There is more to do at once.
     pub more: bool,
+    /// There may be more to do once what waits is sent, which may be at once.
+    pub full: bool,
     /// There is more to do at this time of the clock.
     pub wake_at: Option<Duration>,
     /// Close it once all is sent.
@@ -156,8 +158,7 @@ impl<W: 'static> Session<W> {
         }
         for _ in 0..budget {
             if self.out.waiting().len() >= WAITING {
-                // It goes on when the client has read.
-                return Ok(Turn::default());
+                return Ok(Turn { full: true, ..Turn::default() });
             }
             match &mut self.state {
                 State::Stream(next) => {

@@ -184,12 +184,13 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
         return remove(control, events, id, &why);
     }
     let unsent = !client.session.output().is_empty();
-    let idle = !turn.more && turn.wake_at.is_none() && client.session.wants_input();
+    let more = turn.more || turn.full;
+    let idle = !more && turn.wake_at.is_none() && client.session.wants_input();
     if !unsent && (turn.close || client.ended && idle) {
         return remove(control, events, id, "ended");
     }
     // With an empty output there may be more to do at once.
-    client.wake = if turn.more && !unsent { Some(now) } else { turn.wake_at };
+    client.wake = if more && !unsent { Some(now) } else { turn.wake_at };
     let read = !client.ended && client.session.wants_input() && !unsent;
     if let Err(e) = events.set_interest(client.token, Interest { read, write: unsent }) {
         remove(control, events, id, &e.to_string());
