@@ -8,7 +8,7 @@ use crate::sh::{self, Res};
 
 /// Something a verb needs and the Debian package that has it.
 pub struct Need {
-    /// A program's name, or the path of a file when it starts with `/`.
+    /// A program's name, the path of a file when it starts with `/`, or a command that succeeds when it has words.
     probe: &'static str,
     package: &'static str,
 }
@@ -41,11 +41,17 @@ pub const PEERS: &[Need] = &[
     need("tshark", "tshark"),
     need("traceroute", "traceroute"),
     need("python3", "python3"),
+    need("python3 -m ensurepip --version", "python3-venv"),
+    need("go", "golang-go"),
     need("/usr/lib/python3/dist-packages/scapy/__init__.py", "python3-scapy"),
 ];
 
 fn is_there(need: &Need) -> bool {
-    if need.probe.starts_with('/') { Path::new(need.probe).exists() } else { sh::have(need.probe) }
+    match need.probe {
+        path if path.starts_with('/') => Path::new(path).exists(),
+        line if line.contains(' ') => sh::output(&mut sh::cmd(line)).is_ok(),
+        program => sh::have(program),
+    }
 }
 
 /// Install whatever of `needs` is missing. Nothing is looked up or changed when nothing is missing.
@@ -112,11 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_by_name_and_a_file_by_path() {
+    fn a_program_is_found_by_name_a_file_by_path_a_module_by_a_command() {
         assert!(is_there(&need("sh", "dash")));
         assert!(is_there(&need("/proc/self/status", "")));
         assert!(!is_there(&need("no-such-program-anywhere", "")));
         assert!(!is_there(&need("/no/such/file", "")));
+        assert!(is_there(&need("sh -c true", "dash")));
+        assert!(!is_there(&need("sh -c false", "dash")));
+        assert!(!is_there(&need("no-such-program at all", "")));
     }
 
     #[test]

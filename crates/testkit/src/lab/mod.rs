@@ -65,20 +65,35 @@ pub fn require(words: &[&str]) -> Option<Lab> {
     if missing.is_empty() {
         return Some(Lab(()));
     }
-    let thread = std::thread::current();
-    let line = format!("SKIPPED {}: {}\n", thread.name().unwrap_or("test"), missing.join(", "));
+    let line = format!("SKIPPED {}: {}\n", test_name(), missing.join(", "));
     let allowed = std::env::var_os("FERROVIA_ALLOW_SKIP").is_some_and(|value| value == "1");
     assert!(
         able.is_err() || allowed,
         "{line}this machine can make namespaces, so it shouldn't skip (FERROVIA_ALLOW_SKIP=1 lets it)"
     );
+    say(&line);
+    None
+}
+
+/// Says that a test is skipped because something can't be fetched over the network; in CI this **panics**.
+#[track_caller]
+pub fn skip_unfetched(why: &str) {
+    let line = format!("SKIPPED {}: {why}\n", test_name());
+    assert!(std::env::var_os("CI").is_none(), "{line}");
+    say(&line);
+}
+
+fn test_name() -> String {
+    std::thread::current().name().unwrap_or("test").to_string()
+}
+
+fn say(line: &str) {
     // not eprint!, which the test harness keeps to itself when a test passes
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(file) = std::env::var_os("FERROVIA_SKIPS") {
         let file = fs::OpenOptions::new().create(true).append(true).open(file);
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
-    None
 }
 
 /// Where `program` is: in `PATH`, or in the folders of system programs, which `PATH` often lacks.
