@@ -4,7 +4,9 @@
 X := @./xtask/x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test ci bench lint fmt graph new-feature fuzz doc clean
+PREFIX ?= /usr/local
+
+.PHONY: help demo run install test ci bench lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +16,9 @@ demo: ## Route real traffic between two Linux hosts (namespaces) through Ferrovi
 
 run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='unix { … } cpu { … }')
 	$(X) run $(ARGS)
+
+install: ## Install both programs and the files for clients of the binary API (PREFIX=/usr/local)
+	$(X) install "$(PREFIX)" $(ARGS)
 
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
 	$(X) test $(ARGS)

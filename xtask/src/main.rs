@@ -27,6 +27,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   demo [--linux | --programs DIR]
                          two hosts, the router between them, real traffic
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
+  install [PREFIX]       both programs and the API's files below PREFIX [/usr/local]
   test [NEXTEST-ARG…]    every test and the documentation's
   models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
@@ -54,6 +55,8 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("graph", []) => graph::verb(false),
         ("graph", ["--check"]) => graph::verb(true),
         ("run", config) => verbs::run(config),
+        ("install", []) => verbs::install("/usr/local"),
+        ("install", [prefix]) => verbs::install(prefix),
         ("test", rest) => verbs::test(rest),
         ("models", []) => verbs::models(),
         ("ci", []) => ci::verb(),

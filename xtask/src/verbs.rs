@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The short verbs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::sh::{self, Res, root};
@@ -32,6 +32,24 @@ pub fn run(config: &[&str]) -> Res {
     let mut command = sh::cmd(&daemon.to_string_lossy());
     command.args(if config.is_empty() { own.split(' ').collect() } else { config.to_vec() });
     sh::run(command.stdin(Stdio::inherit()))
+}
+
+/// Both programs into `PREFIX/bin`, and the files that clients of the binary API read into `PREFIX/share/ferrovia/api`.
+pub fn install(prefix: &str) -> Res {
+    let built = build_release()?;
+    let prefix = PathBuf::from(prefix);
+    let (bin, api) = (prefix.join("bin"), prefix.join("share/ferrovia/api"));
+    let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(&bin).map_err(|e| failed(&bin, e))?;
+    for name in ["ferrovia", "ferroctl"] {
+        // Beside it and then renamed: what runs from there goes on.
+        let (to, fresh) = (bin.join(name), bin.join(format!(".{name}.new")));
+        std::fs::copy(built.join(name), &fresh).map_err(|e| failed(&fresh, e))?;
+        std::fs::rename(&fresh, &to).map_err(|e| failed(&to, e))?;
+        println!("{}", to.display());
+    }
+    let mut dump = sh::cmd(&bin.join("ferrovia").to_string_lossy());
+    sh::run(dump.arg("--dump-api").arg(&api))
 }
 
 /// The loom models: concurrent code under every interleaving, up to a bound. They are a build of their own.
