@@ -7,11 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use fixture::api::{ApiClient, frame, header, hello};
 use fixture::{Router, eventually};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testkit::{Rng, lab};
 
-use crate::wire::{Wire, Witness, frame, header, hello};
+use crate::witness::Witness;
 
 /// What the daemon may grow by, whatever is done to it.
 const GROWTH: u64 = 64 << 20;
@@ -122,9 +123,9 @@ fn random_bytes() {
 fn random_bodies_and_wrong_numbers() {
     let Some(victim) = Victim::new() else { return };
     let mut rng = Rng::new(2);
-    let mut wire = Wire::new(&victim.socket, "numbers");
-    let most = wire.table.values().copied().max().expect("messages");
-    let leave = wire.table["sockclnt_delete"];
+    let mut client = ApiClient::connect(&victim.socket, "numbers");
+    let most = client.ids.values().copied().max().expect("messages");
+    let leave = client.id("sockclnt_delete");
     for round in 0..3000_u32 {
         let id = match rng.below(8) {
             0 => rng.next() as u16,
@@ -137,28 +138,28 @@ fn random_bodies_and_wrong_numbers() {
         }
         let mut body = vec![0; rng.below(300)];
         rng.fill(&mut body);
-        wire.send(&frame(id, &body));
+        client.send(&frame(id, &body));
         if round % 100 == 99 {
-            wire.ping(round).expect("the same connection is served");
+            client.ping(round).expect("the same connection is served");
         }
     }
-    drop(wire);
+    drop(client);
     victim.well();
 }
 
 #[test]
 fn truncated_messages() {
     let Some(victim) = Victim::new() else { return };
-    let mut wire = Wire::new(&victim.socket, "truncated");
-    let requests: Vec<u16> = wire.table.values().copied().collect();
-    let leave = wire.table["sockclnt_delete"];
+    let mut client = ApiClient::connect(&victim.socket, "truncated");
+    let requests: Vec<u16> = client.ids.values().copied().collect();
+    let leave = client.id("sockclnt_delete");
     for id in requests.into_iter().filter(|id| *id != leave) {
         for length in 0..24 {
-            wire.send(&frame(id, &vec![0xff; length]));
+            client.send(&frame(id, &vec![0xff; length]));
         }
-        wire.ping(u32::from(id)).expect("the same connection is served");
+        client.ping(u32::from(id)).expect("the same connection is served");
     }
-    drop(wire);
+    drop(client);
     // And connections that end within a header, or within a message.
     let whole = hello("truncated");
     for length in 0..whole.len() {
@@ -272,11 +273,11 @@ fn readers_that_never_read() {
     // Each answer to these 26 bytes is some hundred KiB.
     let mut held = Vec::new();
     for _ in 0..20 {
-        let mut wire = Wire::new(&victim.socket, "never reads");
-        let request = wire.request("get_api_json", 1, &[]);
-        let written = stuff(&mut wire.stream, &request.repeat(1000), 64 << 20);
+        let mut client = ApiClient::connect(&victim.socket, "never reads");
+        let request = client.request("get_api_json", 1, &[]);
+        let written = stuff(&mut client.socket, &request.repeat(1000), 64 << 20);
         assert!(written < 64 << 20, "the daemon takes requests whose answers it can't send");
-        held.push(wire);
+        held.push(client);
     }
     victim.served();
     victim.slim();
@@ -289,14 +290,14 @@ fn subscribers_that_never_read() {
     let Some(victim) = Victim::new() else { return };
     let mut held = Vec::new();
     for _ in 0..20 {
-        let mut wire = Wire::new(&victim.socket, "subscriber");
+        let mut client = ApiClient::connect(&victim.socket, "subscriber");
         let body = [1_u32.to_be_bytes(), 7_u32.to_be_bytes()].concat();
-        let want = wire.request("want_interface_events", 1, &body);
-        wire.send(&want);
-        wire.ping(2).expect("the daemon answers");
-        held.push(wire);
+        let want = client.request("want_interface_events", 1, &body);
+        client.send(&want);
+        client.ping(2).expect("the daemon answers");
+        held.push(client);
     }
-    let mut other = Wire::new(&victim.socket, "flips");
+    let mut other = ApiClient::connect(&victim.socket, "flips");
     let loopback = other.request("create_loopback", 1, &[0; 6]);
     other.send(&loopback);
     let (_, reply) = other.receive().expect("a reply");
@@ -318,12 +319,12 @@ fn subscribers_that_never_read() {
 fn half_open_connections() {
     let Some(victim) = Victim::new() else { return };
     // Whoever has nothing more to say still gets the answers to what was asked.
-    let mut wire = Wire::new(&victim.socket, "half-open");
-    let ping = wire.request("control_ping", 7, &[]);
-    wire.send(&ping.repeat(100));
-    wire.stream.shutdown(Shutdown::Write).expect("a shutdown");
+    let mut client = ApiClient::connect(&victim.socket, "half-open");
+    let ping = client.request("control_ping", 7, &[]);
+    client.send(&ping.repeat(100));
+    client.socket.shutdown(Shutdown::Write).expect("a shutdown");
     let mut answers = 0;
-    while let Some((id, _)) = wire.receive() {
+    while let Some((id, _)) = client.receive() {
         assert_eq!(id, 24);
         answers += 1;
     }
@@ -331,14 +332,14 @@ fn half_open_connections() {
     // Whoever doesn't want to hear, and asks.
     let mut deaf: Vec<_> = (0..100)
         .map(|_| {
-            let wire = Wire::new(&victim.socket, "deaf");
-            wire.stream.shutdown(Shutdown::Read).expect("a shutdown");
-            wire
+            let client = ApiClient::connect(&victim.socket, "deaf");
+            client.socket.shutdown(Shutdown::Read).expect("a shutdown");
+            client
         })
         .collect();
-    for wire in &mut deaf {
-        let request = wire.request("get_api_json", 1, &[]);
-        let _ = wire.stream.write_all(&request.repeat(2));
+    for client in &mut deaf {
+        let request = client.request("get_api_json", 1, &[]);
+        let _ = client.socket.write_all(&request.repeat(2));
     }
     victim.served();
     drop(deaf);

@@ -5,4 +5,4 @@ mod govpp;
 mod hostile;
 mod papi;
 mod suite;
-mod wire;
+mod witness;

@@ -39,7 +39,7 @@ fn load(client: &mut ApiClient, add: bool) -> usize {
     let refused = std::thread::scope(|scope| {
         scope.spawn(move || std::io::Write::write_all(&mut &socket, &requests).expect("a daemon that reads"));
         let answer = |i: u32| {
-            let (id, body) = client.receive();
+            let (id, body) = client.receive().expect("an answer");
             assert_eq!((id, &body[..4]), (reply, &i.to_be_bytes()[..]), "in order");
             i32::from_be_bytes(body[4..8].try_into().expect("four bytes"))
         };
@@ -54,7 +54,7 @@ fn load(client: &mut ApiClient, add: bool) -> usize {
 fn routes_by_the_hundred_thousand_cost_no_packet() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let router = router(&lab);
-    let mut client = ApiClient::connect(&router.file("api.sock"));
+    let mut client = ApiClient::connect(&router.file("api.sock"), "test");
     const PACKETS: u64 = 300_000;
     router.run(&format!(
         "packet-generator new {{ name s limit {PACKETS} rate 1e5 size 64-64 interface pg0 node ip4-input worker 0 \
@@ -91,12 +91,12 @@ fn a_dump_streams_and_is_not_held_for_who_does_not_read() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let router = router(&lab);
     let path = router.file("api.sock");
-    let mut client = ApiClient::connect(&path);
+    let mut client = ApiClient::connect(&path, "test");
     assert_eq!(load(&mut client, true), 0);
     // Table 0, IPv4, no name.
     let table = [0; 4 + 1 + 64];
     let before = resident(router.id());
-    let mut lazy: Vec<_> = (0..8).map(|_| ApiClient::connect(&path)).collect();
+    let mut lazy: Vec<_> = (0..8).map(|_| ApiClient::connect(&path, "test")).collect();
     for reader in &mut lazy {
         let dump = reader.request("ip_route_dump", 9, &table);
         (0..10).for_each(|_| reader.send(&dump));
@@ -107,7 +107,7 @@ fn a_dump_streams_and_is_not_held_for_who_does_not_read() {
     let (details, end) = (client.id("ip_route_details"), client.id("control_ping_reply"));
     let mut routes = 0;
     loop {
-        match client.receive().0 {
+        match client.receive().expect("an answer").0 {
             id if id == details => routes += 1,
             id if id == end => break,
             id => panic!("message {id} in a dump"),
@@ -123,13 +123,13 @@ fn a_dump_streams_and_is_not_held_for_who_does_not_read() {
 fn requests_are_traced_saved_and_asked_once_more() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let router = router(&lab);
-    let mut client = ApiClient::connect(&router.file("api.sock"));
+    let mut client = ApiClient::connect(&router.file("api.sock"), "test");
     let mut ask = |message: Vec<u8>| {
         client.send(&message);
-        client.receive()
+        client.receive().expect("an answer")
     };
     router.run("api trace on nitems 100");
-    let other = ApiClient::connect(&router.file("api.sock"));
+    let other = ApiClient::connect(&router.file("api.sock"), "test");
     let fields = |add| route(add, nth(1), 24, 2, [10, 0, 1, 2]);
     let request = |add| other.request("ip_route_add_del", 7, &fields(add));
     ask(request(true));
