@@ -3,36 +3,14 @@
 //!
 //! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1]`
 
-use buffer::Buffer;
-use graph::{Cx, Next, Node, World, WorldConfig};
-use net::{Device, Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
+use graph::{World, WorldConfig};
+use net::drive::{Nowhere, Tx};
+use net::{Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use wire::{Ip4, Ip4Prefix, MacAddr};
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Sent
-    }
-}
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "none"
-    }
-}
 
 /// Lengths as the Internet's routes have them, more or less; every prefix is different.
 fn prefixes(n: u32) -> Vec<Ip4Prefix> {
@@ -85,7 +63,7 @@ fn main() {
     let new = NewInterface {
         name: "eth0".into(),
         kind: IfKind::Ethernet,
-        device: Arc::new(Nothing),
+        device: Arc::new(Nowhere),
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         mtu: 1500,
         link_up: true,

@@ -15,6 +15,7 @@ pub mod adj;
 pub mod api;
 mod counters;
 mod device;
+pub mod drive;
 mod event;
 pub mod fib;
 mod interface;

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+use crate::drive::Tx;
 use crate::*;
-use buffer::Buffer;
 use cli::Error;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
+use graph::{Plugin, SwIfIndex, World};
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Sent
-    }
-}
 
 struct Stubborn;
 impl Device for Stubborn {

@@ -6,31 +6,10 @@ use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
+use net::drive::{Nowhere, Tx};
 use net::{Device, IfCounters, IfKind, Interfaces, NewInterface};
 use std::sync::Arc;
 use wire::MacAddr;
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Sent
-    }
-}
 
 static PLUGINS: &[&Plugin] = &[&PLUGIN];
 
@@ -40,7 +19,7 @@ fn bench() -> (Bench, SwIfIndex, Tree<World>) {
     let new = NewInterface {
         name: "t0".into(),
         kind: IfKind::Ethernet,
-        device: Arc::new(Nothing),
+        device: Arc::new(Nowhere),
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         mtu: 1500,
         link_up: true,

@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::PLUGIN;
-use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Plugin, World};
-use net::{Device, IfKind, Interfaces, NewInterface};
+use graph::{Plugin, World};
+use net::drive::{Nowhere, Tx};
+use net::{IfKind, Interfaces, NewInterface};
 use std::sync::Arc;
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] = &[&PLUGIN];
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Sent
-    }
-}
 
 fn bench() -> (Bench, Tree<World>) {
     let bench = Bench::new(PLUGINS);
@@ -39,7 +17,7 @@ fn bench() -> (Bench, Tree<World>) {
         let new = NewInterface {
             name: name.into(),
             kind: IfKind::Ethernet,
-            device: Arc::new(Nothing),
+            device: Arc::new(Nowhere),
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             mtu: 1500,
             link_up: true,

@@ -3,14 +3,14 @@
 //!
 //! `cargo run --release -p ferrovia-ip --example clocks -- [vector=256] [routes=1] [flows=1]`
 
-use buffer::{Buffer, FRAME_SIZE, Frame};
+use buffer::{FRAME_SIZE, Frame};
 use graph::{
-    Build, Cx, Input, InputMode, Next, Node, NodeDef, Plugin, Runtime, SwIfIndex, ThreadIndex, World,
-    WorldConfig,
+    Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Runtime, SwIfIndex, ThreadIndex, World, WorldConfig,
 };
+use net::drive::{Nowhere, Tx};
 use net::{
-    Addresses, Adjacencies, Device, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path,
-    PathKind, Source, TableIndex,
+    Addresses, Adjacencies, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind,
+    Source, TableIndex,
 };
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
@@ -57,29 +57,6 @@ impl Input for Generator {
     }
 }
 
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum TxTo {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "bench-tx";
-    type Next = TxTo;
-    type Trace = ();
-    #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
-        TxTo::Sent
-    }
-}
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "bench"
-    }
-}
-
 static GENERATOR: Plugin = Plugin { name: "bench", nodes: &[NodeDef::input::<Generator>()], ..Plugin::EMPTY };
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &GENERATOR];
 
@@ -113,7 +90,7 @@ fn set_up(world: &World, routes: usize) -> Vec<Ipv4Addr> {
         let new = NewInterface {
             name: format!("if{i}"),
             kind: IfKind::Ethernet,
-            device: Arc::new(Nothing),
+            device: Arc::new(Nowhere),
             mac: MacAddr([2, 0, 0, 0, 0, i]),
             mtu: 1500,
             link_up: true,

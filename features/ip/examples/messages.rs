@@ -4,39 +4,17 @@
 //!
 //! `cargo run --release -p ferrovia-ip --example messages -- [routes=100000]`
 
-use buffer::Buffer;
-use graph::{Cx, Next, Node, Plugin, World, WorldConfig};
+use graph::{Plugin, World, WorldConfig};
 use ip::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
 use ip::api::table::IpTable;
 use msg::{Head, Message, Out, Session};
 use net::api::{Address, FibPath, Prefix};
-use net::{Addresses, Device, IfKind, Interfaces, NewInterface};
+use net::drive::{Nowhere, Tx};
+use net::{Addresses, IfKind, Interfaces, NewInterface};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::{Ip4, MacAddr};
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "bench-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Sent
-    }
-}
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "bench"
-    }
-}
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN];
 
@@ -114,7 +92,7 @@ fn main() {
     let new = NewInterface {
         name: "eth0".into(),
         kind: IfKind::Ethernet,
-        device: Arc::new(Nothing),
+        device: Arc::new(Nowhere),
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         mtu: 1500,
         link_up: true,

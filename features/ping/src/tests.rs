@@ -4,9 +4,9 @@ use crate::sessions::Sessions;
 use buffer::{Buffer, Flags};
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Process, Sleep, SwIfIndex, Wake, World};
+use net::drive::Nowhere;
 use net::{
-    Addresses, Device, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source,
-    TableIndex,
+    Addresses, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
 };
 use std::sync::{Arc, Mutex};
 use testkit::pkt;
@@ -100,12 +100,6 @@ impl Process for Fast {
     }
 }
 
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
 fn prefix(text: &str) -> Ip4Prefix {
     text.parse().expect("a prefix")
 }
@@ -119,7 +113,7 @@ fn bench() -> Bench {
         let new = NewInterface {
             name: name.into(),
             kind: IfKind::Ethernet,
-            device: Arc::new(Nothing),
+            device: Arc::new(Nowhere),
             mac: OWN,
             mtu: 65_535,
             link_up: true,

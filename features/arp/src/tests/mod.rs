@@ -9,7 +9,8 @@ use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Shared, SwIfIndex, ThreadIndex, World};
-use net::{Addresses, Device, IfKind, Interfaces, IpMeta, Neighbors, NewInterface};
+use net::drive::Nowhere;
+use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbors, NewInterface};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use wire::{Ip4, MacAddr};
@@ -17,13 +18,6 @@ use wire::{Ip4, MacAddr};
 const SECOND: u64 = 1_000_000_000;
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
 
 /// What has left: by a driver, by `ip4-rewrite`, by `ip4-icmp-error`.
 #[derive(Default)]
@@ -85,7 +79,7 @@ struct Rig {
 }
 
 fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
-    let device = Arc::new(Nothing);
+    let device = Arc::new(Nowhere);
     let new =
         NewInterface { name: name.into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
     world.get::<Interfaces>().create(world, new, |w, t, _| Sink::<0>::build(w, t)).expect("created")

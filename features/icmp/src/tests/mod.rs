@@ -9,19 +9,13 @@ use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use buffer::Buffer;
-use net::{Addresses, Device, IfKind, Interfaces, NewInterface};
+use net::drive::Nowhere;
+use net::{Addresses, IfKind, Interfaces, NewInterface};
 use std::sync::{Arc, Mutex};
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
 
 /// A driver that keeps what it sends.
 struct Tx {
@@ -74,7 +68,7 @@ fn bench() -> (Bench, SwIfIndex, SwIfIndex) {
         let new = NewInterface {
             name: name.into(),
             kind: IfKind::Ethernet,
-            device: Arc::new(Nothing),
+            device: Arc::new(Nowhere),
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             mtu: 1500,
             link_up: true,

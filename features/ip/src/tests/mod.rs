@@ -8,10 +8,10 @@ mod oracle;
 use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Plugin, SwIfIndex};
+use graph::{Plugin, SwIfIndex};
+use net::drive::{Nowhere, Tx};
 use net::{
-    Addresses, Device, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source,
-    TableIndex,
+    Addresses, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
 };
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,28 +19,6 @@ use testkit::pkt::{self, Packet};
 use wire::{Ip4, Ip4Prefix, MacAddr};
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
-
-struct Tx;
-#[derive(Next, Clone, Copy)]
-enum TxTo {
-    #[free]
-    Sent,
-}
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = TxTo;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
-        TxTo::Sent
-    }
-}
-
-struct Nothing;
-impl Device for Nothing {
-    fn driver(&self) -> &'static str {
-        "test"
-    }
-}
 
 /// The interfaces: `t1` is 10.0.1.1/24, `t2` is 10.0.2.1/24; 10.0.2.2 is a known neighbour.
 pub const T1: SwIfIndex = SwIfIndex(1);
@@ -65,7 +43,7 @@ pub fn router() -> Bench {
         let new = NewInterface {
             name: format!("t{i}"),
             kind: IfKind::Ethernet,
-            device: Arc::new(Nothing),
+            device: Arc::new(Nowhere),
             mac: MacAddr([2, 0, 0, 0, 0, i]),
             mtu: 1500,
             link_up: true,
