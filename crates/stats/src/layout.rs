@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format of the segment, version 2 of VPP's. Everything is in native byte order; a pointer is [`BASE`]'s value plus the
+//! The format of the segment, version 2 of VPP's. Everything is in native byte order; a pointer is the base's value plus the
 //! offset in the segment. A vector's length, a u32, lies 8 bytes before its data.
 
 /// Byte offsets of the header's words.

@@ -90,8 +90,9 @@ fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
         }
         for _ in 0..200 {
             let n = random() as usize % (2 * least + 64);
-            let sparse = random() % 2 == 0;
-            let byte = |r: u64| if sparse && r % 8 != 0 { (r >> 16) as u8 & 1 } else { (r >> 24) as u8 };
+            let sparse = random().is_multiple_of(2);
+            let byte =
+                |r: u64| if sparse && !r.is_multiple_of(8) { (r >> 16) as u8 & 1 } else { (r >> 24) as u8 };
             let bytes: Vec<u8> = (0..n).map(|_| byte(random())).collect();
             msg::check::codec(entry, &bytes);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration in force, and those that were saved: `show running-config`, `save`, `rollback`, `commit confirmed`.
 //!
-//! Plugins say what is in force ([`graph::RunningConfig`]); [`file`] keeps versions of it, [`change`] goes from one to
+//! Plugins say what is in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions of it, [`change`] goes from one to
 //! another, [`tech`] gathers what a helper needs to know.
 
 pub mod change;
