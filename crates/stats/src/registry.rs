@@ -111,6 +111,22 @@ impl Registry {
         self.inner().gauges.entry(name.into()).or_insert_with(make).clone()
     }
 
+    /// Lets the gauges whose names begin with `prefix` be these and no others: for things that come and go, as tables do. Who
+    /// publishes gauges so must not ask for one of them by [`Registry::gauge`].
+    pub fn set_gauges(&self, prefix: &str, values: &[(String, u64)]) {
+        let values: HashMap<String, u64> =
+            values.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)).collect();
+        values.iter().for_each(|(name, value)| self.gauge(name).set(*value));
+        let mut inner = self.inner();
+        let gone = |name: &String| name.starts_with(prefix) && !values.contains_key(name);
+        let gone: Vec<String> = inner.gauges.keys().filter(|name| gone(name)).cloned().collect();
+        if gone.is_empty() {
+            return;
+        }
+        gone.iter().for_each(|name| drop(inner.gauges.remove(name)));
+        self.segment.change(|change| gone.iter().for_each(|name| change.remove(name)));
+    }
+
     /// `n` values that control sets, in a simple counter with one row; made at each call.
     pub fn row(&self, name: &str, n: usize) -> Vec<Gauge> {
         let (Some(rows), Some(data)) = (self.segment.alloc(1), self.segment.alloc(n)) else {

@@ -153,6 +153,24 @@ fn symlinks_come_and_go() {
 }
 
 #[test]
+fn gauges_come_and_go() {
+    let registry = Registry::new(1);
+    let routes = |id: &str| value(&registry, &format!("/net/ip4/routes/{id}"));
+    registry.set_gauges("/net/ip4/routes/", &[("0".into(), 7), ("10".into(), 4)]);
+    assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(7)), Some(Value::Gauge(4))));
+    let other = registry.gauge("/net/ip4/neighbors");
+    registry.set_gauges("/net/ip4/routes/", &[("0".into(), 8)]);
+    assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(8)), None));
+    // The place is another's now.
+    registry.gauge("/net/ip6/neighbors").set(3);
+    registry.set_gauges("/net/ip4/routes/", &[("0".into(), 8), ("10".into(), 1)]);
+    other.set(2);
+    assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(8)), Some(Value::Gauge(1))));
+    assert_eq!(value(&registry, "/net/ip6/neighbors"), Some(Value::Gauge(3)));
+    assert_eq!(value(&registry, "/net/ip4/neighbors"), Some(Value::Gauge(2)));
+}
+
+#[test]
 fn names_that_do_not_fit_are_not_listed() {
     let registry = Registry::new(1);
     registry.hide("/sys/node/");

@@ -2,7 +2,7 @@
 //! What control writes into the stats segment now and then: rates, times, memory, buffers.
 
 use crate::memory::kilobytes;
-use crate::{Rates, control::Since};
+use crate::{Rates, control::Since, nets::Nets};
 use buffer::SLOT_SIZE;
 use graph::{Process, Shared, Sleep, Wake, World, counters};
 use stats::Gauge;
@@ -54,6 +54,7 @@ pub struct Gauges {
     heap: Option<Memory>,
     segment: Option<Memory>,
     buffers: Option<Memory>,
+    nets: Nets,
 }
 
 impl Shared for Gauges {
@@ -79,6 +80,7 @@ impl Shared for Gauges {
             heap: Memory::new(world, "main heap"),
             segment: Memory::new(world, "stat segment"),
             buffers: Memory::new(world, "buffers"),
+            nets: Nets::new(world),
         }
     }
 }
@@ -118,6 +120,8 @@ impl Gauges {
         Memory::set(&self.segment, total, used);
         let region = world.pool.region().len() as u64;
         Memory::set(&self.buffers, region, (pool.carved * SLOT_SIZE) as u64);
+
+        self.nets.update(world);
 
         self.last_stats_clear.set(world.get::<Since>().at(world).as_secs());
         self.last_update.set(Duration::from_nanos(world.clock.now()).as_secs());

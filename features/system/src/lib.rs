@@ -16,6 +16,7 @@ mod gauges;
 mod graphs;
 mod lists;
 mod memory;
+mod nets;
 mod node;
 mod rates;
 mod runtime;
