@@ -14,6 +14,7 @@ pub mod instance;
 pub mod logging;
 pub mod plugins;
 pub mod process;
+pub mod prometheus;
 pub mod run;
 pub mod server;
 pub mod socket;

@@ -21,6 +21,7 @@ use crate::process::pidfile::PidFile;
 use crate::process::platform::Starter;
 use crate::process::signals::Signals;
 use crate::process::{account, arguments, crash, limits, platform};
+use crate::prometheus::{self, Exporter};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
 use crate::{logging, server, stats_socket, store};
@@ -125,6 +126,8 @@ fn run_until_end<W: World>(
     let api = paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
     let stats = paths.stats.iter().map(|path| UnixSocket::listen(path, SocketType::SEQPACKET, gid));
     let stats = stats.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+    let metrics = paths.metrics.iter().map(|at| prometheus::listen(at, gid));
+    let metrics = metrics.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
 
     log::info!(target: "main", "{} starts, process {}", arguments::version(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
@@ -133,7 +136,7 @@ fn run_until_end<W: World>(
 
     let Instance { world, stop } = open(config, &paths)?;
     let ready = || starter.take().map_or(Ok(()), Starter::ready);
-    let result = control(config, world, Sockets { doors, api, stats }, &signals, ready);
+    let result = control(config, world, Sockets { doors, api, stats, metrics }, &signals, ready);
     stop();
     match &result {
         Ok(()) => log::info!(target: "main", "ended"),
@@ -145,7 +148,14 @@ fn run_until_end<W: World>(
 fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
     match at {
         Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::unix),
-        Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(Door::tcp),
+        Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(|listener| {
+            if let Ok(address) = listener.local_addr()
+                && !address.ip().is_loopback()
+            {
+                log::warn!(target: "cli", "{address} is open to the network: whoever can connect may change everything");
+            }
+            Door::tcp(listener)
+        }),
     }
     .map_err(|e| e.to_string())
 }
@@ -180,6 +190,7 @@ struct Sockets {
     doors: Vec<Door>,
     api: Vec<UnixSocket>,
     stats: Vec<UnixSocket>,
+    metrics: Vec<prometheus::Door>,
 }
 
 /// The control thread's work between start and end.
@@ -214,6 +225,13 @@ fn control<W: World>(
         stats_socket::open(socket, &mut events, |control: &Control<W>| control.world.stats())
             .map_err(said)?;
     }
+    // It ends when this function does: before the world.
+    let _exporter = match (sockets.metrics, control.world.stats()) {
+        (doors, Some(segment)) if !doors.is_empty() => {
+            Some(Exporter::start(doors, segment).map_err(|e| format!("prometheus: {e}"))?)
+        }
+        _ => None,
+    };
     if config.unix.interactive {
         server::interactive(&mut control, &mut events, config.unix.cli_line_mode).map_err(said)?;
     }

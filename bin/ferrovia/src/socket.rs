@@ -179,11 +179,7 @@ pub fn listen_tcp(host: &str, port: u16) -> Result<TcpListener, Refused> {
         }
     };
     let listener = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
-    let listener = listener.map_err(|e| refused(e.to_string()))?;
-    if !address.ip().is_loopback() {
-        log::warn!(target: "cli", "{address} is open to the network: whoever can connect may change everything");
-    }
-    Ok(listener)
+    listener.map_err(|e| refused(e.to_string()))
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Config {
     pub physmem: Physmem,
     /// `statseg`: the shared-memory statistics.
     pub statseg: Statseg,
+    /// `prometheus`: metrics over HTTP.
+    pub prometheus: Prometheus,
     /// `socksvr`: the binary API's socket.
     pub socksvr: Socksvr,
     /// `api-segment`
@@ -172,6 +174,24 @@ pub struct Statseg {
     pub per_node_counters: Option<bool>,
     /// Seconds between updates of the gauges.
     pub update_interval: Option<f64>,
+}
+
+/// The `prometheus` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prometheus {
+    /// Where `/metrics` is served.
+    pub socket_name: Option<SocketPath>,
+    /// The default path, said explicitly.
+    pub default: bool,
+    /// Where it is served besides.
+    pub listen: Vec<Listen>,
+}
+
+impl Prometheus {
+    /// Whether metrics are served at all.
+    pub fn on(&self) -> bool {
+        *self != Self::default()
+    }
 }
 
 /// The `socksvr` section.

@@ -201,6 +201,23 @@ pub static SECTIONS: &[Section] = &[
         ],
     ),
     section(
+        "prometheus",
+        "metrics over HTTP; off unless one of these is said",
+        &[
+            word(
+                "socket-name",
+                |c| &mut c.prometheus.socket_name,
+                "socket that serves /metrics [RUNTIME-DIR/metrics.sock]",
+            ),
+            word("default", |c| &mut c.prometheus.default, "the default socket, said explicitly"),
+            word(
+                "listen",
+                |c| &mut c.prometheus.listen,
+                "where /metrics is served besides, as 127.0.0.1:9482",
+            ),
+        ],
+    ),
+    section(
         "socksvr",
         "the binary API's socket",
         &[

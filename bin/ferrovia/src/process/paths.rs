@@ -23,6 +23,8 @@ pub struct Paths {
     pub api: Vec<PathBuf>,
     /// Where the stats segment is handed out.
     pub stats: Vec<PathBuf>,
+    /// Where metrics are served; paths are absolute.
+    pub metrics: Vec<Listen>,
     /// Where configurations are saved, absolute; none if this user has no place for such things.
     pub saved: Option<PathBuf>,
     /// The runtime directory is the default: nobody has vouched for what is there.
@@ -40,14 +42,13 @@ impl Paths {
         let in_dir = |path: &Path| runtime_dir.join(path);
         let vpp = config.unix.vpp_paths;
 
-        let mut cli: Vec<Listen> = config.unix.cli_listen.clone();
+        let absolute = |listen: &Listen| match listen {
+            Listen::Unix(path) => Listen::Unix(in_dir(path)),
+            tcp => tcp.clone(),
+        };
+        let mut cli: Vec<Listen> = config.unix.cli_listen.iter().map(absolute).collect();
         if cli.is_empty() {
-            cli.push(Listen::Unix("cli.sock".into()));
-        }
-        for listen in &mut cli {
-            if let Listen::Unix(path) = listen {
-                *path = in_dir(path);
-            }
+            cli.push(Listen::Unix(in_dir(Path::new("cli.sock"))));
         }
         let socket = |given: &Option<SocketPath>, default: &str| {
             let mut paths = vec![in_dir(given.as_ref().map_or(Path::new(default), |s| &s.0))];
@@ -57,6 +58,12 @@ impl Paths {
         };
         let api = socket(&config.socksvr.socket_name, "api.sock");
         let stats = socket(&config.statseg.socket_name, "stats.sock");
+        let mut metrics = Vec::new();
+        if config.prometheus.on() {
+            let own = config.prometheus.socket_name.as_ref().map_or(Path::new("metrics.sock"), |s| &s.0);
+            metrics.push(Listen::Unix(in_dir(own)));
+            metrics.extend(config.prometheus.listen.iter().map(absolute));
+        }
         if vpp {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
@@ -65,17 +72,17 @@ impl Paths {
         let given = config.saved.file.as_ref().map(|file| std::path::absolute(file).unwrap_or(file.clone()));
         let saved =
             given.or_else(|| state_dir(uid, |name| std::env::var_os(name)).map(|dir| dir.join("config")));
-        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats, saved }
+        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats, metrics, saved }
     }
 
     /// Makes the directories that are missing, those of the sockets too. `gid` gets those that were made.
     pub fn create(&self, gid: Option<u32>) -> io::Result<()> {
         create(&self.runtime_dir, gid, self.default)?;
-        let cli = self.cli.iter().filter_map(|listen| match listen {
+        let named = self.cli.iter().chain(&self.metrics).filter_map(|listen| match listen {
             Listen::Unix(path) => Some(path),
             Listen::Tcp(..) => None,
         });
-        let mut dirs = cli.chain(&self.api).chain(&self.stats).filter_map(|socket| socket.parent());
+        let mut dirs = named.chain(&self.api).chain(&self.stats).filter_map(|socket| socket.parent());
         dirs.try_for_each(|dir| create(dir, gid, false))
     }
 }
@@ -157,6 +164,11 @@ mod tests {
         assert_eq!(paths.cli, [unix("/r/c"), Listen::Tcp("localhost".into(), 50), unix("/run/vpp/cli.sock")]);
         assert_eq!(paths.api, [Path::new("/r/api.sock"), Path::new("/run/vpp/api.sock")]);
         assert_eq!(paths.stats, [Path::new("/s"), Path::new("/run/vpp/stats.sock")]);
+        assert_eq!(paths.metrics, [], "nobody asked for them");
+        let metrics = |text| Paths::new(&Config::parse(&Source::file("f", text)).unwrap()).metrics;
+        let own = "unix { runtime-dir /r } prometheus { listen :9482 }";
+        assert_eq!(metrics(own), [unix("/r/metrics.sock"), Listen::Tcp("localhost".into(), 9482)]);
+        assert_eq!(metrics("unix { runtime-dir /r } prometheus { socket-name m default }"), [unix("/r/m")]);
     }
 
     #[test]

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Metrics for Prometheus: `/metrics` in OpenMetrics 1.0 over HTTP.
+//!
+//! A thread of its own reads the stats segment as any other reader does, so a scrape touches neither the control thread nor one
+//! that carries packets. It makes the text anew at most every [`http::FRESH`]; scrapers that come meanwhile share it.
+//!
+//! - [`metrics`]: the table of metrics: what they are called and where they come from.
+//! - [`http`]: connections and their limits.
+
+mod encode;
+pub mod http;
+pub mod metrics;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use rustix::net::SocketType;
+use stats::Reader;
+use sync::Waker;
+
+use crate::config::values::Listen;
+use crate::socket::{self, Refused, UnixSocket};
+
+/// Where scrapers come in.
+#[derive(Debug)]
+pub enum Door {
+    /// A Unix socket.
+    Unix(UnixSocket),
+    /// A TCP port.
+    Tcp(TcpListener),
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Door::Unix(socket) => socket.as_fd(),
+            Door::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// Listens for scrapers; `gid` is the group that may use a Unix socket.
+///
+/// # Errors
+/// Who or what is in the way.
+pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
+    match at {
+        Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::Unix),
+        Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(Door::Tcp),
+    }
+}
+
+/// The thread that serves metrics. It ends when this goes.
+#[derive(Debug)]
+pub struct Exporter {
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What ends the thread.
+#[derive(Debug)]
+struct Bell {
+    end: AtomicBool,
+    waker: Arc<Waker>,
+}
+
+impl Exporter {
+    /// Serves the segment behind `segment`.
+    ///
+    /// # Errors
+    /// Of the mapping, the waker or the thread.
+    pub fn start(doors: Vec<Door>, segment: BorrowedFd<'_>) -> io::Result<Exporter> {
+        let reader = Reader::new(segment)?;
+        let bell = Arc::new(Bell { end: AtomicBool::new(false), waker: Arc::new(Waker::new()?) });
+        let own = Arc::clone(&bell);
+        let text = move || encode::text(&reader);
+        let work = move || {
+            let ended = || own.end.load(Ordering::Acquire);
+            if let Err(e) = http::serve(doors, Arc::clone(&own.waker), ended, text) {
+                log::error!(target: "prometheus", "metrics are no longer served: {e}");
+            }
+        };
+        let thread = std::thread::Builder::new().name("ferrovia_prom".into()).spawn(work)?;
+        Ok(Exporter { bell, thread: Some(thread) })
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.bell.end.store(true, Ordering::Release);
+        self.bell.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // It has said what went wrong.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a scrape has read of the stats segment, and the series that metrics take from it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+
+use stats::{Reader, Value};
+
+/// Series of one metric at most: what is beyond is counted only. Those at zero go first.
+pub const SERIES: usize = 20_000;
+
+/// A value of a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// In the order of the metric's labels.
+    pub labels: Vec<String>,
+    /// What it is now.
+    pub value: u64,
+}
+
+/// A copy of what the metrics need of the segment.
+#[derive(Debug)]
+pub struct Snapshot {
+    stats: BTreeMap<String, Value>,
+}
+
+/// By route and by adjacency there are too many; symlinks of interfaces and nodes show again what vectors hold.
+const LEFT_OUT: [&str; 5] = ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
+
+impl Snapshot {
+    /// Reads the segment.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub fn read(reader: &Reader) -> io::Result<Self> {
+        let all = reader.read(|name| !LEFT_OUT.iter().any(|prefix| name.starts_with(prefix)))?;
+        Ok(Self { stats: all.into_iter().map(|stat| (stat.name, stat.value)).collect() })
+    }
+
+    /// A scalar or gauge.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        match self.stats.get(name)? {
+            Value::Scalar(n) | Value::Gauge(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// Entries below a prefix, without it.
+    fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let from = self.stats.range(prefix.to_string()..);
+        from.map_while(move |(name, value)| Some((name.strip_prefix(prefix)?, value)))
+    }
+
+    fn names(&self, name: &str) -> &[String] {
+        match self.stats.get(name) {
+            Some(Value::Names(names)) => names,
+            _ => &[],
+        }
+    }
+}
+
+/// The sum over threads of a column.
+fn sum(value: &Value, column: usize, bytes: bool) -> u64 {
+    match value {
+        Value::Simple(rows) => rows.iter().filter_map(|row| row.get(column)).sum(),
+        Value::Combined(rows) => {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| if bytes { cell.1 } else { cell.0 }).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// A thread as the label `worker`: `main`, which carries packets where there are no workers, then `wk_0` and so on.
+fn worker(thread: usize) -> String {
+    thread.checked_sub(1).map_or("main".into(), |worker| format!("wk_{worker}"))
+}
+
+/// The series of a metric, as they are found.
+#[derive(Debug)]
+pub struct Series<'a> {
+    from: &'a Snapshot,
+    /// What was found.
+    pub samples: Vec<Sample>,
+}
+
+impl<'a> Series<'a> {
+    /// None yet.
+    pub fn new(from: &'a Snapshot) -> Self {
+        Self { from, samples: Vec::new() }
+    }
+
+    /// Keeps to the limit; gives how many didn't.
+    pub fn limit(&mut self) -> u64 {
+        let over = self.samples.len().saturating_sub(SERIES);
+        if over > 0 {
+            self.samples.sort_by_key(|sample| Reverse(sample.value != 0));
+            self.samples.truncate(SERIES);
+        }
+        over as u64
+    }
+
+    fn push(&mut self, labels: impl IntoIterator<Item = impl Into<String>>, value: u64) {
+        let labels = labels.into_iter().map(Into::into).collect();
+        self.samples.push(Sample { labels, value });
+    }
+
+    /// The version of this program.
+    pub fn build(&mut self, version: &str) {
+        self.push([version], 1);
+    }
+
+    /// A scalar or gauge, with these labels.
+    pub fn scalar(&mut self, name: &str, labels: &[&str]) {
+        if let Some(value) = self.from.value(name) {
+            self.push(labels.iter().copied(), value);
+        }
+    }
+
+    /// A row of a value for each thread, by `worker`.
+    pub fn by_thread(&mut self, name: &str) {
+        if let Some(Value::Simple(rows)) = self.from.stats.get(name) {
+            for (thread, value) in rows.iter().flatten().enumerate() {
+                self.push([worker(thread)], *value);
+            }
+        }
+    }
+
+    /// A vector by receiving thread, summed over the senders, by `worker`.
+    pub fn by_receiver(&mut self, name: &str) {
+        if let Some(value @ Value::Simple(rows)) = self.from.stats.get(name) {
+            for thread in 0..rows.len() {
+                self.push([worker(thread)], sum(value, thread, false));
+            }
+        }
+    }
+
+    /// A vector by interface: `interface`, then these labels. Of a combined one its packets, or its bytes.
+    pub fn by_interface(&mut self, name: &str, bytes: bool, labels: &[&str]) {
+        let Some(value) = self.from.stats.get(name) else { return };
+        for (i, interface) in self.from.names("/if/names").iter().enumerate() {
+            if !interface.is_empty() {
+                self.push([interface.as_str()].iter().chain(labels).copied(), sum(value, i, bytes));
+            }
+        }
+    }
+
+    /// The same, of interfaces that have counted anything.
+    pub fn by_active_interface(&mut self, name: &str, labels: &[&str]) {
+        let first = self.samples.len();
+        self.by_interface(name, false, labels);
+        let new = self.samples.split_off(first);
+        self.samples.extend(new.into_iter().filter(|sample| sample.value != 0));
+    }
+
+    /// A node counter: `node` and `worker`, where the node has run.
+    pub fn by_node(&mut self, name: &str) {
+        let stats = &self.from.stats;
+        let (Some(Value::Simple(rows)), Some(Value::Simple(calls))) =
+            (stats.get(name), stats.get("/sys/node/calls"))
+        else {
+            return;
+        };
+        for (thread, (row, calls)) in rows.iter().zip(calls).enumerate() {
+            for (i, node) in self.from.names("/sys/node/names").iter().enumerate() {
+                if let (Some(value), Some(1..)) = (row.get(i), calls.get(i)) {
+                    self.push([node.clone(), worker(thread)], *value);
+                }
+            }
+        }
+    }
+
+    /// Ways out of nodes: `node` and `reason`.
+    pub fn by_reason(&mut self) {
+        for (name, value) in self.from.below("/err/") {
+            if let Some((node, reason)) = name.split_once('/') {
+                self.push([node, reason], value.total());
+            }
+        }
+    }
+
+    /// What is below a prefix: the name's next part, before these labels.
+    pub fn by_part(&mut self, prefix: &str, labels: &[&str]) {
+        for (part, value) in self.from.below(prefix) {
+            self.push([part].iter().chain(labels).copied(), value.total());
+        }
+    }
+
+    /// `/PREFIX/WHAT/STATE`: labels `WHAT` and `STATE`, of these states.
+    pub fn by_state(&mut self, prefix: &str, states: &[&str]) {
+        for (name, value) in self.from.below(prefix) {
+            if let Some((what, state)) = name.rsplit_once('/')
+                && states.contains(&state)
+            {
+                self.push([what, state], value.total());
+            }
+        }
+    }
+
+    /// ARP's or neighbour discovery's messages: `interface`, `protocol`, `direction` and `kind`.
+    pub fn by_message(&mut self, protocol: &str) {
+        let from = self.from;
+        for direction in ["rx", "tx"] {
+            for (kind, _) in from.below(&format!("/net/{protocol}/{direction}/")) {
+                let name = format!("/net/{protocol}/{direction}/{kind}");
+                self.by_active_interface(&name, &[protocol, direction, kind]);
+            }
+        }
+    }
+
+    /// Neighbours' messages that were refused: `interface` and `reason`.
+    pub fn by_refusal(&mut self) {
+        let from = self.from;
+        for (reason, _) in from.below("/net/arp/refused/") {
+            self.by_active_interface(&format!("/net/arp/refused/{reason}"), &[reason]);
+        }
+    }
+
+    /// The table of each interface: `interface`, `family`, `vrf`.
+    pub fn by_table(&mut self, family: &str) {
+        let from = self.from;
+        let tables = from.names(&format!("/net/{family}/interface-tables")).to_vec();
+        for (interface, table) in from.names("/if/names").iter().zip(&tables) {
+            if !interface.is_empty() && !table.is_empty() {
+                self.push([interface, family, table.as_str()], 1);
+            }
+        }
+    }
+}
