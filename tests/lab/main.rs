@@ -10,5 +10,6 @@ mod generator;
 mod host;
 mod neighbors;
 mod odd;
+mod prometheus;
 mod restart;
 mod stats;
