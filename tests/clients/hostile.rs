@@ -339,7 +339,7 @@ fn half_open_connections() {
         .collect();
     for client in &mut deaf {
         let request = client.request("get_api_json", 1, &[]);
-        let _ = client.socket.write_all(&request.repeat(2));
+        let _ = client.socket.write_all(&request.repeat(100));
     }
     victim.served();
     drop(deaf);

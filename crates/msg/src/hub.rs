@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The server's shared side: the message table, who is connected, who wants events, what was traced.
 
+use crate::json;
 use crate::memclnt;
 use crate::message::{Head, Message};
 use crate::out::Out;
@@ -8,7 +9,7 @@ use crate::table::{Caller, Module, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
 /// Bytes of events that may wait for a client. One that reads so slowly is disconnected.
@@ -19,6 +20,8 @@ const TRACED: usize = 16_384;
 /// The shared side of the API's server.
 pub struct Hub<W: 'static> {
     table: Table<W>,
+    /// Once somebody has asked for it.
+    description: OnceLock<String>,
     clients: Mutex<Clients>,
     unknown: AtomicU64,
     /// Events were published since somebody looked.
@@ -91,6 +94,7 @@ impl<W: 'static> Hub<W> {
         let own = std::iter::once(memclnt::module());
         Ok(Hub {
             table: Table::new(own.chain(modules.into_iter().copied()))?,
+            description: OnceLock::new(),
             clients: Mutex::default(),
             unknown: AtomicU64::new(0),
             news: AtomicBool::new(false),
@@ -103,6 +107,11 @@ impl<W: 'static> Hub<W> {
     /// The message table.
     pub fn table(&self) -> &Table<W> {
         &self.table
+    }
+
+    /// The descriptions of all modules, for clients that have no files.
+    pub(crate) fn description(&self) -> &str {
+        self.description.get_or_init(|| json::whole(&self.table).to_string())
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {

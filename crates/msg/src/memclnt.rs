@@ -3,7 +3,7 @@
 
 use crate::table::{Caller, Messages, Module};
 use crate::wire::Str;
-use crate::{Message, Wire, json, retval};
+use crate::{Message, Wire, retval};
 use cli::{Error, Result};
 
 /// Who asks for shared memory is told that there is none.
@@ -248,7 +248,7 @@ fn messages<W: 'static>(m: &mut Messages<W>) {
         Ok(MemclntCreateV2Reply { response, handle: 0, index: 0, message_table: 0 })
     });
     m.call(|_, caller: &Caller<'_, W>, _: GetApiJson| {
-        Ok(GetApiJsonReply { json: json::whole(caller.hub.table()).to_string() })
+        Ok(GetApiJsonReply { json: caller.hub.description().into() })
     });
 }
 

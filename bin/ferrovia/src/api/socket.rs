@@ -33,7 +33,9 @@ type Loop<W> = EventLoop<Control<W>>;
 struct Client<W: 'static> {
     session: Session<W>,
     fd: Rc<OwnedFd>,
-    token: Token,
+    /// None once it is gone: then turns are left for what it had sent.
+    token: Option<Token>,
+    finish: usize,
     /// As the system knows it.
     name: String,
     /// When to go on with it if nothing comes from it.
@@ -97,7 +99,8 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                     .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
                 log::debug!(target: "api", "{name} connected");
                 let session = Session::default();
-                let client = Client { session, fd, token, name, wake: None, ended: false };
+                let (token, finish) = (Some(token), MAX_FINISH);
+                let client = Client { session, fd, token, finish, name, wake: None, ended: false };
                 control.api.clients.insert(id, client);
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -116,26 +119,29 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
         return remove(control, events, id, &why);
     }
     if ready.closed {
-        return finish(control, events, id);
+        // What it sent before is worked off, in turns as everybody has them.
+        if let Some(token) = client.token.take() {
+            events.remove(token);
+        }
+        client.wake = Some(control.world.now());
+        return;
     }
     serve(control, events, id);
 }
 
-/// Works off what a client sent before it went. Nobody reads the answers any more.
+/// One turn of a client that is gone: what it sent before is done. Nobody reads the answers any more.
 fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
-    for _ in 0..MAX_FINISH {
-        let more = match client.session.run(world, world.api(), world.now(), STEPS) {
-            Ok(turn) => turn.more || !client.session.output().is_empty(),
-            Err(_) => break,
-        };
-        client.session.sent(client.session.output().len());
-        if read(client).is_err() || client.ended && !more {
-            break;
-        }
+    let now = world.now();
+    let turn = client.session.run(world, world.api(), now, STEPS);
+    client.session.sent(client.session.output().len());
+    let more = turn.is_ok_and(|turn| turn.more || turn.full);
+    client.finish -= 1;
+    if client.finish == 0 || read(client).is_err() || client.ended && !more {
+        return remove(control, events, id, "ended");
     }
-    remove(control, events, id, "ended");
+    client.wake = Some(now);
 }
 
 /// Reads what there is. The error says why the connection ends.
@@ -175,6 +181,7 @@ fn write<W>(client: &mut Client<W>) -> Result<(), String> {
 fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
+    let Some(token) = client.token else { return finish(control, events, id) };
     let now = world.now();
     let turn = match client.session.run(world, world.api(), now, STEPS) {
         Ok(turn) => turn,
@@ -192,14 +199,16 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     // With an empty output there may be more to do at once.
     client.wake = if more && !unsent { Some(now) } else { turn.wake_at };
     let read = !client.ended && client.session.wants_input() && !unsent;
-    if let Err(e) = events.set_interest(client.token, Interest { read, write: unsent }) {
+    if let Err(e) = events.set_interest(token, Interest { read, write: unsent }) {
         remove(control, events, id, &e.to_string());
     }
 }
 
 fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why: &str) {
     let Some(mut client) = control.api.clients.remove(&id) else { return };
-    events.remove(client.token);
+    if let Some(token) = client.token {
+        events.remove(token);
+    }
     client.session.end(control.world.api());
     log::debug!(target: "api", "{} is gone: {why}", client.name);
 }
