@@ -253,6 +253,18 @@ fn thousands_of_connections() {
     assert!(log.contains("turned away"), "{log}");
 }
 
+#[test]
+fn who_says_nothing_keeps_no_place() {
+    let Some(victim) = Victim::new() else { return };
+    let silent: Vec<_> = (0..descriptors(600)).map(|_| victim.connect()).collect();
+    // Longer than a greeting may take while others wait.
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut late = ApiClient::connect(&victim.socket, "late");
+    assert_eq!(late.ping(1), Some(0));
+    drop(silent);
+    victim.well();
+}
+
 /// Writes until the daemon has taken nothing for a while.
 fn stuff(stream: &mut UnixStream, bytes: &[u8], most: usize) -> usize {
     stream.set_nonblocking(true).expect("a flag");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use msg::Session;
 use rustix::io::Errno;
@@ -25,6 +25,8 @@ const READ: usize = 64 << 10;
 const STEPS: usize = 256;
 /// Turns for what is left of a client that is gone.
 const MAX_FINISH: usize = 64;
+/// How long a client may keep its place without a greeting while others wait for one.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How long to wait when the system gives no descriptor for a new client.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -36,6 +38,8 @@ struct Client<W: 'static> {
     /// None once it is gone: then turns are left for what it had sent.
     token: Option<Token>,
     finish: usize,
+    /// When it came.
+    since: Instant,
     /// As the system knows it.
     name: String,
     /// When to go on with it if nothing comes from it.
@@ -81,7 +85,7 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                     Ok(peer) => process(peer.pid.as_raw_pid()),
                     Err(_) => "unknown process".into(),
                 };
-                if control.api.clients.len() >= MAX_CLIENTS {
+                if control.api.clients.len() >= MAX_CLIENTS && !make_room(control, events) {
                     log::warn!(target: "api", "{name} turned away: there are {MAX_CLIENTS} clients already");
                     continue;
                 }
@@ -100,7 +104,16 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                 log::debug!(target: "api", "{name} connected");
                 let session = Session::default();
                 let (token, finish) = (Some(token), MAX_FINISH);
-                let client = Client { session, fd, token, finish, name, wake: None, ended: false };
+                let client = Client {
+                    session,
+                    fd,
+                    token,
+                    finish,
+                    name,
+                    wake: None,
+                    ended: false,
+                    since: Instant::now(),
+                };
                 control.api.clients.insert(id, client);
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -109,6 +122,16 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
             Err(e) => return Err(e),
         }
     }
+}
+
+/// Sends the oldest client away that hasn't said who it is; false where all have.
+fn make_room<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> bool {
+    let silent = |c: &Client<W>| c.session.client().is_none() && c.since.elapsed() > SILENCE;
+    let oldest = control.api.clients.iter().find(|(_, c)| silent(c)).map(|(id, _)| *id);
+    if let Some(id) = oldest {
+        remove(control, events, id, "it said nothing, and others wait");
+    }
+    oldest.is_some()
 }
 
 fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
