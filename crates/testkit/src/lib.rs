@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
-//! with real peers ([`lab`]), texts to compare with ([`mod@golden`]).
+//! with real peers ([`lab`]), texts to compare with ([`mod@golden`]), route tables and traffic as the
+//! Internet's ([`internet`]).
 //!
 //! Everything here panics with a message instead of returning errors: a test has nothing better to do with them.
 #![forbid(unsafe_code)]
 
 pub mod golden;
+pub mod internet;
 pub mod lab;
 pub mod mutate;
 pub mod pkt;
