@@ -41,6 +41,7 @@ mod runtime;
 mod tests;
 mod threads;
 mod trace;
+mod words;
 mod world;
 
 pub use arcs::{ArcDef, Feature, Step};
@@ -51,7 +52,9 @@ pub use cx::Cx;
 pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
-pub use node::{Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code};
+pub use node::{
+    Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code, name_of,
+};
 pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
@@ -59,4 +62,5 @@ pub use running::{ConfigLine, Phase, RunningConfig};
 pub use runtime::Runtime;
 pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};
+pub use words::{fill, filled};
 pub use world::{Shared, World, WorldConfig};

@@ -3,6 +3,7 @@
 
 use crate::dispatch::{self, ErasedNode};
 use crate::input::{ErasedInput, InputBox};
+use crate::words::{self, fill};
 use crate::{Cx, Input, NodeIndex, ThreadIndex, Trace, World};
 use buffer::{Buffer, FRAME_SIZE, Frame, Owned};
 use simd::Isa;
@@ -87,6 +88,9 @@ pub enum Prefetch {
 pub trait Node: Send + Sized + 'static {
     /// The node's name, kebab-case, as VPP's where it is the same.
     const NAME: &'static str;
+    /// For a node that is written once for both IP versions: whether this is the one of IPv6. It fills in the placeholders of
+    /// names and of the ways' nodes and texts ([`crate::fill`]).
+    const V6: Option<bool> = None;
     /// Where `#[drop]` leads.
     const DROP: &'static str = "error-drop";
     /// Where `#[punt]` leads.
@@ -120,6 +124,11 @@ pub trait Node: Send + Sized + 'static {
 
     /// Called once a second or so, on the node's own thread, between frames: time out what was kept.
     fn tick(&mut self, _cx: &mut Cx<'_, false>) {}
+}
+
+/// A node's name, its placeholders filled in.
+pub fn name_of<N: Node>() -> &'static str {
+    fill(N::NAME, N::V6)
 }
 
 /// How a node with nothing to choose is made: from the instance's shared state.
@@ -232,23 +241,36 @@ pub(crate) enum Make {
 }
 
 /// A node's ways out, and the enum that they are of.
-#[derive(Clone, Copy)]
 pub(crate) struct Ways {
-    pub edges: &'static [Edge],
+    pub edges: Vec<Edge>,
     pub of: TypeId,
+    pub drop: &'static str,
+    pub punt: &'static str,
 }
 
 impl Ways {
-    pub fn of<N: Next>() -> Self {
-        Self { edges: N::EDGES, of: TypeId::of::<N>() }
+    pub fn of<N: Node>() -> Self {
+        Self { drop: fill(N::DROP, N::V6), punt: fill(N::PUNT, N::V6), ..Self::new::<N::Next>(N::V6) }
+    }
+
+    pub fn of_input<N: Input>() -> Self {
+        Self::new::<N::Next>(None)
+    }
+
+    /// Those of a node that is only named so far.
+    pub fn none() -> Self {
+        Self { edges: Vec::new(), of: TypeId::of::<()>(), drop: "error-drop", punt: "error-punt" }
+    }
+
+    fn new<N: Next>(v6: Option<bool>) -> Self {
+        Self { edges: words::edges(N::EDGES, v6), of: TypeId::of::<N>(), ..Self::none() }
     }
 }
 
 /// A node as the graph keeps it.
 pub struct NodeDef {
     pub(crate) name: &'static str,
-    pub(crate) drop: &'static str,
-    pub(crate) punt: &'static str,
+    pub(crate) v6: Option<bool>,
     pub(crate) ways: fn() -> Ways,
     pub(crate) make: fn() -> Make,
 }
@@ -258,20 +280,23 @@ impl NodeDef {
     pub const fn of<N: Node + Build>() -> Self {
         Self {
             name: N::NAME,
-            drop: N::DROP,
-            punt: N::PUNT,
-            ways: Ways::of::<N::Next>,
+            v6: N::V6,
+            ways: Ways::of::<N>,
             make: || Make::Node(Box::new(|world, thread| ErasedNode::new(N::build(world, thread)))),
         }
+    }
+
+    /// The node's name.
+    pub(crate) fn name(&self) -> &'static str {
+        fill(self.name, self.v6)
     }
 
     /// An input node, for a plugin's list.
     pub const fn input<N: Input + Build>() -> Self {
         Self {
             name: N::NAME,
-            drop: "error-drop",
-            punt: "error-punt",
-            ways: Ways::of::<N::Next>,
+            v6: None,
+            ways: Ways::of_input::<N>,
             make: || Make::Input(Box::new(|world, thread| <dyn ErasedInput>::boxed(N::build(world, thread)))),
         }
     }

@@ -6,7 +6,6 @@ use crate::node::{Make, Target, Ways};
 use crate::runtime::{NodeRuntime, ResolvedEdge, Way};
 use crate::{ErrorIndex, NodeIndex};
 use simd::Level;
-use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -43,8 +42,6 @@ pub struct NodeInfo {
 pub(crate) struct NodeEntry {
     pub name: Arc<str>,
     pub ways: Ways,
-    pub drop: &'static str,
-    pub punt: &'static str,
     pub make: Option<Make>,
     first_error: u32,
     /// Set by hand; else the instance's.
@@ -91,9 +88,7 @@ impl Registry {
         self.names.insert(name.clone(), index);
         self.nodes.push(NodeEntry {
             name,
-            ways: Ways { edges: &[], of: TypeId::of::<()>() },
-            drop: "error-drop",
-            punt: "error-punt",
+            ways: Ways::none(),
             make: None,
             first_error: 0,
             level: None,
@@ -104,16 +99,9 @@ impl Registry {
     }
 
     /// Adds a node, or gives one that was only named so far its body; a name that had a body gets a new one.
-    pub fn add(
-        &mut self,
-        name: &str,
-        ways: Ways,
-        drop: &'static str,
-        punt: &'static str,
-        make: Make,
-    ) -> NodeIndex {
+    pub fn add(&mut self, name: &str, ways: Ways, make: Make) -> NodeIndex {
         let index = self.entry(name);
-        let edges = ways.edges;
+        let edges = ways.edges.clone();
         let counted = edges.iter().any(|e| e.counted);
         let again = self.nodes[index.at()].ways.of == ways.of && self.nodes[index.at()].first_error != 0;
         let first_error = if again { self.nodes[index.at()].first_error } else { self.reasons.len() as u32 };
@@ -125,10 +113,10 @@ impl Registry {
                 self.reasons.push(Box::leak(Box::new(reason)));
             }
         }
+        let (drop, punt) = (ways.drop, ways.punt);
         let entry = &mut self.nodes[index.at()];
-        (entry.ways, entry.drop, entry.punt, entry.make, entry.first_error) =
-            (ways, drop, punt, Some(make), first_error);
-        for edge in edges {
+        (entry.ways, entry.make, entry.first_error) = (ways, Some(make), first_error);
+        for edge in &edges {
             if let Target::Node(next) = edge.target {
                 self.entry(next);
             }
@@ -157,8 +145,8 @@ impl Registry {
                 error += u32::from(edge.counted);
                 let way = match edge.target {
                     Target::Node(name) => Way::Node { node: find(name), error: this },
-                    Target::Drop => Way::Reason { node: find(entry.drop), error: this },
-                    Target::Punt => Way::Reason { node: find(entry.punt), error: this },
+                    Target::Drop => Way::Reason { node: find(entry.ways.drop), error: this },
+                    Target::Punt => Way::Reason { node: find(entry.ways.punt), error: this },
                     Target::Free => Way::Free,
                     Target::Keep => Way::Keep,
                     Target::NextFeature => Way::Unset,
@@ -170,7 +158,7 @@ impl Registry {
             index,
             name: entry.name.clone(),
             edges,
-            drop: find(entry.drop),
+            drop: find(entry.ways.drop),
             declared: entry.ways.of,
         }
     }
@@ -231,11 +219,11 @@ impl Registry {
     fn info(&self, index: NodeIndex, level: Level) -> NodeInfo {
         let entry = &self.nodes[index.at()];
         let mut next: Vec<Arc<str>> = entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
-        for edge in entry.ways.edges {
+        for edge in &entry.ways.edges {
             match edge.target {
                 Target::Node(name) => next.push(name.into()),
-                Target::Drop => next.push(entry.drop.into()),
-                Target::Punt => next.push(entry.punt.into()),
+                Target::Drop => next.push(entry.ways.drop.into()),
+                Target::Punt => next.push(entry.ways.punt.into()),
                 _ => {}
             }
         }

@@ -163,13 +163,11 @@ impl World {
         for plugin in self.plugins {
             for def in plugin.nodes {
                 let mut registry = self.registry();
-                if registry.find(def.name).is_some_and(|i| registry.nodes[i.at()].make.is_some()) {
-                    return Err(format!(
-                        "plugin {}: another plugin has a node {} already",
-                        plugin.name, def.name
-                    ));
+                let name = def.name();
+                if registry.find(name).is_some_and(|i| registry.nodes[i.at()].make.is_some()) {
+                    return Err(format!("plugin {}: another plugin has a node {name} already", plugin.name));
                 }
-                indices.push(registry.add(def.name, (def.ways)(), def.drop, def.punt, (def.make)()));
+                indices.push(registry.add(name, (def.ways)(), (def.make)()));
             }
         }
         let arcs: Vec<_> = self.plugins.iter().flat_map(|p| p.arcs).copied().collect();
@@ -369,7 +367,7 @@ impl World {
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> NodeIndex {
         let make = Make::Node(Box::new(move |world, thread| ErasedNode::new(make(world, thread))));
-        let index = self.registry().add(name, Ways::of::<N::Next>(), N::DROP, N::PUNT, make);
+        let index = self.registry().add(name, Ways::of::<N>(), make);
         self.install(index);
         index
     }
@@ -381,7 +379,7 @@ impl World {
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> NodeIndex {
         let make = Make::Input(Box::new(move |world, thread| <dyn ErasedInput>::boxed(make(world, thread))));
-        let index = self.registry().add(name, Ways::of::<N::Next>(), "error-drop", "error-punt", make);
+        let index = self.registry().add(name, Ways::of_input::<N>(), make);
         self.install(index);
         index
     }
