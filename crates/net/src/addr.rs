@@ -4,7 +4,7 @@
 mod unnumbered;
 
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{AdjIndex, IfEvent, IfKind, Interfaces};
+use crate::{AdjIndex, IfEvent, IfKind, Interfaces, LinkLocals};
 use cli::Error;
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
@@ -258,6 +258,9 @@ impl<F: Net> Addresses<F> {
             .all()
             .get(&sw_if)
             .is_some_and(|h| h.enabled || !h.addresses.is_empty() || h.lender.is_some());
+        if F::IS_V6 {
+            world.get::<LinkLocals>().enable(world, sw_if, on)?;
+        }
         self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
         self.fib.sync_neighbors(world, sw_if);
         for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
@@ -275,6 +278,11 @@ fn routes<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>, network: bool) -> V
     let mut routes = vec![(Prefix::host(address), PathKind::Receive { sw_if, address })];
     if network && prefix.len() < F::BITS {
         routes.push((prefix.network(), PathKind::Attached { sw_if, address }));
+        // The address that all routers of a network have in common (RFC 4291 2.6.1), but between two (RFC 6164 5.1).
+        if F::IS_V6 && prefix.len() < 127 && prefix.has_host_bits() {
+            let address = prefix.network().addr();
+            routes.push((Prefix::host(address), PathKind::Receive { sw_if, address }));
+        }
         // RFC 3021: a network of two has neither.
         if !F::IS_V6 && prefix.len() < 31 {
             // Directed broadcasts are not sent on unless an operator says so (RFC 2644).

@@ -6,6 +6,7 @@
 //! - [`IfCounters`]: what is counted for each interface.
 //! - [`Adjacencies`]: what is done with a packet once its route is found.
 //! - [`Fib`]: route tables. [`Routes`]: their entries, as workers know them. [`Addresses`]: of interfaces, with the routes that come with them.
+//! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
 //! - [`Neighbors`]: which station on a link has which address.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
@@ -19,6 +20,7 @@ pub mod drive;
 mod event;
 pub mod fib;
 mod interface;
+mod link_local;
 mod meta;
 mod neighbor;
 #[cfg(test)]
@@ -32,6 +34,7 @@ pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{Fib, FlowHash, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
+pub use link_local::LinkLocals;
 pub use meta::IpMeta;
 pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,

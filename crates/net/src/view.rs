@@ -53,6 +53,8 @@ pub struct IfView {
     pub mac: MacAddr,
     /// Bytes of a frame's payload at most.
     pub mtu: u16,
+    /// Index of the table of its link-local addresses; 0 for none.
+    pub link6: u32,
 }
 
 const _: () = assert!(size_of::<IfView>() == 32);

@@ -99,21 +99,24 @@ impl Shared for Adjacencies {
             counters: world.stats.combined("/net/adjacency"),
         };
         let fixed = [
-            (AdjIndex::NO_ROUTE, AdjKind::NoRoute),
-            (AdjIndex::DROP, AdjKind::Drop),
-            (AdjIndex::MARTIAN, AdjKind::Martian),
-            (AdjIndex::PUNT, AdjKind::Punt),
-            (AdjIndex::UNREACH, AdjKind::Unreach),
-            (AdjIndex::PROHIBIT, AdjKind::Prohibit),
-            (AdjIndex::RECEIVE, AdjKind::Receive),
+            (AdjIndex::NO_ROUTE, AdjKind::NoRoute, Link::Ip4),
+            (AdjIndex::DROP, AdjKind::Drop, Link::Ip4),
+            (AdjIndex::MARTIAN, AdjKind::Martian, Link::Ip4),
+            (AdjIndex::PUNT, AdjKind::Punt, Link::Ip4),
+            (AdjIndex::UNREACH, AdjKind::Unreach, Link::Ip4),
+            (AdjIndex::PROHIBIT, AdjKind::Prohibit, Link::Ip4),
+            (AdjIndex::RECEIVE, AdjKind::Receive, Link::Ip4),
+            (AdjIndex::LINK_LOCAL, AdjKind::LinkLocal, Link::Ip6),
+            (AdjIndex::PUNT6, AdjKind::Punt, Link::Ip6),
+            (AdjIndex::RECEIVE6, AdjKind::Receive, Link::Ip6),
         ];
         (0..AdjIndex::FIRST as usize).for_each(|index| this.counters.start(index));
         {
             let mut inner = this.inner();
             inner.all.resize_with(AdjIndex::FIRST as usize, || None);
-            for (index, kind) in fixed {
-                let next = next_node(world, kind, Link::Ip4);
-                let adj = Adj { kind, next, counter: index.0, ..Adj::default() };
+            for (index, kind, link) in fixed {
+                let next = next_node(world, kind, link);
+                let adj = Adj { kind, next, link, counter: index.0, ..Adj::default() };
                 this.slots.set(index.0, adj);
                 inner.all[index.at()] =
                     Some(Entry { adj, key: Key::Fixed, refs: 1, aliases: BTreeSet::new() });
@@ -137,6 +140,7 @@ fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
         (AdjKind::Receive, Link::Ip6) => "ip6-local",
         (AdjKind::Punt, Link::Ip4) => "ip4-punt",
         (AdjKind::Punt, Link::Ip6) => "ip6-punt",
+        (AdjKind::LinkLocal, _) => "ip6-link-local",
         _ => return NOWHERE,
     };
     world.node(name).unwrap_or(NOWHERE)

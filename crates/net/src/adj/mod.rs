@@ -40,8 +40,14 @@ impl AdjIndex {
     pub const PROHIBIT: Self = Self(5);
     /// Delivered here, whatever the interface.
     pub const RECEIVE: Self = Self(6);
-    /// The indices above are the same in every instance, for both protocols; further ones start here.
-    pub(crate) const FIRST: u32 = 8;
+    /// Looked up again in the table of the link that the packet belongs to (IPv6, RFC 4291 2.5.6).
+    pub const LINK_LOCAL: Self = Self(7);
+    /// [`Self::PUNT`] as routes of IPv6 find it.
+    pub(crate) const PUNT6: Self = Self(8);
+    /// [`Self::RECEIVE`] as routes of IPv6 find it.
+    pub(crate) const RECEIVE6: Self = Self(9);
+    /// The indices above are the same in every instance; further ones start here.
+    pub(crate) const FIRST: u32 = 16;
 
     /// As an index of a table.
     #[inline(always)]
@@ -70,6 +76,8 @@ pub enum AdjKind {
     Receive,
     /// Handed to the punt path.
     Punt,
+    /// Looked up again, in the table of the link that the packet belongs to.
+    LinkLocal,
     /// A choice among several: [`Adjacencies::buckets`].
     LoadBalance,
     /// Looked up again, in the table of index [`Adj::table`].
@@ -91,7 +99,7 @@ impl AdjKind {
     /// The packet simply goes to [`Adj::next`].
     #[inline(always)]
     pub const fn forwards(self) -> bool {
-        (self as u8) <= Self::Punt as u8
+        (self as u8) <= Self::LinkLocal as u8
     }
 }
 

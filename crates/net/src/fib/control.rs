@@ -16,6 +16,8 @@ pub(super) struct Table<F: Net> {
     pub id: u32,
     pub name: String,
     pub lpm: Arc<F::Lpm>,
+    /// Of one link's own addresses: `id` is the interface's index, and operators don't name it.
+    pub of_link: bool,
 }
 
 /// Everything but what workers read.

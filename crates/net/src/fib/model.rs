@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables, paths, and what the two protocols differ in.
 
-use crate::{AdjIndex, Link};
+use crate::{AdjIndex, IfView, Link};
 use graph::SwIfIndex;
 use std::fmt;
 use std::io;
@@ -30,6 +30,10 @@ pub trait Net: Family {
     /// # Errors
     /// When address space is used up.
     fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Self::Lpm>;
+    /// The table of an interface, for workers.
+    fn table_of(view: &IfView) -> TableIndex;
+    /// What routes of this protocol find where a path leads to one of the adjacencies that every instance has.
+    fn fixed(adj: AdjIndex) -> AdjIndex;
     /// Prefixes that no packet may go to, and what is done with those that do (RFC 1812 5.3.7, RFC 4291 2.5).
     fn special() -> Vec<(Prefix<Self::Addr>, AdjIndex)>;
 }
@@ -50,6 +54,13 @@ impl Net for Ip4 {
     }
     fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm4> {
         Lpm4::new(domain)
+    }
+    #[inline(always)]
+    fn table_of(view: &IfView) -> TableIndex {
+        TableIndex(view.fib4)
+    }
+    fn fixed(adj: AdjIndex) -> AdjIndex {
+        adj
     }
     fn special() -> Vec<(Prefix<Ipv4Addr>, AdjIndex)> {
         [
@@ -82,9 +93,27 @@ impl Net for Ip6 {
     fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm6> {
         Lpm6::new(domain)
     }
+    #[inline(always)]
+    fn table_of(view: &IfView) -> TableIndex {
+        TableIndex(view.fib6)
+    }
+    fn fixed(adj: AdjIndex) -> AdjIndex {
+        match adj {
+            AdjIndex::PUNT => AdjIndex::PUNT6,
+            AdjIndex::RECEIVE => AdjIndex::RECEIVE6,
+            adj => adj,
+        }
+    }
     fn special() -> Vec<(Prefix<Ipv6Addr>, AdjIndex)> {
-        let hosts = [(Ipv6Addr::UNSPECIFIED, 128), (Ipv6Addr::LOCALHOST, 128)];
-        hosts.into_iter().filter_map(|(a, len)| Some((Prefix::new(a, len)?, AdjIndex::MARTIAN))).collect()
+        [
+            (Ipv6Addr::UNSPECIFIED, 128, AdjIndex::MARTIAN),
+            (Ipv6Addr::LOCALHOST, 128, AdjIndex::MARTIAN),
+            (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, AdjIndex::LINK_LOCAL),
+            (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, AdjIndex::DROP),
+        ]
+        .into_iter()
+        .filter_map(|(addr, len, adj)| Some((Prefix::new(addr, len)?, adj)))
+        .collect()
     }
 }
 

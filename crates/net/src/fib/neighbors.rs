@@ -5,7 +5,7 @@ use super::{Fib, Net, Path, PathKind, Source, TableIndex};
 use crate::{Interfaces, NeighborEvent, Neighbors};
 use graph::{SwIfIndex, World};
 use std::net::IpAddr;
-use wire::Prefix;
+use wire::{Address, Prefix};
 
 impl<F: Net> Fib<F> {
     pub(super) fn on_neighbor(&self, world: &World, event: &NeighborEvent) {
@@ -25,7 +25,12 @@ impl<F: Net> Fib<F> {
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
         let Some(nexthop) = F::of_ip(ip) else { return };
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
+        let table = match (F::IS_V6, nexthop.link_local()) {
+            (true, true) if interface.link6 == 0 => return,
+            (true, true) => TableIndex(interface.link6),
+            (true, false) => TableIndex(interface.fib6),
+            (false, _) => TableIndex(interface.fib4),
+        };
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop });
         let host = Prefix::host(nexthop);
         self.with(world, |inner, cx| {

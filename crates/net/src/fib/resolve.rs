@@ -25,7 +25,7 @@ impl<F: Net> Inner<F> {
         }
         let paths: Arc<[_]> = paths.into();
         let fixed = match &paths[..] {
-            [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => Some(*adj),
+            [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => Some(F::fixed(*adj)),
             _ => None,
         };
         let id = self.lists.insert(PathList {
@@ -178,7 +178,7 @@ impl<F: Net> Inner<F> {
                 (adjacencies.receive(cx.world, sw_if, address.into()).ok()?, State::Unusable)
             }
             PathKind::Lookup(table) => (adjacencies.lookup(F::LINK, table.0), State::Usable),
-            PathKind::Fixed(adj) => (adj, State::Unusable),
+            PathKind::Fixed(adj) => (F::fixed(adj), State::Unusable),
             PathKind::Recursive { table, nexthop } => {
                 let (route, via) = self.covering(table, nexthop, F::BITS)?;
                 follows.insert(via);

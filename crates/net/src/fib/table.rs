@@ -5,7 +5,7 @@ use super::control::Table;
 use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo};
 use crate::AdjIndex;
 use cli::Error;
-use graph::World;
+use graph::{SwIfIndex, World};
 use msg::retval;
 use std::sync::Arc;
 use tables::Lpm;
@@ -17,10 +17,24 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// An id that is taken (−81); no address space.
     pub fn add_table(&self, world: &World, id: u32, name: &str) -> Result<TableIndex, Error> {
-        let mut inner = self.inner();
-        if inner.tables.iter().flatten().any(|t| t.id == id) {
+        if self.find_table(id).is_ok() {
             return Err(Error::failed(format!("there is a table {id} already")).retval(-81));
         }
+        self.make_table(world, id, name, false)
+    }
+
+    /// Makes the table of an interface's link-local addresses, which operators don't see among the others.
+    pub(crate) fn add_link_table(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        name: &str,
+    ) -> Result<TableIndex, Error> {
+        self.make_table(world, sw_if.0, name, true)
+    }
+
+    fn make_table(&self, world: &World, id: u32, name: &str, of_link: bool) -> Result<TableIndex, Error> {
+        let mut inner = self.inner();
         let lpm = F::new_lpm(world.qsbr.clone()).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
         let lpm = Arc::new(lpm);
         let free = inner.tables.iter().position(Option::is_none).unwrap_or(inner.tables.len());
@@ -28,10 +42,11 @@ impl<F: Net> Fib<F> {
         if free == inner.tables.len() {
             inner.tables.push(None);
         }
-        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone() });
+        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone(), of_link });
         let cx = self.cx(world);
         let default = (Prefix::DEFAULT, AdjIndex::NO_ROUTE, Source::Default);
-        let special = F::special().into_iter().map(|(prefix, adj)| (prefix, adj, Source::Special));
+        let special = if of_link { Vec::new() } else { F::special() };
+        let special = special.into_iter().map(|(prefix, adj)| (prefix, adj, Source::Special));
         for (prefix, adj, source) in std::iter::once(default).chain(special) {
             let place = inner.place(index, prefix)?;
             inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])?;
@@ -43,7 +58,8 @@ impl<F: Net> Fib<F> {
     /// The least id above 0 that no table has.
     pub fn free_table_id(&self) -> u32 {
         let inner = self.inner();
-        let used: std::collections::BTreeSet<u32> = inner.tables.iter().flatten().map(|t| t.id).collect();
+        let used: std::collections::BTreeSet<u32> =
+            inner.tables.iter().flatten().filter(|t| !t.of_link).map(|t| t.id).collect();
         (1..).find(|id| !used.contains(id)).unwrap_or(u32::MAX)
     }
 
@@ -62,6 +78,10 @@ impl<F: Net> Fib<F> {
             return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
         }
         self.check_unused(index, id)?;
+        self.unmake_table(world, index)
+    }
+
+    pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
         self.inner().tables[index.at()] = None;
         self.tables.clear(index.0);
@@ -157,17 +177,18 @@ impl<F: Net> Fib<F> {
     /// One that isn't there (−3).
     pub fn find_table(&self, id: u32) -> Result<TableIndex, Error> {
         let inner = self.inner();
-        let at = inner.tables.iter().position(|t| t.as_ref().is_some_and(|t| t.id == id));
+        let at = inner.tables.iter().position(|t| t.as_ref().is_some_and(|t| t.id == id && !t.of_link));
         at.map(|i| TableIndex(i as u32)).ok_or_else(|| {
+            let ip = if F::IS_V6 { "ip6" } else { "ip" };
             Error::not_found(format!("there is no table {id}"))
-                .hint(format!("`ip table add {id}' makes it"))
+                .hint(format!("`{ip} table add {id}' makes it"))
                 .retval(-3)
         })
     }
 
     /// The id of a table.
     pub fn table_id(&self, index: TableIndex) -> Option<u32> {
-        self.inner().table(index).ok().map(|t| t.id)
+        self.inner().table(index).ok().filter(|t| !t.of_link).map(|t| t.id)
     }
 
     /// All tables, by index.
@@ -175,7 +196,7 @@ impl<F: Net> Fib<F> {
         let inner = self.inner();
         let all = inner.tables.iter().enumerate();
         all.filter_map(|(i, t)| {
-            let t = t.as_ref()?;
+            let t = t.as_ref().filter(|t| !t.of_link)?;
             let index = TableIndex(i as u32);
             Some(TableInfo { index, id: t.id, name: t.name.clone(), routes: t.lpm.len() })
         })

@@ -98,6 +98,8 @@ pub struct Interface {
     pub fib4: u32,
     /// Index of the IPv6 table.
     pub fib6: u32,
+    /// Index of the table of its link-local addresses; 0 for none.
+    pub link6: u32,
     /// IPv4 and IPv6 are enabled.
     pub ip_enabled: [bool; 2],
     /// What it was made with.
@@ -138,6 +140,7 @@ impl Interface {
             output: self.output,
             mac: self.mac,
             mtu: self.mtu_of(MtuKind::L3),
+            link6: self.link6,
         }
     }
 }

@@ -161,6 +161,15 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
     }
 
+    /// Notes the table of an interface's link-local addresses; 0 for none.
+    pub(crate) fn set_link_table(&self, sw_if: SwIfIndex, table: u32) {
+        let mut inner = self.inner();
+        if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
+            interface.link6 = table;
+            self.publish(&inner);
+        }
+    }
+
     /// Moves an interface to a table, by the table's index. The IP features call it.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ pub fn kind_name(kind: AdjKind) -> &'static str {
         AdjKind::Martian => "martian",
         AdjKind::Unreach => "unreach",
         AdjKind::Prohibit => "prohibit",
+        AdjKind::LinkLocal => "link-local",
     }
 }
 

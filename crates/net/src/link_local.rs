@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Link-local addresses of interfaces (RFC 4291 2.5.6). They mean something on their link only, so each link has a table for
+//! them: routes of the usual tables lead there ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
+
+use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
+use crate::{IfEvent, IfKind, Interface, Interfaces};
+use cli::Error;
+use graph::{Shared, SwIfIndex, World};
+use msg::retval;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+use wire::{Ip6, Ip6Prefix, MacAddr, Prefix};
+
+/// What one interface has.
+#[derive(Clone, Copy)]
+struct Here {
+    address: Ipv6Addr,
+    /// Where it is looked up, while IPv6 is enabled.
+    table: Option<TableIndex>,
+    /// It was set by hand, and doesn't follow the MAC address.
+    is_set: bool,
+}
+
+/// The link-local addresses of all interfaces with IPv6.
+pub struct LinkLocals {
+    all: Mutex<BTreeMap<SwIfIndex, Here>>,
+    slots: Slots<Ipv6Addr>,
+    fib: Arc<Fib<Ip6>>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl Shared for LinkLocals {
+    fn make(world: &World) -> Self {
+        let interfaces: Arc<Interfaces> = world.get();
+        // Made before, so that it hears of a deletion later.
+        let fib = world.get();
+        interfaces.subscribe(|world, event| match event {
+            IfEvent::Mac(sw_if) => world.get::<Self>().on_mac(world, sw_if),
+            IfEvent::Deleting(sw_if) => {
+                world.get::<Self>().all().remove(&sw_if);
+            }
+            _ => {}
+        });
+        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib, interfaces }
+    }
+}
+
+/// All link-local addresses.
+fn prefix() -> Ip6Prefix {
+    Prefix::new(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10).expect("10 bits of 128")
+}
+
+/// A modified EUI-64 (RFC 4291 appendix A) behind fe80::/64.
+fn of_mac(MacAddr([a, b, c, d, e, f]): MacAddr) -> Ipv6Addr {
+    let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
+}
+
+/// Who has no MAC address gets an identifier that is the same after every start (RFC 7217's aim): of its name.
+fn of_name(name: &str) -> Ipv6Addr {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(hash & !(2 << 56)))
+}
+
+fn usual(interface: &Interface) -> Ipv6Addr {
+    match interface.kind {
+        IfKind::Ethernet => of_mac(interface.mac),
+        _ => of_name(&interface.name),
+    }
+}
+
+impl LinkLocals {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Here>> {
+        self.all.lock().expect("no panic inside")
+    }
+
+    fn here(&self, sw_if: SwIfIndex) -> Option<Here> {
+        self.all().get(&sw_if).copied()
+    }
+
+    /// The link-local address of an interface with IPv6, for workers.
+    #[inline(always)]
+    pub fn of(&self, sw_if: u32, turn: &Turn<'_>) -> Option<Ipv6Addr> {
+        self.slots.get(sw_if, turn).copied()
+    }
+
+    /// The link-local address of an interface with IPv6.
+    pub fn address(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
+        self.here(sw_if).filter(|here| here.table.is_some()).map(|here| here.address)
+    }
+
+    /// The table where link-local addresses of an interface's link are looked up. Who sends to one names it with the packet
+    /// ([`buffer::Flags::TABLE`]).
+    pub fn table(&self, sw_if: SwIfIndex) -> Option<TableIndex> {
+        self.here(sw_if)?.table
+    }
+
+    /// The address that was set by hand.
+    pub fn is_set(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
+        self.here(sw_if).filter(|here| here.is_set).map(|here| here.address)
+    }
+
+    /// Sets the link-local address of an interface; without one, it follows from the MAC address again.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries nothing; no link-local address (−7).
+    pub fn set(&self, world: &World, sw_if: SwIfIndex, address: Option<Ipv6Addr>) -> Result<(), Error> {
+        let interface = self.interfaces.get(sw_if)?;
+        if interface.kind == IfKind::Local {
+            let why = format!("{} has no addresses", interface.name);
+            return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
+        }
+        if let Some(wrong) = address.filter(|a| !a.is_unicast_link_local() || a.octets()[8..] == [0; 8]) {
+            let why = format!("{wrong} is no link-local address of a host");
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        }
+        let table = self.table(sw_if);
+        let new =
+            Here { address: address.unwrap_or_else(|| usual(&interface)), table, is_set: address.is_some() };
+        self.replace(world, sw_if, new)
+    }
+
+    fn replace(&self, world: &World, sw_if: SwIfIndex, new: Here) -> Result<(), Error> {
+        let old = self.all().insert(sw_if, new);
+        let Some(table) = new.table else { return Ok(()) };
+        if let Some(old) = old.filter(|old| old.address != new.address) {
+            // Gone already is what was wanted.
+            let _ = self.fib.remove(world, table, Prefix::host(old.address), Source::Interface, &[]);
+        }
+        self.routes(world, sw_if, table, new.address)?;
+        self.slots.set(sw_if.0, new.address);
+        self.interfaces.tell(world, IfEvent::Address(sw_if, true));
+        Ok(())
+    }
+
+    fn routes(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        table: TableIndex,
+        address: Ipv6Addr,
+    ) -> Result<(), Error> {
+        let ours = PathKind::Receive { sw_if, address };
+        for (prefix, kind) in
+            [(prefix(), PathKind::Attached { sw_if, address }), (Prefix::host(address), ours)]
+        {
+            self.fib.set(world, table, prefix, Source::Interface, &[Path::new(kind)])?;
+        }
+        Ok(())
+    }
+
+    fn on_mac(&self, world: &World, sw_if: SwIfIndex) {
+        let Some(here) = self.here(sw_if).filter(|here| !here.is_set) else { return };
+        let Ok(interface) = self.interfaces.get(sw_if) else { return };
+        if usual(&interface) != here.address {
+            // Only a full table refuses.
+            let _ = self.replace(world, sw_if, Here { address: usual(&interface), ..here });
+        }
+    }
+
+    /// IPv6 was enabled on an interface, or disabled.
+    pub(crate) fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        let interface = self.interfaces.get(sw_if)?;
+        let here = self.here(sw_if);
+        let table = here.and_then(|here| here.table);
+        if interface.kind == IfKind::Local || on == table.is_some() {
+            return Ok(());
+        }
+        if let Some(table) = table {
+            self.interfaces.set_link_table(sw_if, 0);
+            self.slots.clear(sw_if.0);
+            match here.filter(|here| here.is_set) {
+                Some(here) => self.all().insert(sw_if, Here { table: None, ..here }),
+                None => self.all().remove(&sw_if),
+            };
+            return self.fib.unmake_table(world, table);
+        }
+        let table = self.fib.add_link_table(world, sw_if, &format!("ip6-ll:{}", interface.name))?;
+        let (address, is_set) =
+            here.map_or_else(|| (usual(&interface), false), |here| (here.address, here.is_set));
+        self.all().insert(sw_if, Here { address, table: Some(table), is_set });
+        self.routes(world, sw_if, table, address)?;
+        self.interfaces.set_link_table(sw_if, table.0);
+        self.slots.set(sw_if.0, address);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers() {
+        let mac = MacAddr([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde]);
+        assert_eq!(of_mac(mac).to_string(), "fe80::3656:78ff:fe9a:bcde");
+        assert!(of_name("tun0").is_unicast_link_local() && of_name("tun0") != of_name("tun1"));
+        assert_eq!(of_name("tun7").octets()[8] & 2, 0, "no universal identifier");
+    }
+}
