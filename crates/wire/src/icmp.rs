@@ -5,7 +5,7 @@ use core::fmt;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::{U16, U32};
+use crate::U16;
 
 /// The first 8 bytes of every ICMP and ICMPv6 message. What the last four mean depends on the type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -215,35 +215,6 @@ pub mod code6 {
     pub const UNKNOWN_OPTION: u8 = 2;
 }
 
-/// What neighbour solicitation and advertisement have in common, 24 bytes; options follow (RFC 4861 §4.3, §4.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct NeighborMessage {
-    /// Message type.
-    pub kind: u8,
-    /// Code, 0.
-    pub code: u8,
-    /// Checksum.
-    pub checksum: U16,
-    /// Advertisement: [`NeighborMessage::ROUTER`] and the like; solicitation: zero.
-    pub flags: U32,
-    /// The address in question.
-    pub target: [u8; 16],
-}
-
-impl NeighborMessage {
-    /// The sender is a router.
-    pub const ROUTER: u32 = 1 << 31;
-    /// An answer to a solicitation.
-    pub const SOLICITED: u32 = 1 << 30;
-    /// Replace what is cached.
-    pub const OVERRIDE: u32 = 1 << 29;
-    /// Option: link-layer address of the sender of a solicitation.
-    pub const OPTION_SOURCE: u8 = 1;
-    /// Option: link-layer address of the target of an advertisement.
-    pub const OPTION_TARGET: u8 = 2;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +230,5 @@ mod tests {
         assert!(Icmp4Type::TIME_EXCEEDED.is_error() && !Icmp4Type::ECHO_REPLY.is_error());
         assert!(Icmp6Type::PACKET_TOO_BIG.is_error() && !Icmp6Type::ECHO_REQUEST.is_error());
         assert_eq!(Icmp4Type(200).to_string(), "type 200");
-        assert_eq!(NeighborMessage::LEN, 24);
     }
 }

@@ -12,6 +12,7 @@
 
 mod ip;
 mod link;
+mod nd;
 mod transport;
 
 use core::fmt;

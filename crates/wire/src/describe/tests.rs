@@ -133,6 +133,43 @@ fn odd_frames() {
     );
 }
 
+#[test]
+fn discovery() {
+    use crate::nd::{LinkOption, NdOptionKind, NeighborMessage, PrefixInfo, RouterAdvertisement};
+    let na = NeighborMessage::advertisement(
+        NeighborMessage::ROUTER | NeighborMessage::SOLICITED,
+        "fe80::1".parse().unwrap(),
+    );
+    let link = LinkOption::new(NdOptionKind::TARGET_LINK, A);
+    let bytes = [na.as_bytes(), link.as_bytes(), &[9, 0]].concat();
+    let text = describe(&bytes, Layer::Icmp6).to_string();
+    let expected = "ICMP6 neighbor_advertisement checksum 0x0000
+  target address fe80::1 router solicited
+  target link-layer address 02:fe:00:00:00:01
+  option of length zero";
+    assert_eq!(text, expected);
+    let ra = RouterAdvertisement {
+        kind: 134,
+        code: 0,
+        checksum: U16::ZERO,
+        hop_limit: 64,
+        flags: RouterAdvertisement::MANAGED,
+        lifetime: U16::new(600),
+        reachable: U32::ZERO,
+        retransmit: U32::ZERO,
+    };
+    let prefix = PrefixInfo::new("2001:db8::/64".parse().unwrap(), PrefixInfo::AUTONOMOUS, u32::MAX, 60);
+    let text = describe(&[ra.as_bytes(), prefix.as_bytes()].concat(), Layer::Icmp6).to_string();
+    let expected = "ICMP6 router_advertisement checksum 0x0000
+  hop limit 64, lifetime 600 managed
+  preference 0, reachable 0 ms, retransmit 0 ms
+  prefix 2001:db8::/64 valid infinite preferred 60 autonomous";
+    assert_eq!(text, expected);
+    let report = [0x8f, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+    let text = describe(&report, Layer::Icmp6).to_string();
+    assert!(text.ends_with("\n  to-exclude group ff02::2, 0 sources"), "{text}");
+}
+
 const LAYERS: [Layer; 12] = [
     Layer::Ethernet,
     Layer::Arp,
@@ -155,7 +192,7 @@ fn telling_byte() -> impl Strategy<Value = u8> {
         proptest::sample::select(
             &[
                 0u8, 1, 3, 4, 5, 6, 8, 17, 41, 43, 44, 47, 51, 58, 60, 0x45, 0x4f, 0x60, 0x81, 0x86, 0xdd,
-                0xaa
+                0xaa, 24, 25, 31, 133, 134, 135, 137, 143
             ][..]
         )
     ]

@@ -2,13 +2,12 @@
 //! ICMP, UDP, TCP.
 
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::Ipv4Addr;
 
 use super::{Inner, Layer, Printer};
 use crate::{
     Header, Icmp4Type, Icmp6Type, IcmpHeader, TcpHeader, TcpOptionKind, TlvOption, U16, U32, UdpHeader,
-    Vxlan,
-    icmp::{NeighborMessage, code4},
+    Vxlan, icmp::code4,
 };
 
 impl Printer<'_, '_> {
@@ -35,12 +34,7 @@ impl Printer<'_, '_> {
             Icmp6Type::ECHO_REQUEST | Icmp6Type::ECHO_REPLY => self.echo(icmp)?,
             Icmp6Type::PACKET_TOO_BIG => self.text(format_args!(" mtu {}", icmp.rest()))?,
             Icmp6Type::PARAMETER_PROBLEM => self.text(format_args!(" pointer {}", icmp.rest()))?,
-            Icmp6Type::NEIGHBOR_SOLICITATION | Icmp6Type::NEIGHBOR_ADVERTISEMENT => {
-                if let Some(message) = NeighborMessage::view(bytes) {
-                    self.detail(format_args!("target address {}", Ipv6Addr::from(message.target)))?;
-                }
-            }
-            _ => {}
+            kind => self.discovery(kind, bytes)?,
         }
         Ok(kind.is_error().then_some((Layer::Ip6, quoted)))
     }
