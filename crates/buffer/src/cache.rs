@@ -2,7 +2,8 @@
 //! A thread's own stack of free buffers.
 
 use crate::frame::{FRAME_SIZE, Frame};
-use crate::header::{Buffer, BufferIndex, Flags, State};
+use crate::header::{Buffer, BufferIndex, State};
+use crate::meta::Flags;
 use crate::pool::{MAGAZINE, Magazine, Owned, Pool, release_chain};
 use std::sync::atomic::Ordering;
 

@@ -2,7 +2,8 @@
 //! Packets of several segments, and clones that share a tail.
 
 use crate::cache::Cache;
-use crate::header::{Buffer, BufferIndex, DATA_SIZE, Flags, HEADROOM, State};
+use crate::header::{Buffer, BufferIndex, DATA_SIZE, HEADROOM, State};
+use crate::meta::Flags;
 use crate::pool::{Owned, Pool};
 use std::sync::atomic::Ordering;
 
@@ -165,15 +166,17 @@ impl Buffer {
         self.append_segments([segment]);
     }
 
-    /// Appends packets of one segment each, in order, as the last segments of this one.
+    /// Appends packets, in order, with all their segments, as the last segments of this one. Neither this nor they may share
+    /// segments ([`Owned::unshare`]).
     pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) {
         let pool = self.pool();
         let mut last: *mut Buffer = self;
         let mut added = 0;
         for segment in segments {
-            debug_assert!(!segment.is_chained());
+            debug_assert!(!self.flags.has(Flags::SHARED), "a shared tail is read-only");
+            assert!(!segment.flags.has(Flags::SHARED), "a segment that others have");
             assert!(std::ptr::eq(segment.pool(), pool), "segment of another pool");
-            added += segment.len() as u32;
+            added += segment.packet_len() as u32;
             let index = segment.index();
             let _ = segment.into_ptr();
             loop {
@@ -198,6 +201,29 @@ impl Pool {
 }
 
 impl Owned {
+    /// A packet that shares no segment with others: itself, or a copy. Gives it back if buffers run out.
+    ///
+    /// # Errors
+    /// The packet as it was.
+    pub fn unshare(self, cache: &mut Cache) -> Result<Owned, Owned> {
+        if !self.flags.has(Flags::SHARED) {
+            return Ok(self);
+        }
+        let Some(mut copy) = cache.alloc() else { return Err(self) };
+        copy.copy_meta(&self);
+        copy.flags.clear(Flags::CHAINED.with(Flags::SHARED));
+        // As in a clone, the marks of layers stay true.
+        copy.place(self.headroom(), 0);
+        for segment in self.segments() {
+            if !copy.append_bytes(segment, cache) {
+                cache.free(copy);
+                return Err(self);
+            }
+        }
+        cache.free(self);
+        Ok(copy)
+    }
+
     /// Makes `n` packets of one: each has a head of its own with a copy of the first `head` bytes (at most 2048), and all
     /// share the rest, which is read-only from now on. Returns what could be made: the first is made from this
     /// packet, so at least one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The buffer itself: metadata of two cache lines, then headroom and data.
 
+use crate::meta::{Flags, L4, Offload};
 use std::fmt;
 
 /// Bytes in front of the packet as a driver delivers it.
@@ -24,82 +25,6 @@ impl fmt::Debug for BufferIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NONE { f.write_str("none") } else { write!(f, "{:#x}", self.0) }
     }
-}
-
-/// What is known of a packet beside its bytes, one bit each.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(transparent)]
-pub struct Flags(pub u32);
-
-impl Flags {
-    /// Another segment follows.
-    pub const CHAINED: Self = Self(1 << 0);
-    /// Some segment of this chain is shared between clones; freeing has to count.
-    pub const SHARED: Self = Self(1 << 1);
-    /// Every node that the packet passes writes a trace record.
-    pub const TRACED: Self = Self(1 << 2);
-    /// Generated here, not received.
-    pub const LOCAL: Self = Self(1 << 3);
-    /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
-    pub const L4_CSUM_OK: Self = Self(1 << 4);
-    /// The IPv4 header checksum need not be verified again.
-    pub const IP4_CSUM_OK: Self = Self(1 << 5);
-    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet leaves.
-    pub const CSUM_PARTIAL: Self = Self(1 << 6);
-    /// Larger than the path's MTU by design; [`Offload`] says how to segment.
-    pub const GSO: Self = Self(1 << 7);
-    /// Destination MAC was not ours (promiscuous interface).
-    pub const NOT_FOR_US: Self = Self(1 << 8);
-    /// A VLAN tag was taken off by the driver and put back into the packet.
-    pub const VLAN: Self = Self(1 << 9);
-    /// Layer-2 broadcast.
-    pub const L2_BROADCAST: Self = Self(1 << 10);
-    /// Layer-2 multicast.
-    pub const L2_MULTICAST: Self = Self(1 << 11);
-    /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`], not the receiving interface's.
-    pub const TABLE: Self = Self(1 << 12);
-
-    /// Whether all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-    /// Whether any bit of `other` is set.
-    #[inline(always)]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// Sets the bits of `other`.
-    #[inline(always)]
-    pub fn set(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-    /// Clears the bits of `other`.
-    #[inline(always)]
-    pub fn clear(&mut self, other: Self) {
-        self.0 &= !other.0;
-    }
-    /// Both.
-    #[inline(always)]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-/// What a driver said, or has to be told, of checksum and segmentation.
-///
-/// Offsets count from the first byte of the packet ([`Buffer::data`]), as in the virtio-net header. A node that pushes or
-/// pulls bytes in front moves them by [`Buffer::shift_offload`] (the framework's `push`/`pull` do it).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Offload {
-    /// Where the checksummed bytes start.
-    pub csum_start: u16,
-    /// Where the checksum stands, from `csum_start`.
-    pub csum_offset: u16,
-    /// Payload bytes per segment.
-    pub gso_size: u16,
-    /// virtio's `gso_type` (1 TCPv4, 3 UDP, 4 TCPv6, 5 UDP_L4; bit 7 ECN).
-    pub gso_kind: u8,
 }
 
 /// A type that may live in a buffer's 32-byte scratch: it belongs to the edge the packet is on.
@@ -152,7 +77,9 @@ pub struct Buffer {
     pub(crate) pool_id: u32,
     scratch_tag: u32,
     pub(crate) state: State,
-    _pad: [u8; 31],
+    /// See [`L4`].
+    pub l4: L4,
+    _pad: [u8; 8],
     // -- bytes
     area: [u8; AREA],
 }
@@ -418,6 +345,12 @@ impl Buffer {
         (self.data_offset as usize).saturating_sub(self.l3 as usize)
     }
 
+    /// Bytes from the packet's first byte on to the marked layer-3 header: those of a layer-2 header in front of it.
+    #[inline(always)]
+    pub fn l3_at(&self) -> usize {
+        (self.l3 as usize).saturating_sub(self.data_offset as usize)
+    }
+
     /// Moves the start of the packet back by `n` bytes, uncovering what stands there (headers pulled before).
     /// False if there is no such room.
     #[must_use]
@@ -471,6 +404,7 @@ impl Buffer {
         self.l2 = from.l2;
         self.l3 = from.l3;
         self.offload = from.offload;
+        self.l4 = from.l4;
     }
 
     pub(crate) fn place(&mut self, offset: usize, len: usize) {

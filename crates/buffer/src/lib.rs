@@ -25,6 +25,7 @@ mod cache;
 mod chain;
 mod frame;
 mod header;
+mod meta;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ mod tests;
 pub use cache::Cache;
 pub use chain::Segments;
 pub use frame::{FRAME_SIZE, Frame};
-pub use header::{Buffer, BufferIndex, DATA_SIZE, Flags, HEADROOM, Offload, Scratch};
+pub use header::{Buffer, BufferIndex, DATA_SIZE, HEADROOM, Scratch};
+pub use meta::{Flags, L4, Offload};
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
 
 /// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.

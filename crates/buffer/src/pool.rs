@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The pool: one region of slots, carved as they are needed, up to a limit.
 
-use crate::header::{Buffer, BufferIndex, Flags, State};
+use crate::header::{Buffer, BufferIndex, State};
+use crate::meta::Flags;
 use crossbeam_queue::ArrayQueue;
 use mem::Region;
 use std::io;

@@ -117,6 +117,29 @@ fn clones_share_their_tail_and_free_it_once() {
     assert_eq!(pool.release(), Ok(()));
 }
 
+#[test]
+fn packets_are_joined_with_all_their_segments_and_clones_as_copies() {
+    let (pool, mut cache) = pool(63 * 8);
+    let mut packet = |len: u32| {
+        let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+        let mut b = cache.alloc().expect("one");
+        assert!(b.append_bytes(&bytes, &mut cache));
+        (b, bytes)
+    };
+    let ((mut head, mut want), (middle, second), (last, third)) = (packet(5000), packet(4100), packet(10));
+    want.extend([second, third].concat());
+    let mut clones = middle.clone_packet(2, 20, &mut cache);
+    let before = clones[0].headroom();
+    let alone = clones.remove(0).unshare(&mut cache).expect("buffers");
+    assert_eq!((alone.headroom(), alone.flags.has(Flags::SHARED)), (before, false));
+    head.append_segments([alone, last]);
+    assert_eq!((head.packet_len(), bytes_of(&head)), (want.len(), want));
+    cache.free(head);
+    cache.free(clones.remove(0));
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -13,6 +13,7 @@
 //! | `#[punt]` | the node's punt node, counted under the variant's text |
 //! | `#[free]` | nowhere: it is freed; a transmitted packet |
 //! | `#[keep]` | `Node::keep`, which becomes its owner |
+//! | `#[count]` | none goes there: `Cx::count` counts what happens under the variant's text |
 //!
 //! The first line of the doc comment is the text; a counted variant without one does not compile.
 
@@ -22,7 +23,7 @@ use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, Meta, Variant};
 
 /// Derives `graph::Next`. See the crate's page.
-#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep))]
+#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep, count))]
 pub fn derive_next(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -50,7 +51,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
         let text = doc_line(&variant.attrs);
         let reason = snake(&ident.to_string());
-        let counted = matches!(way, Way::Drop | Way::Punt | Way::Node(_, true));
+        let counted = matches!(way, Way::Drop | Way::Punt | Way::Count | Way::Node(_, true));
         if counted && text.is_none() {
             return Err(Error::new_spanned(
                 variant,
@@ -66,7 +67,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
             Way::Drop => quote! { ::graph::Target::Drop },
             Way::Punt => quote! { ::graph::Target::Punt },
-            Way::Free => quote! { ::graph::Target::Free },
+            Way::Free | Way::Count => quote! { ::graph::Target::Free },
             Way::Keep => quote! { ::graph::Target::Keep },
             Way::Dynamic => unreachable!("handled above"),
         };
@@ -99,6 +100,7 @@ enum Way {
     Punt,
     Free,
     Keep,
+    Count,
 }
 
 fn way_out(variant: &Variant) -> syn::Result<Way> {
@@ -130,6 +132,8 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
             Way::Free
         } else if path.is_ident("keep") {
             Way::Keep
+        } else if path.is_ident("count") {
+            Way::Count
         } else {
             continue;
         };
@@ -138,7 +142,7 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
         }
     }
     found.ok_or_else(|| {
-        Error::new_spanned(variant, "expected one of #[next(\"node\")], #[next_feature], #[dynamic], #[drop], #[punt], #[free], #[keep]")
+        Error::new_spanned(variant, "expected one of #[next(\"node\")], #[next_feature], #[dynamic], #[drop], #[punt], #[free], #[keep], #[count]")
     })
 }
 

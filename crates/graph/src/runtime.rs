@@ -109,6 +109,8 @@ pub struct Runtime {
     /// Where the last node of a busy turn ended, on the time-stamp counter; 0 after an idle turn.
     busy_until: u64,
     last_tick: u64,
+    /// Nodes whose `tick` is called in this turn.
+    ticks: Vec<NodeIndex>,
     stopped: bool,
     pub(crate) waker: Arc<Waker>,
     pub(crate) poller: OwnedFd,
@@ -136,6 +138,7 @@ impl Runtime {
             gauges,
             busy_until: 0,
             last_tick: 0,
+            ticks: Vec::new(),
             stopped: false,
             waker,
             poller,
@@ -195,6 +198,12 @@ impl Runtime {
         let Some(run) = slot.node.variant(level) else { return false };
         slot.run = run;
         true
+    }
+
+    /// Calls the node's [`tick`](Node::tick) in this turn, whenever it was called last: for what has to be looked after more
+    /// often than once a second.
+    pub fn tick_soon(&mut self, node: NodeIndex) {
+        self.ticks.push(node);
     }
 
     /// Brings a packet in at a node.
@@ -300,6 +309,14 @@ impl Runtime {
             self.gauges.set_cached(self.core.cache.free_count());
             for slot in self.nodes.iter_mut().flatten() {
                 slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
+            }
+            clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+        }
+        if !self.ticks.is_empty() {
+            for node in self.ticks.drain(..) {
+                if let Some(Some(slot)) = self.nodes.get_mut(node.at()) {
+                    slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
+                }
             }
             clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }

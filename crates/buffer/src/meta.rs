@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is known of a packet beside its bytes: flags, offloads, upper layer.
+
+/// What is known of a packet beside its bytes, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub struct Flags(pub u32);
+
+impl Flags {
+    /// Another segment follows.
+    pub const CHAINED: Self = Self(1 << 0);
+    /// Some segment of this chain is shared between clones; freeing has to count.
+    pub const SHARED: Self = Self(1 << 1);
+    /// Every node that the packet passes writes a trace record.
+    pub const TRACED: Self = Self(1 << 2);
+    /// Generated here, not received.
+    pub const LOCAL: Self = Self(1 << 3);
+    /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
+    pub const L4_CSUM_OK: Self = Self(1 << 4);
+    /// The IPv4 header checksum need not be verified again.
+    pub const IP4_CSUM_OK: Self = Self(1 << 5);
+    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet leaves.
+    pub const CSUM_PARTIAL: Self = Self(1 << 6);
+    /// Larger than the path's MTU by design; [`Offload`] says how to segment.
+    pub const GSO: Self = Self(1 << 7);
+    /// Destination MAC was not ours (promiscuous interface).
+    pub const NOT_FOR_US: Self = Self(1 << 8);
+    /// A VLAN tag was taken off by the driver and put back into the packet.
+    pub const VLAN: Self = Self(1 << 9);
+    /// Layer-2 broadcast.
+    pub const L2_BROADCAST: Self = Self(1 << 10);
+    /// Layer-2 multicast.
+    pub const L2_MULTICAST: Self = Self(1 << 11);
+    /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
+    pub const TABLE: Self = Self(1 << 12);
+    /// [`Buffer::l4`](crate::Buffer::l4) is of this packet.
+    pub const L4: Self = Self(1 << 13);
+
+    /// Whether all bits of `other` are set.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Whether any bit of `other` is set.
+    #[inline(always)]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Sets the bits of `other`.
+    #[inline(always)]
+    pub fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+    /// Clears the bits of `other`.
+    #[inline(always)]
+    pub fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+    /// Both.
+    #[inline(always)]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What a driver said, or has to be told, of checksum and segmentation.
+///
+/// Offsets count from the first byte of the packet ([`Buffer::data`](crate::Buffer::data)), as in the virtio-net header. A node that pushes or
+/// pulls bytes in front moves them by [`Buffer::shift_offload`](crate::Buffer::shift_offload) (the framework's `push`/`pull` do it).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Offload {
+    /// Where the checksummed bytes start.
+    pub csum_start: u16,
+    /// Where the checksum stands, from `csum_start`.
+    pub csum_offset: u16,
+    /// Payload bytes per segment.
+    pub gso_size: u16,
+    /// virtio's `gso_type` (1 TCPv4, 3 UDP, 4 TCPv6, 5 UDP_L4; bit 7 ECN).
+    pub gso_kind: u8,
+}
+
+/// What is known of the upper layer of an IP packet, also of a fragment whose own bytes don't tell. Who looks at ports of packets
+/// that may be fragments lets shallow reassembly run before and reads it here. Valid with [`Flags::L4`], until the packet becomes
+/// another one: who puts another IP header in front clears the flag.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+pub struct L4 {
+    /// TCP's sequence number.
+    pub seq: u32,
+    /// TCP's acknowledgement number.
+    pub ack: u32,
+    /// Source port; identifier of an ICMP query; 0 for protocols without.
+    pub src_port: u16,
+    /// Destination port; identifier of an ICMP query; 0 for protocols without.
+    pub dst_port: u16,
+    /// Bytes from the IP header to the upper layer; in a later fragment, to its part of it.
+    pub offset: u16,
+    /// The protocol's number.
+    pub protocol: u8,
+    /// TCP's flags; ICMP's type.
+    pub kind: u8,
+    /// A fragment other than the first: the header of the upper layer isn't in it.
+    pub later: bool,
+}
