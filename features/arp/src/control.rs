@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of ARP, and what control does with what workers tell it.
 
-use crate::counters::ArpLanes;
 use crate::disabled::ArpDisabled;
-use crate::frame::Request;
-use crate::notes::{Note, Notes};
-use crate::own::{is_on_link, source_for};
+use crate::frame::{LEN, Request};
+use crate::own::is_on_link;
 use crate::proxy::ArpProxy;
 use crate::ranges::{Range, Ranges};
 use crate::reply::ArpReply;
-use crate::resolver::Resolver;
-use crate::waiting::Target;
-use crate::{glean::Ip4Glean, unresolved::Ip4Arp};
 use cli::Error;
-use graph::{Node, NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, source_for, transmit};
 use msg::retval;
 use net::fib::{Fib, TableIndex};
-use net::{
-    Addresses, Evidence, IfEvent, IfKind, Interface, Interfaces, IpMeta, Learned, Neighbor, NeighborEvent,
-    Neighbors,
-};
+use net::{Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
-use wire::{ArpOp, Ip4, MacAddr};
+use sync::Turn;
+use wire::{Ip4, MacAddr};
 
 /// The arc of received ARP packets.
 pub const ARC: &str = "arp";
@@ -62,8 +56,6 @@ struct Inner {
     defended: HashMap<(SwIfIndex, Ipv4Addr), u64>,
     /// The addresses of each interface, as they were announced.
     own: HashMap<SwIfIndex, Vec<Ipv4Addr>>,
-    /// Neighbours that are known now: what waits for them may go.
-    resolved: Vec<Target>,
     on_conflict: Vec<OnConflict>,
 }
 
@@ -109,17 +101,7 @@ impl Arp {
 /// Called once, when all nodes are there.
 pub fn start(world: &Arc<World>) -> Result<(), String> {
     ethernet::register_ethertype(world, wire::EtherType::ARP, "arp-input")?;
-    // Made first: routes to neighbours are there before what waits for them goes.
-    world.get::<Addresses<Ip4>>();
-    let neighbors = world.get::<Neighbors>();
-    neighbors.start(world, false, probe);
-    neighbors.subscribe(|world, event| {
-        if let NeighborEvent::Set { new: Neighbor { sw_if, ip: IpAddr::V4(ip), .. }, .. } = *event {
-            world.get::<Arp>().inner().resolved.push(Target { sw_if: sw_if.0, ip });
-            world.get::<Notes>().wake();
-        }
-    });
-    Notes::start(world);
+    resolve::start::<Arp>(world);
     world.get::<Interfaces>().subscribe(on_interface);
     Ok(())
 }
@@ -140,9 +122,7 @@ fn on_interface(world: &World, event: IfEvent) {
                 &[ArpDisabled::NAME, ArpReply::NAME, ArpProxy::NAME].map(|f| (f, false)),
             );
             world.get::<Arp>().inner().forget(sw_if);
-            give_up_on(world, sw_if);
         }
-        IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => give_up_on(world, sw_if),
         IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) | IfEvent::Mac(sw_if) => {
             announce(world, sw_if)
         }
@@ -173,81 +153,15 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
     });
 }
 
-/// What a thread's node of either kind has waiting.
-fn resolver<N: Node>(
-    rt: &mut Runtime,
-    node: NodeIndex,
-    of: fn(&mut N) -> &mut Resolver,
-) -> Option<&mut Resolver> {
-    rt.node_mut::<N>(node).map(of)
-}
-
-type OfThread = fn(&mut Runtime, NodeIndex) -> Option<&mut Resolver>;
-
-/// The two nodes where packets wait.
-fn resolvers(world: &World) -> [(NodeIndex, OfThread); 2] {
-    let node = |name| world.node(name).expect("this plugin brings the node");
-    [
-        (node(Ip4Arp::NAME), |rt, n| resolver(rt, n, |node: &mut Ip4Arp| &mut node.resolver)),
-        (node(Ip4Glean::NAME), |rt, n| resolver(rt, n, |node: &mut Ip4Glean| &mut node.resolver)),
-    ]
-}
-
-fn give_up_on(world: &World, sw_if: SwIfIndex) {
-    let nodes = resolvers(world);
-    world.on_threads(move |rt| {
-        for (node, of) in nodes {
-            if let Some(resolver) = of(rt, node) {
-                resolver.give_up_on(sw_if.0);
-            }
-        }
-    });
-}
-
-/// Lets go what waits for neighbours that are known now, on every thread.
-fn release(world: &World, resolved: Vec<Target>) {
-    let (nodes, adjacencies) = (resolvers(world), world.get::<net::Adjacencies>());
-    let ready: Vec<_> = resolved
-        .into_iter()
-        .filter_map(|target| {
-            let adj = adjacencies.find_neighbor(SwIfIndex(target.sw_if), target.ip.into())?;
-            Some((target, adj, adjacencies.info(adj)?.adj.next))
-        })
-        .collect();
-    if ready.is_empty() {
-        return;
-    }
-    world.on_threads(move |rt| {
-        for (node, of) in nodes {
-            for &(target, adj, next) in &ready {
-                let Some(mut released) = of(rt, node).map(|r| r.release(target)) else { break };
-                for mut b in released.drain(..) {
-                    // The neighbour's own adjacency: that of the lookup may be gone by now.
-                    let fib = b.scratch::<IpMeta>().fib;
-                    b.set_scratch(IpMeta::of(adj, fib));
-                    rt.inject(next, b);
-                }
-                if let Some(resolver) = of(rt, node) {
-                    resolver.put_back(released);
-                }
-            }
-        }
-    });
-}
-
 /// Sends requests by an interface, from the main thread.
 fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
-    let (sw_if, mac, output) = (interface.sw_if.0, interface.mac, interface.output);
-    let tx = ArpLanes::tx(world, ThreadIndex(0));
-    world.on_thread(ThreadIndex(0), move |rt| {
-        for request in requests {
-            let Some(mut b) = rt.cache().alloc() else { return };
-            if request.write(&mut b, sw_if, mac) {
-                tx.add(sw_if, ArpOp::REQUEST, request.sender == request.target);
-                rt.inject(output, b);
-            }
-        }
-    });
+    let tx = Lanes::tx::<Arp>(world, ThreadIndex(0));
+    for request in &requests {
+        let lane = if request.sender == request.target { &tx.gratuitous } else { &tx.requests };
+        lane.add(interface.sw_if.at(), 1);
+    }
+    let frames = requests.into_iter().map(|r| r.frame(interface.mac).to_vec()).collect();
+    transmit(world, interface, frames);
 }
 
 /// Tells everybody where our addresses on an interface are, if it is up.
@@ -280,54 +194,31 @@ fn probe(world: &World, due: &[Neighbor]) {
     }
 }
 
-/// Takes the notes of one turn.
-pub struct Learner<'w> {
-    world: &'w World,
-    arp: Arc<Arp>,
-    neighbors: Arc<Neighbors>,
-}
+impl Protocol for Arp {
+    type Net = Ip4;
+    type Ask = Asker;
+    const PROCESS: &'static str = "arp-process";
+    const COUNTERS: &'static str = "/net/arp";
+    const PROBE: Prober = probe;
 
-impl<'w> Learner<'w> {
-    pub fn new(world: &'w World) -> Self {
-        Self { world, arp: world.get(), neighbors: world.get() }
-    }
-
-    pub fn take(&mut self, note: Note) {
-        match note {
-            Note::Asked { sw_if, ip } => self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into()),
-            Note::Seen { sw_if, ip, mac, evidence } => self.seen(sw_if, ip, mac, evidence),
-            Note::Conflict { sw_if, ip, mac } => self.conflict(Conflict { sw_if: SwIfIndex(sw_if), ip, mac }),
-        }
-    }
-
-    fn seen(&mut self, sw_if: u32, ip: Ipv4Addr, mac: MacAddr, evidence: Evidence) {
-        let evidence = match (evidence, self.arp.gratuitous()) {
-            (Evidence::Announcement { .. }, Gratuitous::Ignore) => return self.refused(sw_if, "ignored"),
+    fn weigh(world: &World, seen: &Seen<Ipv4Addr>) -> Option<Evidence> {
+        match (seen.evidence, world.get::<Arp>().gratuitous()) {
+            (Evidence::Announcement { .. }, Gratuitous::Ignore) => None,
             (Evidence::Announcement { .. }, how) => {
-                Evidence::Announcement { create: how == Gratuitous::Learn }
+                Some(Evidence::Announcement { create: how == Gratuitous::Learn })
             }
-            (evidence, _) => evidence,
-        };
-        match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {
-            // One that is known was asked for all the same: by a route that doesn't see it.
-            Learned::Confirmed { asked: true } => self.arp.inner().resolved.push(Target { sw_if, ip }),
-            Learned::Refused(why) => self.refused(sw_if, why.name()),
-            // The subscriber has heard of it.
-            _ => {}
+            (evidence, _) => Some(evidence),
         }
     }
 
-    fn refused(&self, sw_if: u32, why: &str) {
-        // Only control counts here, so a lane of its own isn't needed.
-        self.world.stats.simple(&format!("/net/arp/refused/{why}")).lane(0).add(sw_if as usize, 1);
-    }
-
-    fn conflict(&mut self, conflict: Conflict) {
+    fn conflict(world: &World, who: Target<Ipv4Addr>, mac: MacAddr) {
+        let conflict = Conflict { sw_if: SwIfIndex(who.sw_if), ip: who.ip, mac };
         let Conflict { sw_if, ip, mac } = conflict;
-        let Ok(interface) = self.world.get::<Interfaces>().get(sw_if) else { return };
-        let now = self.world.clock.now();
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let now = world.clock.now();
         let subscribers = {
-            let mut inner = self.arp.inner();
+            let arp = world.get::<Arp>();
+            let mut inner = arp.inner();
             let last = inner.defended.get(&(sw_if, ip));
             if last.is_some_and(|last| now < last + DEFEND_INTERVAL) {
                 return;
@@ -336,18 +227,37 @@ impl<'w> Learner<'w> {
             inner.on_conflict.clone()
         };
         log::warn!("{mac} uses our address {ip} on {}", interface.name);
-        send(self.world, &interface, vec![Request::announce(ip)]);
+        send(world, &interface, vec![Request::announce(ip)]);
         for f in subscribers {
-            f(self.world, conflict);
+            f(world, conflict);
         }
     }
+}
 
-    /// Lets the workers know.
-    pub fn finish(self) {
-        let resolved = std::mem::take(&mut self.arp.inner().resolved);
-        if !resolved.is_empty() {
-            release(self.world, resolved);
-        }
+/// How a thread asks.
+pub struct Asker {
+    own: Arc<Addresses<Ip4>>,
+}
+
+impl Build for Asker {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { own: world.get() }
+    }
+}
+
+impl Ask<Ip4> for Asker {
+    type Frame = [u8; LEN];
+
+    #[inline(always)]
+    fn question(
+        &self,
+        view: &IfView,
+        target: Target<Ipv4Addr>,
+        source: Option<Ipv4Addr>,
+        turn: &Turn<'_>,
+    ) -> Option<[u8; LEN]> {
+        let source = source.or_else(|| source_for(self.own.of(target.sw_if, turn), target.ip))?;
+        Some(Request::who_has(target.ip, source).frame(view.mac))
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use wire::{Arp, ArpOp, EtherType, Ethernet, Header, MacAddr};
 
 /// Bytes of an untagged frame.
-const LEN: usize = Ethernet::LEN + Arp::LEN;
+pub const LEN: usize = Ethernet::LEN + Arp::LEN;
 
 /// A question or an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,20 +31,19 @@ impl Request {
         Self::who_has(sender, sender)
     }
 
-    /// Writes the frame into an empty buffer; false if it has no room, which a fresh one has.
+    /// The frame, from a station of ours.
     #[inline(always)]
-    #[must_use]
-    pub fn write(self, b: &mut Buffer, sw_if: u32, mac: MacAddr) -> bool {
+    pub fn frame(self, mac: MacAddr) -> [u8; LEN] {
         // The target's station is what is asked for: zero, unless it is one that is known.
         let target_mac = if self.to.is_multicast() { MacAddr::ZERO } else { self.to };
-        let Some(bytes) = b.put(LEN) else { return false };
-        let Some((ethernet, rest)) = Ethernet::split_mut(bytes) else { return false };
-        let Some(arp) = Arp::view_mut(rest) else { return false };
-        *ethernet = Ethernet::new(mac, self.to, EtherType::ARP);
-        *arp = Arp::new(ArpOp::REQUEST, (mac, self.sender), (target_mac, self.target));
-        b.flags.set(Flags::LOCAL);
-        (b.rx_if, b.tx_if) = (0, sw_if);
-        true
+        let mut bytes = [0; LEN];
+        if let Some((ethernet, rest)) = Ethernet::split_mut(&mut bytes)
+            && let Some(arp) = Arp::view_mut(rest)
+        {
+            *ethernet = Ethernet::new(mac, self.to, EtherType::ARP);
+            *arp = Arp::new(ArpOp::REQUEST, (mac, self.sender), (target_mac, self.target));
+        }
+        bytes
     }
 }
 

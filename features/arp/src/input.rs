@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `arp-input`: is it ARP for Ethernet and IPv4?
 
-use crate::counters::ArpLanes;
 use buffer::Buffer;
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use ip_neighbor::resolve::Lanes;
 use std::fmt;
 use wire::describe::{Layer, describe};
-use wire::{Arp, EtherType, Header};
+use wire::{Arp, ArpOp, EtherType, Header};
 
 pub struct ArpInput {
-    rx: ArpLanes,
+    rx: Lanes,
     arc: ArcIndex,
 }
 
@@ -46,7 +46,7 @@ impl Trace for ArpTrace {
 impl Build for ArpInput {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let arc = world.arc("arp").expect("this plugin brings the arc");
-        Self { rx: ArpLanes::rx(world, thread), arc }
+        Self { rx: Lanes::rx::<crate::Arp>(world, thread), arc }
     }
 }
 
@@ -70,8 +70,14 @@ impl Node for ArpInput {
         if (arp.hardware_len, arp.protocol_len) != (6, 4) {
             return To::AddressLength;
         }
-        self.rx.count(b.rx_if, arp);
         let rx_if = b.rx_if;
+        match arp.op() {
+            // One that announces its sender counts as that only.
+            _ if arp.is_gratuitous() => self.rx.gratuitous.add(rx_if as usize, 1),
+            ArpOp::REQUEST => self.rx.requests.add(rx_if as usize, 1),
+            ArpOp::REPLY => self.rx.replies.add(rx_if as usize, 1),
+            _ => {}
+        }
         cx.start_arc(self.arc, rx_if, b).map_or(To::Disabled, To::Feature)
     }
 }

@@ -8,9 +8,7 @@
 //! ```
 //!
 //! Workers answer by themselves, in place. What they learn goes to control by a bounded queue; control keeps the table
-//! ([`net::Neighbors`]), completes adjacencies, and tells every thread to let go what waited. Packets to somebody unknown
-//! wait on the thread that they came in on: 32 for each neighbour, 1,024 in all; a question goes out once a second; after
-//! three without an answer the sender is told that the host is unreachable.
+//! ([`net::Neighbors`]). Asking, and what waits for answers, is [`ip_neighbor::resolve`]'s.
 //!
 //! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1); others' use of our addresses
 //! is logged and answered.
@@ -19,26 +17,21 @@ mod api;
 mod cli;
 mod config;
 mod control;
-mod counters;
 mod disabled;
 mod frame;
-mod glean;
 mod input;
-mod notes;
 mod own;
 mod proxy;
 mod ranges;
 mod reply;
-mod resolver;
 #[cfg(test)]
 mod tests;
-mod unresolved;
-mod waiting;
 
 pub use control::{Arp, Conflict, Gratuitous, announce, set_proxy};
 pub use ranges::{Range, Ranges};
 
 use graph::{ArcDef, Feature, NodeDef, Plugin};
+use ip_neighbor::resolve::{Glean, Unresolved};
 
 /// ARP.
 pub static PLUGIN: Plugin = Plugin {
@@ -49,8 +42,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<reply::ArpReply>(),
         NodeDef::of::<proxy::ArpProxy>(),
         NodeDef::of::<disabled::ArpDisabled>(),
-        NodeDef::of::<unresolved::Ip4Arp>(),
-        NodeDef::of::<glean::Ip4Glean>(),
+        NodeDef::of::<Unresolved<Arp>>(),
+        NodeDef::of::<Glean<Arp>>(),
     ],
     arcs: &[ArcDef { name: control::ARC, starts: &["arp-input"], end: "error-drop" }],
     features: &[

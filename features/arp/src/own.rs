@@ -4,12 +4,6 @@
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
 
-/// Whether an address is one of these.
-#[inline(always)]
-pub fn is_own(own: &[Ip4Prefix], ip: Ipv4Addr) -> bool {
-    own.iter().any(|p| p.addr() == ip)
-}
-
 /// Whether an address is a host's in a network of these: neither network nor broadcast address (RFC 3021: a /31 has none).
 #[inline(always)]
 pub fn is_on_link(own: &[Ip4Prefix], ip: Ipv4Addr) -> bool {
@@ -17,10 +11,4 @@ pub fn is_on_link(own: &[Ip4Prefix], ip: Ipv4Addr) -> bool {
         let host = !p.mask().to_bits();
         p.contains(ip) && (p.len() >= 31 || !matches!(ip.to_bits() & host, h if h == 0 || h == host))
     })
-}
-
-/// Our address to ask for a neighbour with: the one in its network, else the first.
-#[inline(always)]
-pub fn source_for(own: &[Ip4Prefix], ip: Ipv4Addr) -> Option<Ipv4Addr> {
-    own.iter().find(|p| p.contains(ip)).or(own.first()).map(|p| p.addr())
 }

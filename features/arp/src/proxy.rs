@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `arp-proxy`: answers for others (RFC 1027), in ranges that operators gave, on interfaces where they enabled it.
 
-use crate::counters::ArpLanes;
+use crate::Arp;
 use crate::frame::answer;
 use crate::input::ArpTrace;
 use crate::ranges::Ranges;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use ip_neighbor::resolve::Lanes;
 use net::Interfaces;
 use std::sync::Arc;
-use wire::{Arp, ArpOp, Header};
+use wire::{ArpOp, Header};
 
 pub struct ArpProxy {
     interfaces: Arc<Interfaces>,
     ranges: Arc<Ranges>,
-    tx: ArpLanes,
+    tx: Lanes,
     drop: NodeIndex,
 }
 
@@ -41,7 +42,7 @@ impl Build for ArpProxy {
         Self {
             interfaces: world.get(),
             ranges: world.get(),
-            tx: ArpLanes::tx(world, thread),
+            tx: Lanes::tx::<Arp>(world, thread),
             drop: world.node("error-drop").expect("this node drops there"),
         }
     }
@@ -58,7 +59,7 @@ impl Node for ArpProxy {
             cx.trace(b, ArpTrace(Head::of(b)));
         }
         let (rx_if, l2) = (b.rx_if, b.l2_len());
-        let Some(&arp) = Arp::view(b.data()) else { return To::TooShort };
+        let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
         // A probe asks whether an address is free on its own link: not for us to say. Nor is who asks for himself.
         let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
@@ -69,7 +70,7 @@ impl Node for ArpProxy {
         if !answer(b, l2, view.mac, arp.target_ip()) {
             return To::NoHeader;
         }
-        self.tx.add(rx_if, ArpOp::REPLY, false);
+        self.tx.replies.add(rx_if as usize, 1);
         To::Output(view.output)
     }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `arp-reply`: answers for our own addresses (RFC 826, RFC 5227), and takes note of neighbours.
 
-use crate::counters::ArpLanes;
+use crate::Arp;
 use crate::frame::answer;
 use crate::input::ArpTrace;
-use crate::notes::{Lately, Note, Notes};
-use crate::own::{is_on_link, is_own};
+use crate::own::is_on_link;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target, is_own};
 use net::{Addresses, Evidence, IfView, Interfaces};
 use std::sync::Arc;
-use wire::{Arp, ArpOp, Ethernet, Header, Ip4, Ip4Prefix, MacAddr};
+use wire::{ArpOp, Ethernet, Header, Ip4, Ip4Prefix, MacAddr};
 
 pub struct ArpReply {
     interfaces: Arc<Interfaces>,
     own: Arc<Addresses<Ip4>>,
-    notes: Arc<Notes>,
-    lately: Lately,
-    tx: ArpLanes,
+    notes: Arc<Notes<Arp>>,
+    lately: Lately<Ip4>,
+    tx: Lanes,
     drop: NodeIndex,
 }
 
@@ -75,8 +75,8 @@ impl Build for ArpReply {
             interfaces: world.get(),
             own: world.get(),
             notes: world.get(),
-            lately: Lately::new(),
-            tx: ArpLanes::tx(world, thread),
+            lately: Lately::default(),
+            tx: Lanes::tx::<Arp>(world, thread),
             drop: world.node("error-drop").expect("this node drops there"),
         }
     }
@@ -97,7 +97,7 @@ fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
 
 /// What is wrong with a packet, whoever it is for.
 #[inline(always)]
-fn refuse(arp: &Arp, source: MacAddr, view: &IfView, own: &[Ip4Prefix]) -> Option<To> {
+fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView, own: &[Ip4Prefix]) -> Option<To> {
     // A virtual router answers with its virtual address from the real one's interface (RFC 5798 7.3).
     const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
     let sender = arp.sender_ip();
@@ -134,8 +134,9 @@ fn refuse(arp: &Arp, source: MacAddr, view: &IfView, own: &[Ip4Prefix]) -> Optio
 impl ArpReply {
     /// Tells control of the sender; false if it can't be told.
     #[inline(always)]
-    fn note(&mut self, arp: &Arp, sw_if: u32, evidence: Evidence, now: u64) -> bool {
-        let note = Note::Seen { sw_if, ip: arp.sender_ip(), mac: arp.sender_mac, evidence };
+    fn note(&mut self, arp: &wire::Arp, sw_if: u32, evidence: Evidence, now: u64) -> bool {
+        let who = Target { sw_if, ip: arp.sender_ip() };
+        let note = Note::Seen(Seen { who, mac: Some(arp.sender_mac), evidence });
         // Somebody waits for an answer; for the rest once a second is enough.
         if evidence == Evidence::Reply {
             self.notes.post(note)
@@ -156,7 +157,7 @@ impl Node for ArpReply {
             cx.trace(b, ArpTrace(Head::of(b)));
         }
         let (rx_if, now) = (b.rx_if, cx.now());
-        let Some(&arp) = Arp::view(b.data()) else { return To::TooShort };
+        let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let Some((source, l2)) = ethernet_source(b) else { return To::NoHeader };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
         let (for_us, refused) = {
@@ -165,7 +166,8 @@ impl Node for ArpReply {
         };
         if let Some(refused) = refused {
             if let To::DuplicateAddress = refused {
-                let conflict = Note::Conflict { sw_if: rx_if, ip: arp.sender_ip(), mac: arp.sender_mac };
+                let who = Target { sw_if: rx_if, ip: arp.sender_ip() };
+                let conflict = Note::Conflict(who, arp.sender_mac);
                 // If control can't hear it now, the other station will be heard again.
                 let _ = self.lately.post(&self.notes, conflict, now);
             }
@@ -189,7 +191,7 @@ impl Node for ArpReply {
                 if !answer(b, l2, view.mac, arp.target_ip()) {
                     return To::NoHeader;
                 }
-                self.tx.add(rx_if, ArpOp::REPLY, false);
+                self.tx.replies.add(rx_if as usize, 1);
                 To::Output(view.output)
             }
         }

@@ -8,6 +8,7 @@
 mod api;
 mod config;
 mod control;
+pub mod resolve;
 mod set;
 mod show;
 #[cfg(test)]

@@ -19,6 +19,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use sync::{Slots, Turn};
+use wire::{Address, Header};
 
 /// Names an adjacency.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -210,6 +211,12 @@ impl Adj {
     pub fn nexthop4(&self) -> Ipv4Addr {
         let [a, b, c, d, ..] = self.nexthop;
         Ipv4Addr::new(a, b, c, d)
+    }
+
+    /// [`Self::nexthop`] of an adjacency whose protocol is known.
+    #[inline(always)]
+    pub fn nexthop_as<A: Address>(&self) -> A {
+        A::Octets::view(&self.nexthop).map_or(A::ZERO, |octets| A::of_octets(*octets))
     }
 
     /// The layer-2 header that is put in front.

@@ -141,8 +141,8 @@ fn a_trace_tells_what_was_said_and_who_is_asked_for() {
         }
     }
     text += &Shown(crate::input::ArpTrace(head)).to_string();
-    let target = crate::waiting::Target { sw_if: t0, ip: [10, 0, 0, 9].into() };
-    text += &format!("\n{}", Shown(crate::resolver::ResolveTrace { target, asked: true }));
+    let target = ip_neighbor::resolve::Target::<Ipv4Addr> { sw_if: t0, ip: [10, 0, 0, 9].into() };
+    text += &format!("\n{}", Shown(ip_neighbor::resolve::ResolveTrace { target, asked: true }));
     for part in
         ["request", "02:00:00:00:00:09", "10.0.0.9", "who has 10.0.0.9 on sw_if_index 1: request sent"]
     {

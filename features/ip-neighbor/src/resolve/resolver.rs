@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Asking for neighbours, and what waits for their answers: the common part of `ip4-arp` and `ip4-glean`.
+//! Asking for neighbours, and what waits for their answers: what the nodes for neighbours and for networks have in common.
 
-use crate::counters::ArpLanes;
-use crate::frame::Request;
-use crate::notes::{Note, Notes};
-use crate::own::source_for;
-use crate::waiting::{Due, Target, Waiting};
-use buffer::Owned;
-use graph::{Cx, Next, NodeIndex, ThreadIndex, Trace, World};
-use net::{Addresses, Adjacencies, IfView, Interfaces, IpMeta};
+use super::waiting::{Due, Waiting};
+use super::{Ask, Lanes, Note, Notes, Protocol, Target};
+use buffer::{Buffer, Flags, Owned};
+use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
+use net::{Adjacencies, IfView, Interfaces, IpMeta};
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
-use wire::{ArpOp, Ip4};
+use wire::icmp::{code4, code6};
+use wire::{Address, Family, Icmp4Type, Icmp6Type};
 
+/// What becomes of a packet to a neighbour that isn't known.
 #[derive(Next, Clone, Copy)]
 pub enum To {
     /// The question's way out; or the packet's, if the neighbour is known by now.
@@ -22,8 +20,8 @@ pub enum To {
     /// The packet waits for the answer.
     #[keep]
     Wait,
-    /// no answer to ARP requests: host unreachable.
-    #[next("ip4-icmp-error", count)]
+    /// no answer to {ARP requests: host|neighbor solicitations: address} unreachable.
+    #[next("{ip}-icmp-error", count)]
     NoAnswer,
     /// too many packets wait for this neighbour.
     #[drop]
@@ -37,7 +35,7 @@ pub enum To {
     /// interface is down.
     #[drop]
     InterfaceDown,
-    /// no buffer for the ARP request.
+    /// no buffer for the {ARP request|neighbor solicitation}.
     #[drop]
     NoBuffer,
     /// control is too far behind to hear of an answer.
@@ -46,19 +44,21 @@ pub enum To {
     /// adjacency is gone.
     #[drop]
     NoAdjacency,
-    /// packet is shorter than an IPv4 header.
+    /// packet is shorter than an {IPv4|IPv6} header.
     #[drop]
     TooShort,
 }
 
 /// Who is asked for.
 #[derive(Clone, Copy)]
-pub struct ResolveTrace {
-    pub target: Target,
+pub struct ResolveTrace<A> {
+    /// The neighbour.
+    pub target: Target<A>,
+    /// A question went out.
     pub asked: bool,
 }
 
-impl Trace for ResolveTrace {
+impl<A: Address> Trace for ResolveTrace<A> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Target { sw_if, ip } = self.target;
         let how = if self.asked { "request sent" } else { "asked already" };
@@ -66,40 +66,42 @@ impl Trace for ResolveTrace {
     }
 }
 
-/// ICMP destination unreachable, host unreachable (RFC 792; RFC 1812 4.3.3.1).
-const HOST_UNREACHABLE: (u8, u8) = (3, 1);
+type AddrOf<P> = <<P as Protocol>::Net as Family>::Addr;
+type TargetOf<P> = Target<AddrOf<P>>;
 
-pub struct Resolver {
-    pub adjacencies: Arc<Adjacencies>,
+/// What one node of one thread asks for, and what waits there.
+pub struct Resolver<P: Protocol> {
+    pub(super) adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
-    own: Arc<Addresses<Ip4>>,
-    notes: Arc<Notes>,
-    tx: ArpLanes,
-    waiting: Waiting<Owned>,
+    notes: Arc<Notes<P>>,
+    tx: Lanes,
+    ask: P::Ask,
+    waiting: Waiting<AddrOf<P>, Owned>,
     /// Kept for its memory.
     released: Vec<Owned>,
 }
 
-impl Resolver {
-    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+impl<P: Protocol> Resolver<P> {
+    pub(super) fn new(world: &World, thread: ThreadIndex) -> Self {
         Self {
             adjacencies: world.get(),
             interfaces: world.get(),
-            own: world.get(),
             notes: world.get(),
-            tx: ArpLanes::tx(world, thread),
+            tx: Lanes::tx::<P>(world, thread),
+            ask: P::Ask::build(world, thread),
             waiting: Waiting::default(),
-            released: Vec::with_capacity(usize::from(crate::waiting::PER_NEIGHBOR)),
+            released: Vec::with_capacity(usize::from(super::waiting::PER_NEIGHBOR)),
         }
     }
 
     /// Asks for the neighbour, unless that was done within the last second, and says what becomes of the packet.
     /// `source` is our address to ask with, if the caller knows it.
     #[inline(always)]
-    pub fn resolve<const TRACED: bool>(
+    pub(super) fn resolve<const TRACED: bool>(
         &mut self,
-        target: Target,
-        source: Option<Ipv4Addr>,
+        target: TargetOf<P>,
+        source: Option<AddrOf<P>>,
+        b: &mut Buffer,
         cx: &mut Cx<'_, TRACED>,
     ) -> (To, bool) {
         let now = cx.now();
@@ -111,30 +113,38 @@ impl Resolver {
             }
             self.waiting.asked(at, now);
         }
-        (if self.waiting.take_place(at) { To::Wait } else { To::Overflow }, ask)
+        if !self.waiting.take_place(at) {
+            return (To::Overflow, ask);
+        }
+        // For `keep`: by then the adjacency may stand for another neighbour.
+        let meta: IpMeta = b.scratch();
+        b.tx_if = target.sw_if;
+        b.set_scratch(IpMeta { icmp_rest: at as u32, ..meta });
+        (To::Wait, ask)
     }
 
     /// Sends the question, and tells control that an answer will be welcome.
     #[inline]
     fn ask<const TRACED: bool>(
         &mut self,
-        target: Target,
-        source: Option<Ipv4Addr>,
+        target: TargetOf<P>,
+        source: Option<AddrOf<P>>,
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<(), To> {
         let views = self.interfaces.views(cx.turn);
         let view =
             views.get(target.sw_if as usize).filter(|v| v.is_up()).copied().ok_or(To::InterfaceDown)?;
-        let source = source.or_else(|| source_for(self.own.of(target.sw_if, cx.turn), target.ip));
-        let request = Request::who_has(target.ip, source.ok_or(To::NoSource)?);
+        let question = self.ask.question(&view, target, source, cx.turn).ok_or(To::NoSource)?;
         let mut b = cx.alloc().ok_or(To::NoBuffer)?;
-        if !request.write(&mut b, target.sw_if, view.mac) {
+        if !b.set_data(question.as_ref()) {
             return Err(To::NoBuffer);
         }
-        if !self.notes.post(Note::Asked { sw_if: target.sw_if, ip: target.ip }) {
+        b.flags.set(Flags::LOCAL);
+        (b.rx_if, b.tx_if) = (0, target.sw_if);
+        if !self.notes.post(Note::Asked(target)) {
             return Err(To::Busy);
         }
-        self.tx.add(target.sw_if, ArpOp::REQUEST, false);
+        self.tx.requests.add(target.sw_if as usize, 1);
         self.send(view, b, cx);
         Ok(())
     }
@@ -145,14 +155,21 @@ impl Resolver {
     }
 
     /// Takes over a packet that [`Self::resolve`] said waits.
-    pub fn keep(&mut self, target: Target, buffer: Owned, cx: &mut Cx<'_, false>) {
-        if let Err(buffer) = self.waiting.put(target, buffer) {
+    pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
+        let at = buffer.scratch::<IpMeta>().icmp_rest as usize;
+        if let Err(buffer) = self.waiting.put(at, buffer) {
             cx.emit(To::Overflow, buffer);
         }
     }
 
     /// Asks again, and gives up on those who have not answered.
-    pub fn tick(&mut self, cx: &mut Cx<'_, false>) {
+    pub(super) fn tick(&mut self, cx: &mut Cx<'_, false>) {
+        // RFC 1812 4.3.3.1, RFC 4443 3.1.
+        let (kind, code) = if P::Net::IS_V6 {
+            (Icmp6Type::UNREACHABLE.0, code6::ADDRESS_UNREACHABLE)
+        } else {
+            (Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE)
+        };
         for at in 0..self.waiting.len() {
             match self.waiting.due(at, cx.now()) {
                 None => {}
@@ -162,7 +179,6 @@ impl Resolver {
                     self.waiting.asked(at, cx.now());
                 }
                 Some(Due::GiveUp(target)) => self.waiting.release(target, |mut b| {
-                    let (kind, code) = HOST_UNREACHABLE;
                     let fib = b.scratch::<IpMeta>().fib;
                     b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
                     cx.emit(To::NoAnswer, b);
@@ -172,18 +188,18 @@ impl Resolver {
     }
 
     /// Takes out what waits for a neighbour that has answered, in order; [`Self::put_back`] takes the memory again.
-    pub fn release(&mut self, target: Target) -> Vec<Owned> {
+    pub(super) fn release(&mut self, target: TargetOf<P>) -> Vec<Owned> {
         let mut released = std::mem::take(&mut self.released);
         self.waiting.release(target, |b| released.push(b));
         released
     }
 
-    pub fn put_back(&mut self, released: Vec<Owned>) {
+    pub(super) fn put_back(&mut self, released: Vec<Owned>) {
         self.released = released;
     }
 
     /// Nothing can be sent by the interface any more.
-    pub fn give_up_on(&mut self, sw_if: u32) {
+    pub(super) fn give_up_on(&mut self, sw_if: u32) {
         self.waiting.give_up_on(sw_if);
     }
 }

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-arp`: packets to a neighbour whose station is not known yet.
+//! `ip4-arp`, `ip6-discover-neighbor`: packets to a neighbour whose station is not known yet.
 
-use crate::resolver::{ResolveTrace, Resolver, To};
-use crate::waiting::Target;
+use super::resolver::{ResolveTrace, Resolver, To};
+use super::{Protocol, Target};
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Node, ThreadIndex, World};
 use net::{AdjKind, IpMeta};
-use std::net::Ipv4Addr;
+use wire::Family;
 
-pub struct Ip4Arp {
-    pub resolver: Resolver,
+/// The node of a protocol.
+pub struct Unresolved<P: Protocol> {
+    pub(super) resolver: Resolver<P>,
 }
 
-impl Build for Ip4Arp {
+impl<P: Protocol> Build for Unresolved<P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self { resolver: Resolver::new(world, thread) }
     }
 }
 
-impl Node for Ip4Arp {
-    const NAME: &'static str = "ip4-arp";
-    const DROP: &'static str = "ip4-drop";
+impl<P: Protocol> Node for Unresolved<P> {
+    const NAME: &'static str = "{ip4-arp|ip6-discover-neighbor}";
+    const V6: Option<bool> = Some(P::Net::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
     type Next = To;
-    type Trace = ResolveTrace;
+    type Trace = ResolveTrace<<P::Net as Family>::Addr>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
@@ -34,18 +36,14 @@ impl Node for Ip4Arp {
             AdjKind::Rewrite => return To::Node(adj.next),
             _ => return To::NoAdjacency,
         }
-        let target = Target { sw_if: adj.tx_if, ip: adj.nexthop4() };
-        // For `keep`: by then the adjacency may stand for another neighbour.
-        b.tx_if = target.sw_if;
-        b.set_scratch(IpMeta { icmp_rest: target.ip.to_bits(), ..meta });
-        let (to, asked) = self.resolver.resolve(target, None, cx);
+        let target = Target { sw_if: adj.tx_if, ip: adj.nexthop_as() };
+        let (to, asked) = self.resolver.resolve(target, None, b, cx);
         cx.trace(b, ResolveTrace { target, asked });
         to
     }
 
     fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
-        let ip = Ipv4Addr::from(buffer.scratch::<IpMeta>().icmp_rest);
-        self.resolver.keep(Target { sw_if: buffer.tx_if, ip }, buffer, cx);
+        self.resolver.keep(buffer, cx);
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {

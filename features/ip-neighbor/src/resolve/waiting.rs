@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What waits for neighbours that were asked for: bounded, without allocation, in order for each neighbour.
 
-use std::net::Ipv4Addr;
+use wire::Address;
 
 /// Things that wait for one neighbour at most.
 pub const PER_NEIGHBOR: u16 = 32;
@@ -18,25 +18,35 @@ pub const QUESTIONS: u8 = 3;
 
 /// A neighbour that is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target {
+pub struct Target<A> {
+    /// The interface that it is behind.
     pub sw_if: u32,
-    pub ip: Ipv4Addr,
+    /// Its address.
+    pub ip: A,
 }
 
-impl Target {
+impl<A: Address> Target<A> {
+    /// A number below `places`, spread evenly.
+    #[inline(always)]
+    pub fn place(self, places: usize) -> usize {
+        let octets = self.ip.to_octets();
+        let hash = octets.as_ref().as_chunks().0.iter().fold(u64::from(self.sw_if), |hash, word| {
+            (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        });
+        (hash >> 8) as usize % places
+    }
+
     #[inline(always)]
     fn set(self) -> usize {
-        let key = u64::from(self.ip.to_bits()) | u64::from(self.sw_if) << 32;
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        (hash as usize % (SLOTS / WAYS)) * WAYS
+        self.place(SLOTS / WAYS) * WAYS
     }
 }
 
 const END: u16 = u16::MAX;
 
 #[derive(Clone, Copy)]
-struct Slot {
-    target: Target,
+struct Slot<A> {
+    target: Target<A>,
     /// It may be asked for from this time on.
     next: u64,
     asked: u8,
@@ -53,40 +63,41 @@ struct Cell<T> {
 
 /// What is due for a neighbour that something waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Due {
+pub enum Due<A> {
     /// Ask once more.
-    Ask(Target),
+    Ask(Target<A>),
     /// It hasn't answered: let go of what waits.
-    GiveUp(Target),
+    GiveUp(Target<A>),
 }
 
-pub struct Waiting<T> {
-    slots: Box<[Slot]>,
+/// Things that wait for neighbours with addresses `A`.
+pub struct Waiting<A, T> {
+    slots: Box<[Slot<A>]>,
     cells: Box<[Cell<T>]>,
     /// The first of the free cells' list.
     free: u16,
     taken: usize,
 }
 
-impl<T> Default for Waiting<T> {
+impl<A: Address, T> Default for Waiting<A, T> {
     fn default() -> Self {
-        let target = Target { sw_if: u32::MAX, ip: Ipv4Addr::UNSPECIFIED };
+        let target = Target { sw_if: u32::MAX, ip: A::ZERO };
         let slot = Slot { target, next: 0, asked: 0, taken: 0, first: END, last: END };
         let cell = |i: usize| Cell { item: None, next: if i + 1 < CELLS { i as u16 + 1 } else { END } };
         Self { slots: vec![slot; SLOTS].into(), cells: (0..CELLS).map(cell).collect(), free: 0, taken: 0 }
     }
 }
 
-impl<T> Waiting<T> {
+impl<A: Address, T> Waiting<A, T> {
     #[inline(always)]
-    fn find(&self, target: Target) -> Option<usize> {
+    fn find(&self, target: Target<A>) -> Option<usize> {
         let set = target.set();
         (set..set + WAYS).find(|&at| self.slots[at].target == target)
     }
 
     /// The neighbour's slot, a new one if it has none; `None` if too many others are asked for.
     #[inline(always)]
-    pub fn slot(&mut self, target: Target, now: u64) -> Option<usize> {
+    pub fn slot(&mut self, target: Target<A>, now: u64) -> Option<usize> {
         if let Some(at) = self.find(target) {
             return Some(at);
         }
@@ -123,14 +134,13 @@ impl<T> Waiting<T> {
         room
     }
 
-    /// Fills a place that was taken; gives the thing back if there was none.
-    pub fn put(&mut self, target: Target, item: T) -> Result<(), T> {
-        let Some(at) = self.find(target) else { return Err(item) };
+    /// Fills a place that was taken in a slot; gives the thing back if there was none.
+    pub fn put(&mut self, at: usize, item: T) -> Result<(), T> {
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| slot.taken > 0) else { return Err(item) };
         let cell = self.free;
         let Some(place) = self.cells.get_mut(usize::from(cell)) else { return Err(item) };
         self.free = place.next;
         *place = Cell { item: Some(item), next: END };
-        let slot = &mut self.slots[at];
         match self.cells.get_mut(usize::from(slot.last)) {
             Some(last) => last.next = cell,
             None => slot.first = cell,
@@ -140,7 +150,7 @@ impl<T> Waiting<T> {
     }
 
     /// Takes out what waits for a neighbour, in order.
-    pub fn release(&mut self, target: Target, mut f: impl FnMut(T)) {
+    pub fn release(&mut self, target: Target<A>, mut f: impl FnMut(T)) {
         let Some(at) = self.find(target) else { return };
         let mut next = self.slots[at].first;
         while let Some(cell) = self.cells.get_mut(usize::from(next)) {
@@ -169,7 +179,7 @@ impl<T> Waiting<T> {
     }
 
     /// What is due for the neighbour of a slot.
-    pub fn due(&self, at: usize, now: u64) -> Option<Due> {
+    pub fn due(&self, at: usize, now: u64) -> Option<Due<A>> {
         let slot = self.slots.get(at).filter(|s| s.taken > 0 && s.next <= now)?;
         Some(if slot.asked < QUESTIONS { Due::Ask(slot.target) } else { Due::GiveUp(slot.target) })
     }
@@ -186,17 +196,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashMap;
+    use std::net::Ipv6Addr;
 
-    fn target(n: u32) -> Target {
-        Target { sw_if: n % 3, ip: Ipv4Addr::from(0x0a00_0000 + n) }
+    type Items = Waiting<Ipv6Addr, u32>;
+
+    fn target(n: u32) -> Target<Ipv6Addr> {
+        Target { sw_if: n % 3, ip: Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(n)) }
     }
 
-    fn add(w: &mut Waiting<u32>, n: u32, item: u32) -> bool {
+    fn add(w: &mut Items, n: u32, item: u32) -> bool {
         let at = w.slot(target(n), 0).expect("a slot");
-        w.take_place(at) && w.put(target(n), item).is_ok()
+        w.take_place(at) && w.put(at, item).is_ok()
     }
 
-    fn all(w: &mut Waiting<u32>, n: u32) -> Vec<u32> {
+    fn all(w: &mut Items, n: u32) -> Vec<u32> {
         let mut out = Vec::new();
         w.release(target(n), |item| out.push(item));
         out
@@ -204,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_is_asked_three_times_and_given_up() {
-        let mut w = Waiting::default();
+        let mut w = Items::default();
         let at = w.slot(target(1), 0).expect("a slot");
         assert!(w.may_ask(at, 0));
         w.asked(at, 0);
@@ -232,7 +245,7 @@ mod tests {
 
     #[test]
     fn places_and_slots_are_bounded() {
-        let mut w = Waiting::default();
+        let mut w = Items::default();
         let taken = (0..100).filter(|i| add(&mut w, 1, *i)).count();
         assert_eq!(taken, usize::from(PER_NEIGHBOR));
         let (mut slots, mut places) = (0, taken);
@@ -242,7 +255,7 @@ mod tests {
             w.asked(at, 0);
             if w.take_place(at) {
                 places += 1;
-                assert!(w.put(target(n), n).is_ok());
+                assert!(w.put(at, n).is_ok());
             }
         }
         assert!(slots > SLOTS * 9 / 10 && slots < SLOTS, "{slots}");
@@ -259,7 +272,7 @@ mod tests {
     proptest! {
         #[test]
         fn order_is_kept_and_nothing_lost(steps in prop::collection::vec((0u32..6, any::<bool>()), 0..3000)) {
-            let (mut w, mut model) = (Waiting::default(), HashMap::<u32, Vec<u32>>::new());
+            let (mut w, mut model) = (Items::default(), HashMap::<u32, Vec<u32>>::new());
             for (i, (n, release)) in steps.into_iter().enumerate() {
                 if release && i % 7 == 0 {
                     prop_assert_eq!(all(&mut w, n), model.remove(&n).unwrap_or_default());

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What control does with what workers tell it.
+
+use super::resolver::Resolver;
+use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
+use buffer::Flags;
+use graph::{NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World, name_of};
+use net::{Adjacencies, IfEvent, Interface, Interfaces, IpMeta, Learned, NeighborEvent, Neighbors, Net};
+use std::sync::{Arc, Mutex};
+use wire::Family;
+
+type AddrOf<P> = <<P as Protocol>::Net as Family>::Addr;
+type TargetOf<P> = Target<AddrOf<P>>;
+
+/// Neighbours that are known now: what waits for them may go.
+struct Resolved<P: Protocol>(Mutex<Vec<TargetOf<P>>>);
+
+impl<P: Protocol> Shared for Resolved<P> {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<P: Protocol> Resolved<P> {
+    fn push(&self, target: TargetOf<P>) {
+        self.0.lock().expect("no panic inside").push(target);
+    }
+}
+
+/// Called once by a protocol's plugin, when all nodes are there.
+pub fn start<P: Protocol>(world: &World) {
+    // Made first: routes to neighbours are there before what waits for them goes.
+    world.get::<net::Addresses<P::Net>>();
+    let neighbors = world.get::<Neighbors>();
+    neighbors.start(world, P::Net::IS_V6, P::PROBE);
+    neighbors.subscribe(|world, event| {
+        let NeighborEvent::Set { new, .. } = event else { return };
+        if let Some(ip) = P::Net::of_ip(new.ip) {
+            world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
+            world.get::<Notes<P>>().wake();
+        }
+    });
+    Notes::<P>::start(world);
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let IfEvent::Deleting(sw_if) | IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) = event {
+            give_up_on::<P>(world, sw_if);
+        }
+    });
+}
+
+type OfThread<P> = fn(&mut Runtime, NodeIndex) -> Option<&mut Resolver<P>>;
+
+/// The two nodes where packets wait.
+fn resolvers<P: Protocol>(world: &World) -> [(NodeIndex, OfThread<P>); 2] {
+    let node = |name| world.node(name).expect("the protocol's plugin brings the node");
+    [
+        (node(name_of::<Unresolved<P>>()), |rt, n| Some(&mut rt.node_mut::<Unresolved<P>>(n)?.resolver)),
+        (node(name_of::<Glean<P>>()), |rt, n| Some(&mut rt.node_mut::<Glean<P>>(n)?.resolver)),
+    ]
+}
+
+fn give_up_on<P: Protocol>(world: &World, sw_if: SwIfIndex) {
+    let nodes = resolvers::<P>(world);
+    world.on_threads(move |rt| {
+        for (node, of) in nodes {
+            if let Some(resolver) = of(rt, node) {
+                resolver.give_up_on(sw_if.0);
+            }
+        }
+    });
+}
+
+/// Lets go what waits for neighbours that are known now, on every thread.
+fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
+    let (nodes, adjacencies) = (resolvers::<P>(world), world.get::<Adjacencies>());
+    let ready: Vec<_> = resolved
+        .into_iter()
+        .filter_map(|target| {
+            let adj = adjacencies.find_neighbor(SwIfIndex(target.sw_if), target.ip.into())?;
+            Some((target, adj, adjacencies.info(adj)?.adj.next))
+        })
+        .collect();
+    if ready.is_empty() {
+        return;
+    }
+    world.on_threads(move |rt| {
+        for (node, of) in nodes {
+            for &(target, adj, next) in &ready {
+                let Some(mut released) = of(rt, node).map(|r| r.release(target)) else { break };
+                for mut b in released.drain(..) {
+                    // The neighbour's own adjacency: that of the lookup may be gone by now.
+                    let fib = b.scratch::<IpMeta>().fib;
+                    b.set_scratch(IpMeta::of(adj, fib));
+                    rt.inject(next, b);
+                }
+                if let Some(resolver) = of(rt, node) {
+                    resolver.put_back(released);
+                }
+            }
+        }
+    });
+}
+
+/// Sends frames of control's own by an interface, from the main thread.
+pub fn transmit(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
+    let (sw_if, output) = (interface.sw_if.0, interface.output);
+    world.on_thread(ThreadIndex(0), move |rt| {
+        for frame in frames {
+            let Some(mut b) = rt.cache().alloc() else { return };
+            if b.set_data(&frame) {
+                b.flags.set(Flags::LOCAL);
+                (b.rx_if, b.tx_if) = (0, sw_if);
+                rt.inject(output, b);
+            }
+        }
+    });
+}
+
+/// Takes the notes of one turn.
+pub(super) struct Learner<'w, P: Protocol> {
+    world: &'w World,
+    resolved: Arc<Resolved<P>>,
+    neighbors: Arc<Neighbors>,
+}
+
+impl<'w, P: Protocol> Learner<'w, P> {
+    pub fn new(world: &'w World) -> Self {
+        Self { world, resolved: world.get(), neighbors: world.get() }
+    }
+
+    pub fn take(&mut self, note: Note<AddrOf<P>>) {
+        match note {
+            Note::Asked(Target { sw_if, ip }) => self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into()),
+            Note::Seen(seen) => self.seen(seen),
+            Note::Conflict(who, mac) => P::conflict(self.world, who, mac),
+        }
+    }
+
+    fn seen(&mut self, seen: Seen<AddrOf<P>>) {
+        let Target { sw_if, ip } = seen.who;
+        let Some(evidence) = P::weigh(self.world, &seen) else { return self.refused(sw_if, "ignored") };
+        let known = || self.neighbors.get(SwIfIndex(sw_if), ip.into()).map(|n| n.mac);
+        let Some(mac) = seen.mac.or_else(known) else { return self.refused(sw_if, "unknown") };
+        match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {
+            // One that is known was asked for all the same: by a route that doesn't see it.
+            Learned::Confirmed { asked: true } => self.resolved.push(seen.who),
+            Learned::Refused(why) => self.refused(sw_if, why.name()),
+            // The subscriber has heard of it.
+            _ => {}
+        }
+    }
+
+    fn refused(&self, sw_if: u32, why: &str) {
+        // Only control counts here, so a lane of its own isn't needed.
+        let counter = self.world.stats.simple(&format!("{}/refused/{why}", P::COUNTERS));
+        counter.lane(0).add(sw_if as usize, 1);
+    }
+
+    /// Lets the workers know.
+    pub fn finish(self) {
+        let resolved = std::mem::take(&mut *self.resolved.0.lock().expect("no panic inside"));
+        if !resolved.is_empty() {
+            release::<P>(self.world, resolved);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is counted for each interface, under VPP's names.
+
+use super::Protocol;
+use graph::{ThreadIndex, World};
+use stats::Lane;
+
+/// One direction's counters of a protocol on one thread, indexed by interface.
+#[derive(Clone)]
+pub struct Lanes {
+    /// Questions.
+    pub requests: Lane,
+    /// Answers.
+    pub replies: Lane,
+    /// Announcements.
+    pub gratuitous: Lane,
+}
+
+impl Lanes {
+    /// What comes in.
+    pub fn rx<P: Protocol>(world: &World, thread: ThreadIndex) -> Self {
+        Self::new::<P>(world, thread, "rx")
+    }
+
+    /// What goes out.
+    pub fn tx<P: Protocol>(world: &World, thread: ThreadIndex) -> Self {
+        Self::new::<P>(world, thread, "tx")
+    }
+
+    fn new<P: Protocol>(world: &World, thread: ThreadIndex, direction: &str) -> Self {
+        let vector = |what: &str| world.stats.simple(&format!("{}/{direction}/{what}", P::COUNTERS));
+        let lane = |what| vector(what).lane(thread.at());
+        Self { requests: lane("requests"), replies: lane("replies"), gratuitous: lane("gratuitous") }
+    }
+}
