@@ -50,6 +50,7 @@ fn table(w: &World, all: &[Neighbor]) -> Output {
         let name = interfaces.name(n.sw_if);
         let (state, probes) = match n.state {
             NeighborState::Reachable => ("reachable", 0),
+            NeighborState::Stale => ("stale", 0),
             NeighborState::Probing(sent) => ("probing", sent),
         };
         json.push(json!({
@@ -58,6 +59,7 @@ fn table(w: &World, all: &[Neighbor]) -> Output {
             "flags": n.flags(),
             "ethernet": n.mac.to_string(),
             "interface": name,
+            "router": n.router,
             "state": state,
             "unanswered_probes": probes,
         }));

@@ -165,6 +165,7 @@ impl Neighbors {
             return Learned::Refused(Refusal::Down);
         }
         let key = Key { sw_if, ip };
+        let old = self.get(sw_if, ip);
         let learned = self.table(ip.is_ipv6()).learn(key, mac, evidence, world.clock.now());
         let new = self.table(ip.is_ipv6()).get(key);
         match (learned, new) {
@@ -175,9 +176,12 @@ impl Neighbors {
                 self.install(world, new, None);
             }
             (Learned::Moved { from }, Some(new)) => {
-                self.install(world, new, Some(Neighbor { mac: from, ..new }))
+                self.install(world, new, old.or(Some(Neighbor { mac: from, ..new })));
             }
-            _ => return learned,
+            (Learned::Confirmed { .. }, Some(new)) if old.is_some_and(|old| old.router != new.router) => {
+                self.tell(world, NeighborEvent::Set { new, old });
+            }
+            _ => {}
         }
         self.reschedule(ip.is_ipv6());
         learned

@@ -10,6 +10,8 @@ use wire::MacAddr;
 pub enum NeighborState {
     /// Confirmed, or set by hand.
     Reachable,
+    /// Heard of, but not from itself in answer to us: asked once packets are sent to it.
+    Stale,
     /// Asked this often whether it is still there, and not answered yet.
     Probing(u8),
 }
@@ -27,6 +29,8 @@ pub struct Neighbor {
     pub is_static: bool,
     /// Has no host route of its own.
     pub no_fib_entry: bool,
+    /// Has said that it is a router (IPv6).
+    pub router: bool,
     /// Where it stands.
     pub state: NeighborState,
     /// When it was last confirmed, on the instance's clock, in nanoseconds.
@@ -37,7 +41,7 @@ impl Neighbor {
     /// A dynamic entry with a host route. Its time is set when it is added.
     pub fn new(sw_if: SwIfIndex, ip: IpAddr, mac: MacAddr) -> Self {
         let state = NeighborState::Reachable;
-        Self { sw_if, ip, mac, is_static: false, no_fib_entry: false, state, updated: 0 }
+        Self { sw_if, ip, mac, is_static: false, no_fib_entry: false, router: false, state, updated: 0 }
     }
 
     /// As operators read it: S static, D dynamic, N without host route.
@@ -81,6 +85,57 @@ pub enum Evidence {
         /// Whether an unknown neighbour is added.
         create: bool,
     },
+    /// The neighbour told it in passing: it is added, but packets to it have to be answered (RFC 4861 7.2.3, 6.2.6, 6.3.4).
+    Hint {
+        /// Whether it is a router, if that was told too.
+        router: Option<bool>,
+    },
+    /// A neighbour advertisement (RFC 4861 7.2.5): added only if it was asked for.
+    Advertisement {
+        /// It answers us.
+        solicited: bool,
+        /// It counts more than what is known.
+        replace: bool,
+        /// The neighbour is a router.
+        router: bool,
+    },
+}
+
+impl Evidence {
+    /// Why an unknown neighbour that nobody has asked for isn't added.
+    pub(super) fn refusal(self) -> Option<Refusal> {
+        match self {
+            Self::Reply | Self::Advertisement { .. } => Some(Refusal::Unsolicited),
+            Self::Announcement { create: false } => Some(Refusal::Unknown),
+            Self::Request | Self::Announcement { create: true } | Self::Hint { .. } => None,
+        }
+    }
+
+    /// What an entry becomes when `mac` is told for it at the time `now`; `known` says that it isn't new.
+    pub(super) fn applied(self, old: Neighbor, known: bool, mac: MacAddr, now: u64) -> Neighbor {
+        let other = !known || old.mac != mac;
+        match self {
+            Self::Request | Self::Reply | Self::Announcement { .. } => {
+                Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old }
+            }
+            Self::Hint { router } => {
+                let n = Neighbor { router: router.unwrap_or(old.router), ..old };
+                if other { Neighbor { mac, updated: now, state: NeighborState::Stale, ..n } } else { n }
+            }
+            Self::Advertisement { replace: false, .. } if known && other => match old.state {
+                NeighborState::Reachable => Neighbor { state: NeighborState::Stale, ..old },
+                _ => old,
+            },
+            Self::Advertisement { solicited, router, .. } => {
+                let n = Neighbor { mac, router, ..old };
+                match (solicited, other) {
+                    (true, _) => Neighbor { state: NeighborState::Reachable, updated: now, ..n },
+                    (false, true) => Neighbor { state: NeighborState::Stale, updated: now, ..n },
+                    (false, false) => n,
+                }
+            }
+        }
+    }
 }
 
 /// Why something was not learned.
@@ -92,6 +147,8 @@ pub enum Refusal {
     Unknown,
     /// The entry was set by hand.
     Static,
+    /// Another station is known, and what was told doesn't count more.
+    Kept,
     /// The table is full.
     Full,
     /// The interface has gone down meanwhile.
@@ -105,6 +162,7 @@ impl Refusal {
             Self::Unsolicited => "unsolicited",
             Self::Unknown => "unknown",
             Self::Static => "static",
+            Self::Kept => "kept",
             Self::Full => "full",
             Self::Down => "down",
         }

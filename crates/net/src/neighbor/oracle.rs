@@ -14,6 +14,8 @@ struct Entry {
     n: Neighbor,
     /// When it was looked at last, or asked last.
     checked: u64,
+    /// It became stale then, and wasn't looked at since.
+    stale: Option<u64>,
 }
 
 #[derive(Default)]
@@ -38,11 +40,13 @@ impl Slow {
         Ok(Some(self.entries.remove(oldest).n))
     }
 
-    fn put(&mut self, n: Neighbor) {
+    fn put(&mut self, n: Neighbor, now: u64) {
         self.asked.retain(|(k, _)| *k != n.key());
+        let stale = (n.state == NeighborState::Stale).then_some(now);
+        let entry = Entry { n, checked: n.updated, stale };
         match self.at(n.key()) {
-            Some(i) => self.entries[i] = Entry { n, checked: n.updated },
-            None => self.entries.push(Entry { n, checked: n.updated }),
+            Some(i) => self.entries[i] = entry,
+            None => self.entries.push(entry),
         }
     }
 
@@ -55,12 +59,20 @@ impl Slow {
                 if old.is_static {
                     return Learned::Refused(Refusal::Static);
                 }
-                self.put(Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old });
+                let new = evidence.applied(old, true, mac, now);
+                if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
+                    self.entries[i].n = new;
+                } else {
+                    self.put(new, now);
+                }
+                if new.mac != mac {
+                    return Learned::Refused(Refusal::Kept);
+                }
                 if old.mac == mac { Learned::Confirmed { asked } } else { Learned::Moved { from: old.mac } }
             }
             None => {
                 let refused = match evidence {
-                    Evidence::Reply => Some(Refusal::Unsolicited),
+                    Evidence::Reply | Evidence::Advertisement { .. } => Some(Refusal::Unsolicited),
                     Evidence::Announcement { create: false } => Some(Refusal::Unknown),
                     _ => None,
                 };
@@ -69,7 +81,8 @@ impl Slow {
                 }
                 match self.room() {
                     Ok(gone) => {
-                        self.put(Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) });
+                        let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
+                        self.put(evidence.applied(new, false, mac, now), now);
                         Learned::Added { gone }
                     }
                     Err(refusal) => Learned::Refused(refusal),
@@ -83,7 +96,8 @@ impl Slow {
         match e.n.state {
             _ if e.n.is_static => None,
             NeighborState::Probing(_) => Some(e.checked + SECOND),
-            NeighborState::Reachable => {
+            NeighborState::Stale if e.stale.is_some() => e.stale.map(|since| since + 5 * SECOND),
+            NeighborState::Reachable | NeighborState::Stale => {
                 let times = [after(e.n.updated, self.config.age), after(e.checked, self.config.confirm)];
                 times.into_iter().flatten().min()
             }
@@ -102,6 +116,7 @@ impl Slow {
             let at = self.at(key).expect("is there");
             let e = &mut self.entries[at];
             e.checked = now;
+            e.stale = None;
             let old = self.config.age > 0 && now >= e.n.updated + u64::from(self.config.age) * SECOND;
             match e.n.state {
                 NeighborState::Probing(PROBES) => all.push(Due::Lost(self.entries.remove(at).n)),
@@ -109,11 +124,11 @@ impl Slow {
                     e.n.state = NeighborState::Probing(sent + 1);
                     all.push(Due::Probe(e.n));
                 }
-                NeighborState::Reachable if old || used(&e.n) => {
+                NeighborState::Reachable | NeighborState::Stale if old || used(&e.n) => {
                     e.n.state = NeighborState::Probing(1);
                     all.push(Due::Probe(e.n));
                 }
-                NeighborState::Reachable => {}
+                NeighborState::Reachable | NeighborState::Stale => {}
             }
         }
         all
@@ -132,7 +147,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (0u8..12).prop_map(Step::Ask),
-        6 => (0u8..12, 0u8..3, 0u8..4).prop_map(|(k, m, e)| Step::Learn(k, m, e)),
+        6 => (0u8..12, 0u8..3, 0u8..11).prop_map(|(k, m, e)| Step::Learn(k, m, e)),
         2 => (0u8..12, 0u8..3, any::<bool>()).prop_map(|(k, m, s)| Step::Set(k, m, s)),
         1 => (0u8..12).prop_map(Step::Remove),
         6 => (0u16..7000).prop_map(Step::Pass),
@@ -169,7 +184,12 @@ proptest! {
                     let evidence = match e {
                         0 => Evidence::Request,
                         1 => Evidence::Reply,
-                        _ => Evidence::Announcement { create: e == 2 },
+                        2 | 3 => Evidence::Announcement { create: e == 2 },
+                        4..7 => Evidence::Hint { router: [None, Some(false), Some(true)][usize::from(e) - 4] },
+                        _ => {
+                            let (solicited, replace) = (e & 1 != 0, e & 2 != 0);
+                            Evidence::Advertisement { solicited, replace, router: solicited }
+                        }
                     };
                     let learned = table.learn(key(k), mac(m), evidence, now);
                     prop_assert_eq!(learned, slow.learn(key(k), mac(m), evidence, now));
@@ -179,7 +199,7 @@ proptest! {
                     let room = if slow.at(key(k)).is_some() { Ok(None) } else { slow.room() };
                     prop_assert_eq!(table.set(new), room);
                     if room.is_ok() {
-                        slow.put(new);
+                        slow.put(new, now);
                     }
                 }
                 Step::Remove(k) => {
@@ -214,4 +234,39 @@ fn open_questions_are_bounded_and_end() {
     assert_eq!(learn(1, 20_001), Learned::Refused(Refusal::Unsolicited), "made room for younger ones");
     assert_eq!(learn(20_000, 20_001), Learned::Added { gone: None });
     assert_eq!(learn(19_999, 19_999 + 5 * SECOND), Learned::Refused(Refusal::Unsolicited), "came too late");
+}
+
+/// RFC 4861, appendix C: what a neighbour advertisement and others make of an entry.
+#[test]
+fn states_are_as_the_rfc_has_them() {
+    use NeighborState::{Probing, Reachable, Stale};
+    let na = |solicited, replace| Evidence::Advertisement { solicited, replace, router: true };
+    let hint = Evidence::Hint { router: None };
+    let old =
+        |state| Neighbor { state, updated: 1, ..Neighbor::new(SwIfIndex(1), [10, 0, 0, 1].into(), mac(1)) };
+    for (state, evidence, station, want) in [
+        (Reachable, na(true, false), 1, (Reachable, 1, 9)),
+        (Probing(2), na(true, false), 1, (Reachable, 1, 9)),
+        (Stale, na(false, true), 1, (Stale, 1, 1)),
+        (Probing(2), na(false, false), 1, (Probing(2), 1, 1)),
+        (Reachable, na(true, false), 2, (Stale, 1, 1)),
+        (Probing(2), na(true, false), 2, (Probing(2), 1, 1)),
+        (Reachable, na(true, true), 2, (Reachable, 2, 9)),
+        (Reachable, na(false, true), 2, (Stale, 2, 9)),
+        (Probing(1), hint, 1, (Probing(1), 1, 1)),
+        (Reachable, hint, 1, (Reachable, 1, 1)),
+        (Reachable, hint, 2, (Stale, 2, 9)),
+    ] {
+        let new = evidence.applied(old(state), true, mac(station), 9);
+        let (state_now, station_now, updated) = want;
+        assert_eq!(
+            (new.state, new.mac, new.updated),
+            (state_now, mac(station_now), updated),
+            "{state:?} {evidence:?}"
+        );
+    }
+    for (evidence, want) in [(na(true, false), Reachable), (na(false, true), Stale), (hint, Stale)] {
+        assert_eq!(evidence.applied(old(Reachable), false, mac(1), 9).state, want);
+    }
+    assert!(na(true, false).applied(old(Reachable), true, mac(1), 9).router);
 }

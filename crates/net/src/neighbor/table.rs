@@ -10,6 +10,8 @@ use wire::MacAddr;
 const SECOND: u64 = 1_000_000_000;
 /// A probe is answered within this, or counts as unanswered.
 const PROBE_INTERVAL: u64 = SECOND;
+/// After which a neighbour that was only heard of is asked, if packets were sent to it (RFC 4861 10).
+pub(super) const DELAY: u64 = 5 * SECOND;
 /// Unanswered probes after which a neighbour is gone.
 pub(super) const PROBES: u8 = 3;
 /// How long an answer to a question is welcome.
@@ -125,7 +127,7 @@ impl Table {
     pub fn set(&mut self, new: Neighbor) -> Result<Option<Neighbor>, Refusal> {
         let key = new.key();
         let gone = if self.entries.contains_key(&key) { None } else { self.make_room()? };
-        self.put(new);
+        self.put(new, new.updated);
         Ok(gone)
     }
 
@@ -133,25 +135,32 @@ impl Table {
     pub fn learn(&mut self, key: Key, mac: MacAddr, evidence: Evidence, now: u64) -> Learned {
         let asked = self.asked.remove(key).is_some_and(|until| until > now);
         let Some(old) = self.get(key) else {
-            match evidence {
-                Evidence::Reply if !asked => return Learned::Refused(Refusal::Unsolicited),
-                Evidence::Announcement { create: false } if !asked => {
-                    return Learned::Refused(Refusal::Unknown);
-                }
-                _ => {}
+            if let Some(refusal) = evidence.refusal().filter(|_| !asked) {
+                return Learned::Refused(refusal);
             }
             let gone = match self.make_room() {
                 Ok(gone) => gone,
                 Err(refusal) => return Learned::Refused(refusal),
             };
-            self.put(Neighbor { updated: now, mac, ..Neighbor::new(key.sw_if, key.ip, mac) });
+            let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
+            self.put(evidence.applied(new, false, mac, now), now);
             return Learned::Added { gone };
         };
         if old.is_static {
             return Learned::Refused(Refusal::Static);
         }
-        self.put(Neighbor { mac, updated: now, state: NeighborState::Reachable, ..old });
-        if old.mac == mac { Learned::Confirmed { asked } } else { Learned::Moved { from: old.mac } }
+        let new = evidence.applied(old, true, mac, now);
+        if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
+            // What is due for it stays due.
+            self.entries.insert(key, new);
+        } else {
+            self.put(new, now);
+        }
+        match () {
+            () if new.mac != mac => Learned::Refused(Refusal::Kept),
+            () if new.mac != old.mac => Learned::Moved { from: old.mac },
+            () => Learned::Confirmed { asked },
+        }
     }
 
     pub fn remove(&mut self, key: Key) -> Option<Neighbor> {
@@ -181,8 +190,8 @@ impl Table {
             };
             let probes = match n.state {
                 NeighborState::Probing(sent) => sent,
-                NeighborState::Reachable if self.is_old(&n, now) || used(&n) => 0,
-                NeighborState::Reachable => {
+                NeighborState::Reachable | NeighborState::Stale if self.is_old(&n, now) || used(&n) => 0,
+                NeighborState::Reachable | NeighborState::Stale => {
                     self.plan(&n, now);
                     continue;
                 }
@@ -212,7 +221,7 @@ impl Table {
         Ok(self.remove(oldest.1))
     }
 
-    fn put(&mut self, n: Neighbor) {
+    fn put(&mut self, n: Neighbor, now: u64) {
         let key = n.key();
         self.entries.insert(key, n);
         self.asked.remove(key);
@@ -221,13 +230,16 @@ impl Table {
             self.due.remove(key);
         } else {
             self.confirmed.set(key, n.updated);
-            self.plan(&n, n.updated);
+            match n.state {
+                NeighborState::Stale => self.due.set(key, now + DELAY),
+                _ => self.plan(&n, n.updated),
+            }
         }
     }
 
     /// Says when the entry wants to be looked at; `checked` is when that was done last.
     fn plan(&mut self, n: &Neighbor, checked: u64) {
-        if n.is_static || n.state != NeighborState::Reachable {
+        if n.is_static || matches!(n.state, NeighborState::Probing(_)) {
             return;
         }
         let after = |from: u64, seconds: u32| (seconds > 0).then(|| from + u64::from(seconds) * SECOND);
