@@ -42,6 +42,9 @@ fn every_node_that_is_named_is_there() {
 /// Nodes that are no inputs and that no other node's declaration leads to, and who sends there.
 const ENTERED: &[(&str, &str)] = &[
     ("ethernet-input", "the inputs of drivers, and streams"),
+    ("ip4-full-reassembly", "who has fragments that are to come in anew"),
+    ("ip4-full-reassembly-custom", "features that work on whole datagrams"),
+    ("ip4-local-full-reassembly", "fragments for us, once they are sent there"),
     ("ip4-local-end-of-arc", "the end of an arc that has no feature yet"),
 ];
 

@@ -11,6 +11,7 @@ pub static ALL: &[&Plugin] = &[
     &ethernet::PLUGIN,
     &ip::PLUGIN,
     &icmp::PLUGIN,
+    &ip_reassembly::PLUGIN,
     &ping::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

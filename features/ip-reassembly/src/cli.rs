@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control;
+use crate::full::UnderWay;
+use crate::state::{Kind, Settings};
+use cli::{Cell, Command, Matches, Output, Result, Table};
+use graph::World;
+use net::Interfaces;
+use serde_json::json;
+
+const LIMITS: &str = "[timeout <timeout:1-4294967295>] [max-reassemblies <datagrams:1-4294967295>] \
+     [max-reassembly-length <fragments:1-4294967295>] [expire-walk-interval <interval:1-4294967295>]";
+const SET: &str = "Limits: milliseconds until a datagram is given up, datagrams on a thread, fragments of one, milliseconds \
+     between two looks for what is late";
+const SHOW: &str = "Limits of reassembly, and datagrams whose fragments haven't all come";
+
+macro_rules! commands {
+    ($($name:literal $kind:ident $v6:literal),*) => {
+        &[
+            $(Command { path: concat!("set ", $name), usage: LIMITS, help: SET, run: |w, m| set(w, m, Kind::$kind, $v6) },
+            Command { path: concat!("show ", $name), usage: "[details]", help: SHOW, run: |w, m| show(w, m, Kind::$kind, $v6) },)*
+            Command {
+                path: "set interface reassembly",
+                usage: "<interface:interface> <what:on|off|ip4|ip6>",
+                help: "Put datagrams together that come in by an interface, before they are routed",
+                run: |w, m| enable(w, m, Kind::Full),
+            },
+            Command {
+                path: "set interface virtual-reassembly",
+                usage: "<interface:interface> <what:on|off|ip4|ip6>",
+                help: "Know ports of fragments that come in by an interface, without putting datagrams together",
+                run: |w, m| enable(w, m, Kind::Shallow),
+            },
+        ]
+    };
+}
+
+pub const COMMANDS: &[Command<World>] = commands! {
+    "ip4-full-reassembly" Full false,
+    "ip4-sv-reassembly" Shallow false
+};
+
+fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
+    let now = control::settings(w, kind, v6);
+    let new = Settings {
+        timeout_ms: m.opt("timeout")?.unwrap_or(now.timeout_ms),
+        max_reassemblies: m.opt("datagrams")?.unwrap_or(now.max_reassemblies),
+        max_reassembly_length: m.opt("fragments")?.unwrap_or(now.max_reassembly_length),
+        expire_walk_interval_ms: m.opt("interval")?.unwrap_or(now.expire_walk_interval_ms),
+    };
+    control::configure(w, kind, v6, new)?;
+    Ok(Output::empty())
+}
+
+fn enable(w: &World, m: &Matches, kind: Kind) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let what = m.str("what");
+    control::enable(w, sw_if, kind, false, matches!(what, "on" | "ip4"))?;
+    Ok(Output::empty())
+}
+
+fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
+    let (now, count) = (control::settings(w, kind, v6), control::under_way(w, kind, v6));
+    if !m.flag("details") {
+        return Ok(Output::both(limits(kind, v6, now, count), describe(kind, now, count)));
+    }
+    Ok(control::ask(w, kind, v6).then(move |answers| {
+        let all: Vec<UnderWay> = answers.into_iter().flatten().flatten().collect();
+        let mut table =
+            Table::new().right("thread").left("source").left("destination").right("id").right("fragments");
+        table = table.right("bytes").right("age").key("age_ms");
+        for u in &all {
+            let (src, dst, id) = u.key;
+            table.row([
+                u.thread.0.into(),
+                Cell::show(src),
+                Cell::show(dst),
+                Cell::new(format!("{id:#x}"), id),
+                u.fragments.0.into(),
+                u.fragments.1.into(),
+                Cell::new(format!("{} ms", u.age_ms), u.age_ms),
+            ]);
+        }
+        let mut json = describe(kind, now, count);
+        json["datagrams"] = table.to_json();
+        Ok(Output::both(limits(kind, v6, now, count) + &table.render(), json))
+    }))
+}
+
+fn limits(kind: Kind, v6: bool, s: Settings, count: u32) -> String {
+    let what = format!(
+        "{} {}",
+        if v6 { "IPv6" } else { "IPv4" },
+        match kind {
+            Kind::Full => "full",
+            Kind::Shallow => "shallow virtual",
+        }
+    );
+    format!(
+        "Datagrams under way, {what} reassembly: {count}\n\
+         Maximum of datagrams on a thread: {}\n\
+         Maximum of fragments of a datagram: {}\n\
+         Timeout: {} ms\n\
+         Expire walk interval: {} ms\n",
+        s.max_reassemblies, s.max_reassembly_length, s.timeout_ms, s.expire_walk_interval_ms
+    )
+}
+
+fn describe(kind: Kind, s: Settings, count: u32) -> serde_json::Value {
+    json!({
+        "kind": kind.name(),
+        "under_way": count,
+        "max_reassemblies": s.max_reassemblies,
+        "max_reassembly_length": s.max_reassembly_length,
+        "timeout_ms": s.timeout_ms,
+        "expire_walk_interval_ms": s.expire_walk_interval_ms,
+    })
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What was set, as commands.
+
+use crate::control;
+use crate::state::{Kind, Settings};
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    for kind in Kind::ALL {
+        limits(world, kind, false, config);
+        let word = match kind {
+            Kind::Full => "reassembly",
+            Kind::Shallow => "virtual-reassembly",
+        };
+        for interface in world.get::<Interfaces>().list() {
+            let on = |v6| control::is_enabled(world, interface.sw_if, kind, v6);
+            let what = match (on(false), on(true)) {
+                (false, false) => continue,
+                (true, false) => "ip4",
+                (false, true) => "ip6",
+                (true, true) => "on",
+            };
+            let line = format!("set interface {word} {}", quote(&interface.name));
+            config.push(Phase::Features, format!("{line} {what}"), format!("{line} off"));
+        }
+    }
+}
+
+fn limits(world: &World, kind: Kind, v6: bool, config: &mut RunningConfig) {
+    let (now, usual) = (control::settings(world, kind, v6), kind.usual());
+    let values = |s: Settings| {
+        [
+            ("timeout", s.timeout_ms),
+            ("max-reassemblies", s.max_reassemblies),
+            ("max-reassembly-length", s.max_reassembly_length),
+            ("expire-walk-interval", s.expire_walk_interval_ms),
+        ]
+    };
+    let ip = if v6 { "ip6" } else { "ip4" };
+    for ((word, now), (_, usual)) in values(now).into_iter().zip(values(usual)).filter(|(a, b)| a != b) {
+        let line = format!("set {ip}-{}-reassembly {word}", kind.name());
+        config.push(Phase::Settings, format!("{line} {now}"), format!("{line} {usual}"));
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+use crate::fragment::Fragments;
+use crate::full::{self, Full, UnderWay};
+use crate::shallow::{self, Shallow};
+use crate::state::{Kind, Reassembly, Settings};
+use cli::{Error, Result};
+use graph::{
+    Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World, name_of,
+};
+use msg::retval;
+use net::IfEvent;
+use net::Interfaces;
+use std::sync::Arc;
+use wire::Ip4;
+
+/// Calls a function for the family that is asked for.
+macro_rules! of_family {
+    ($v6:expr, $f:ident($($arg:expr),*)) => {
+        if $v6 { $f::<wire::Ip6>($($arg),*) } else { $f::<wire::Ip4>($($arg),*) }
+    };
+}
+
+/// Arc and node of each feature of a kind.
+fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
+    match (kind, v6) {
+        (Kind::Full, false) => &[("ip4-unicast", "ip4-full-reassembly-feature")],
+        (Kind::Full, true) => &[("ip6-unicast", "ip6-full-reassembly-feature")],
+        (Kind::Shallow, false) => &[
+            ("ip4-unicast", "ip4-sv-reassembly-feature"),
+            ("ip4-multicast", "ip4-sv-reassembly-mcast-feature"),
+        ],
+        (Kind::Shallow, true) => &[
+            ("ip6-unicast", "ip6-sv-reassembly-feature"),
+            ("ip6-multicast", "ip6-sv-reassembly-mcast-feature"),
+        ],
+    }
+}
+
+/// Whether what comes in by an interface is reassembled.
+pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool {
+    let [(arc, node), ..] = features(kind, v6) else { return false };
+    let on = |arc| world.features_of(arc, sw_if).iter().any(|(name, _)| name == node);
+    world.arc(arc).is_some_and(on)
+}
+
+/// Says whether what comes in by an interface is reassembled.
+///
+/// # Errors
+/// A family that isn't built.
+pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -> Result<()> {
+    for (arc, node) in features(kind, v6) {
+        world.set_feature(arc, node, sw_if, on.then_some(0)).map_err(Error::unsupported)?;
+    }
+    Ok(())
+}
+
+/// The limits in force.
+pub fn settings(world: &World, kind: Kind, v6: bool) -> Settings {
+    fn of<F: Fragments>(world: &World, kind: Kind) -> Settings {
+        world.get::<Reassembly<F>>().of(kind).settings()
+    }
+    of_family!(v6, of(world, kind))
+}
+
+/// Sets the limits.
+///
+/// # Errors
+/// −7 if one of them is 0.
+pub fn configure(world: &World, kind: Kind, v6: bool, new: Settings) -> Result<()> {
+    fn set<F: Fragments>(world: &World, kind: Kind, new: Settings) {
+        world.get::<Reassembly<F>>().of(kind).set(new);
+    }
+    let Settings { timeout_ms, max_reassemblies, max_reassembly_length, expire_walk_interval_ms } = new;
+    if [timeout_ms, max_reassemblies, max_reassembly_length, expire_walk_interval_ms].contains(&0) {
+        return Err(Error::parse("a limit of 0 lets no fragment pass: disable reassembly instead")
+            .retval(retval::INVALID_VALUE));
+    }
+    of_family!(v6, set(world, kind, new));
+    world.get::<Walk>().0.raise();
+    Ok(())
+}
+
+/// Datagrams under way on all threads.
+pub fn under_way(world: &World, kind: Kind, v6: bool) -> u32 {
+    fn of<F: Fragments>(world: &World, kind: Kind) -> u32 {
+        world.get::<Reassembly<F>>().of(kind).under_way().sum()
+    }
+    of_family!(v6, of(world, kind))
+}
+
+/// Asks the threads for what is under way.
+pub fn ask(world: &World, kind: Kind, v6: bool) -> Asked<Vec<UnderWay>> {
+    fn of<F: Fragments>(world: &World, kind: Kind) -> Asked<Vec<UnderWay>> {
+        let clock = world.clock.clone();
+        let nodes = nodes::<F>(world, kind);
+        world.ask(move |rt| {
+            let now = clock.now();
+            nodes.iter().flat_map(|(node, list)| list(rt, *node, now)).collect()
+        })
+    }
+    of_family!(v6, of(world, kind))
+}
+
+type List = fn(&mut Runtime, NodeIndex, u64) -> Vec<UnderWay>;
+
+/// The nodes of a kind, and how they are asked for what is under way.
+fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
+    fn full<F: Fragments, const AT: u8>() -> (&'static str, List) {
+        let list: List =
+            |rt, node, now| rt.node_mut::<Full<F, AT>>(node).map(|full| full.list(now)).unwrap_or_default();
+        (name_of::<Full<F, AT>>(), list)
+    }
+    fn shallow<F: Fragments, const AT: u8>() -> (&'static str, List) {
+        let list: List = |rt, node, now| {
+            rt.node_mut::<Shallow<F, AT>>(node).map(|node| node.list(now)).unwrap_or_default()
+        };
+        (name_of::<Shallow<F, AT>>(), list)
+    }
+    let all = match kind {
+        Kind::Full => vec![
+            full::<F, { full::FEATURE }>(),
+            full::<F, { full::LOCAL }>(),
+            full::<F, { full::INPUT }>(),
+            full::<F, { full::CUSTOM }>(),
+        ],
+        Kind::Shallow => vec![
+            shallow::<F, { shallow::UNICAST }>(),
+            shallow::<F, { shallow::MULTICAST }>(),
+            shallow::<F, { shallow::OUTPUT }>(),
+        ],
+    };
+    all.into_iter().filter_map(|(name, list)| Some((world.node(name)?, list))).collect()
+}
+
+/// What wakes the process that lets threads look more often than once a second.
+struct Walk(Signal);
+
+impl Shared for Walk {
+    fn make(world: &World) -> Self {
+        Self(world.processes.signal())
+    }
+}
+
+/// Threads look by themselves once a second, and whenever a fragment comes.
+const SECOND: u64 = 1_000_000_000;
+
+struct ExpireWalk;
+
+impl ExpireWalk {
+    /// Lets threads look that have something under way; says when to come again, in nanoseconds, if that is before they look
+    /// by themselves.
+    fn walk<F: Fragments>(world: &World) -> Option<u64> {
+        let reassembly = world.get::<Reassembly<F>>();
+        let one = |kind: Kind| {
+            let knobs = reassembly.of(kind);
+            let interval = u64::from(knobs.settings().expire_walk_interval_ms) * 1_000_000;
+            if interval >= SECOND {
+                return None;
+            }
+            let nodes: Arc<[_]> = nodes::<F>(world, kind).into_iter().map(|(node, _)| node).collect();
+            for (thread, _) in knobs.under_way().enumerate().filter(|(_, n)| *n > 0) {
+                let nodes = nodes.clone();
+                world.on_thread(ThreadIndex(thread as u16), move |rt| {
+                    nodes.iter().for_each(|node| rt.tick_soon(*node));
+                });
+            }
+            Some(interval)
+        };
+        Kind::ALL.into_iter().filter_map(one).min()
+    }
+}
+
+impl Process for ExpireWalk {
+    fn name(&self) -> &'static str {
+        "ip-reassembly-expire-walk"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        let soon = [Self::walk::<Ip4>(world)].into_iter().flatten().min();
+        soon.map_or(Sleep::Event, |interval| Sleep::Until(world.clock.now() + interval))
+    }
+}
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
+    world.processes.spawn(Box::new(ExpireWalk), &world.get::<Walk>().0);
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let IfEvent::Deleting(sw_if) = event {
+            for kind in Kind::ALL {
+                let done = enable(world, sw_if, kind, false, false);
+                debug_assert!(done.is_ok(), "the arcs are there: {done:?}");
+            }
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One datagram whose fragments are collected.
+
+use crate::fragment::{Fragment, Fragments};
+use buffer::{Buffer, Cache, Flags, Owned};
+use wire::Ecn;
+
+/// A whole has at least so many of its bytes, if it has them, in its first segment: no node has to look for headers behind.
+const TOGETHER: usize = 256;
+
+/// A fragment that is there.
+pub struct Piece {
+    /// What it says of itself.
+    pub fragment: Fragment,
+    /// The packet, at its IP header.
+    pub packet: Owned,
+}
+
+/// What a fragment means for its datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    /// It has its place.
+    Fits,
+    /// The same fragment is there already (RFC 8200 4.5).
+    Duplicate,
+    /// It covers bytes of another one, or contradicts the datagram's end: nobody needs such a datagram (RFC 5722).
+    Overlap,
+    /// More fragments than may be.
+    TooMany,
+}
+
+/// Fragments of one datagram.
+#[derive(Default)]
+pub struct Datagram {
+    /// In order, none covers another's bytes.
+    pub pieces: Vec<Piece>,
+    have: usize,
+    /// Bytes of its payload, once the last fragment is there.
+    total: Option<usize>,
+    /// ECN values that were seen, a bit each.
+    ecn: u8,
+    /// It was given up: what still comes of it is dropped.
+    pub dead: bool,
+}
+
+impl Datagram {
+    /// An empty one, with the memory of another.
+    pub fn with(pieces: Vec<Piece>) -> Self {
+        Self { pieces, ..Self::default() }
+    }
+
+    /// Whether a fragment has a place here, among at most `limit`.
+    pub fn judge(&self, fragment: &Fragment, packet: &Buffer, limit: usize) -> Fit {
+        // They mostly come in order.
+        let behind = self.pieces.iter().rposition(|p| p.fragment.start <= fragment.start);
+        if let Some(before) = behind.map(|at| &self.pieces[at]) {
+            let (there, same) = (before.fragment, before.fragment.start == fragment.start);
+            if same
+                && (there.end, there.more) == (fragment.end, fragment.more)
+                && equal(before, fragment, packet)
+            {
+                return Fit::Duplicate;
+            }
+            if there.end > fragment.start {
+                return Fit::Overlap;
+            }
+        }
+        let ahead = self.pieces.get(behind.map_or(0, |at| at + 1));
+        let last = self.pieces.last().map_or(0, |p| p.fragment.end);
+        let contradicts = match self.total {
+            Some(total) => !fragment.more || fragment.end as usize > total,
+            None => !fragment.more && fragment.end < last,
+        };
+        if ahead.is_some_and(|p| p.fragment.start < fragment.end) || contradicts {
+            return Fit::Overlap;
+        }
+        if self.pieces.len() >= limit { Fit::TooMany } else { Fit::Fits }
+    }
+
+    /// Takes a fragment that fits; true if all are there.
+    pub fn add(&mut self, fragment: Fragment, packet: Owned) -> bool {
+        let at = self.pieces.iter().rposition(|p| p.fragment.start < fragment.start).map_or(0, |at| at + 1);
+        self.have += fragment.len();
+        self.ecn |= 1 << fragment.ecn;
+        if !fragment.more {
+            self.total = Some(fragment.end as usize);
+        }
+        self.pieces.insert(at, Piece { fragment, packet });
+        self.total == Some(self.have)
+    }
+
+    /// Whether a fragment met congestion, if that can be said: `None` if they contradict each other (RFC 3168 5.3).
+    pub fn congestion(&self) -> Option<bool> {
+        let seen = |ecn: Ecn| self.ecn & (1 << ecn as u8) != 0;
+        match (seen(Ecn::Ce), seen(Ecn::NotEct)) {
+            (true, true) => None,
+            (met, _) => Some(met),
+        }
+    }
+}
+
+/// The payload of a fragment is the same as that of one that is there.
+fn equal(there: &Piece, fragment: &Fragment, packet: &Buffer) -> bool {
+    fn payload(b: &Buffer, at: u16) -> impl Iterator<Item = &u8> {
+        b.segments().flatten().skip(at.into())
+    }
+    payload(&there.packet, there.fragment.at).eq(payload(packet, fragment.at))
+}
+
+/// Makes one packet of all fragments of a datagram, taking them out of `pieces`. None of them shares segments. `ce` if one of
+/// them met congestion.
+///
+/// # Errors
+/// What was made, if it is longer than a packet may be.
+pub fn join<F: Fragments>(
+    pieces: &mut Vec<Piece>,
+    ce: bool,
+    cache: &mut Cache,
+) -> Result<Owned, Option<Owned>> {
+    let len = pieces.last().map_or(0, |p| p.fragment.end as usize);
+    let Some((head, rest)) = pieces.split_first_mut() else { return Err(None) };
+    let first = head.fragment;
+    for Piece { fragment, packet } in rest {
+        let pulled = packet.pull(fragment.at.into());
+        debug_assert!(pulled, "headers were seen in the first segment");
+        let head = &mut head.packet;
+        if !head.is_chained() && head.len() < TOGETHER {
+            let n = (TOGETHER - head.len()).min(packet.len());
+            if let Some(room) = head.put(n) {
+                room.copy_from_slice(&packet.data()[..n]);
+                let pulled = packet.pull(n);
+                debug_assert!(pulled, "so many were copied");
+            }
+        }
+    }
+    let mut packets = pieces.drain(..).map(|p| p.packet);
+    let Some(mut head) = packets.next() else { return Err(None) };
+    head.append_segments(packets.filter_map(|packet| {
+        if packet.packet_len() > 0 {
+            return Some(packet);
+        }
+        cache.free(packet);
+        None
+    }));
+    // What was known of a part says nothing of the whole.
+    head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO).with(Flags::L4));
+    head.flow_hash = 0;
+    if F::finish(&mut head, &first, len, ce) { Ok(head) } else { Err(Some(head)) }
+}

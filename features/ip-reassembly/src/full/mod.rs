@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Full reassembly: fragments wait until the datagram can go on as one packet.
+
+mod datagram;
+
+use crate::fragment::{Fault, Fragment, Fragments, Part};
+use crate::place::Place;
+use crate::state::{Kind, Reassembly};
+use crate::table::{Key, Table};
+use buffer::{Buffer, Owned};
+use datagram::{Datagram, Fit, Piece, join};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use std::fmt;
+use std::sync::Arc;
+use wire::UpperLayer;
+
+/// On the arc of received unicast packets: the whole goes on along the arc.
+pub const FEATURE: u8 = 0;
+/// On the way to ourselves: the whole goes back to `ip4-local` or `ip6-local`.
+pub const LOCAL: u8 = 1;
+/// For who sends fragments here: the whole goes to `ip4-input` or `ip6-input`.
+pub const INPUT: u8 = 2;
+/// For features: the whole goes where the fragment's [`Then`] says.
+pub const CUSTOM: u8 = 3;
+
+buffer::scratch! {
+    /// For `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`: where the whole goes.
+    pub struct Then {
+        /// Index of the node.
+        pub node: u32,
+    }
+}
+
+/// Bytes of TCP's and UDP's header at least.
+const TCP: usize = 20;
+const UDP: usize = 8;
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// What needs no reassembly, and what was reassembled, on an arc.
+    #[next_feature]
+    Next,
+    /// The same elsewhere.
+    #[dynamic]
+    Node(NodeIndex),
+    #[keep]
+    Wait,
+    /// fragments received
+    #[count]
+    ReassFragmentsRcvd,
+    /// fragments that datagrams were made of
+    #[count]
+    ReassFragmentsReassembled,
+    /// datagrams reassembled
+    #[count]
+    ReassSuccess,
+    /// the first fragment of a datagram that timed out: its sender is told
+    #[next("{ip}-icmp-error", count)]
+    ReassTimeExceeded,
+    /// fragment with a wrong length or offset: its sender is told (RFC 8200 4.5)
+    #[next("{ip}-icmp-error", count)]
+    ReassInvalidFragLen,
+    /// first fragment without the whole header chain: its sender is told (RFC 7112 5)
+    #[next("{ip}-icmp-error", count)]
+    ReassMissingUpper,
+    /// fragment that is there already
+    #[drop]
+    ReassDuplicateFragment,
+    /// datagram with overlapping fragments (RFC 5722)
+    #[drop]
+    ReassOverlappingFragment,
+    /// fragment of a datagram that was given up
+    #[drop]
+    ReassGivenUp,
+    /// too many datagrams are under way: the oldest is given up
+    #[drop]
+    ReassLimitReached,
+    /// datagram with too many fragments
+    #[drop]
+    ReassFragmentChainTooLong,
+    /// no buffer for a fragment that others have a part of
+    #[drop]
+    ReassNoBuf,
+    /// malformed fragment
+    #[drop]
+    ReassMalformedPacket,
+    /// datagram that is longer than a packet may be
+    #[drop]
+    ReassTooLong,
+    /// some fragments met congestion, others were not to know of it (RFC 3168 5.3)
+    #[drop]
+    ReassEcnMismatch,
+    /// datagram that timed out
+    #[drop]
+    ReassTimeout,
+}
+
+/// A fragment that came.
+#[derive(Clone, Copy)]
+pub struct FragmentTrace(Option<Fragment>);
+
+impl Trace for FragmentTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(fragment) = self.0 else { return f.write_str("not fragmented") };
+        let more = if fragment.more { " more" } else { "" };
+        write!(f, "fragment id {:#x} bytes {} to {}{more}", fragment.id, fragment.start, fragment.end)
+    }
+}
+
+/// What `show` tells of a datagram under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    /// The thread that has it.
+    pub thread: ThreadIndex,
+    /// Source, destination, identification.
+    pub key: (std::net::IpAddr, std::net::IpAddr, u32),
+    /// Fragments that are there, and their bytes.
+    pub fragments: (usize, usize),
+    /// Milliseconds since the first one came.
+    pub age_ms: u64,
+}
+
+/// `ip4-full-reassembly-feature` and its kind, by `AT`.
+pub struct Full<F: Fragments, const AT: u8> {
+    place: Place,
+    reassembly: Arc<Reassembly<F>>,
+    table: Table<F::Addr, Datagram>,
+    /// Kept for their memory.
+    spare: Vec<Vec<Piece>>,
+    /// Buffers of fragments that are here.
+    kept: usize,
+    then: Option<NodeIndex>,
+}
+
+impl<F: Fragments, const AT: u8> Build for Full<F, AT> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let then = match AT {
+            LOCAL => Some("{ip}-local"),
+            INPUT => Some("{ip}-input"),
+            _ => None,
+        };
+        let place = Place::new(world, thread);
+        Self {
+            table: Table::new(place.seed),
+            place,
+            reassembly: world.get(),
+            spare: Vec::new(),
+            kept: 0,
+            then: then.and_then(|name| world.node(&graph::filled(name, F::IS_V6))),
+        }
+    }
+}
+
+impl<F: Fragments, const AT: u8> Full<F, AT> {
+    /// Where a packet goes that is whole.
+    #[inline(always)]
+    fn onward(&self, b: &Buffer) -> To {
+        match AT {
+            FEATURE => To::Next,
+            CUSTOM => To::Node(NodeIndex(b.scratch::<Then>().node as u16)),
+            _ => self.then.map_or(To::ReassMalformedPacket, To::Node),
+        }
+    }
+
+    /// Lets go of all fragments of a datagram.
+    fn release(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
+        let Some(datagram) = self.table.get_mut(at) else { return };
+        self.kept -= datagram.pieces.len();
+        for piece in datagram.pieces.drain(..) {
+            cx.emit(why, piece.packet);
+        }
+    }
+
+    /// Forgets a datagram that has no fragments here any more.
+    fn forget(&mut self, at: u32) {
+        if let Some(datagram) = self.table.remove(at) {
+            self.reassembly.of(Kind::Full).end(self.place.thread);
+            debug_assert!(datagram.pieces.is_empty());
+            self.spare.push(datagram.pieces);
+        }
+    }
+
+    /// What comes of this datagram from now on is dropped, until it would have timed out.
+    fn give_up(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
+        self.release(at, why, cx);
+        if let Some(datagram) = self.table.get_mut(at) {
+            datagram.dead = true;
+        }
+    }
+
+    /// Gives up what has waited too long. The sender hears of it if the first fragment came (RFC 792; RFC 8200 4.5).
+    fn expire(&mut self, cx: &mut Cx<'_, false>) {
+        let timeout = self.reassembly.of(Kind::Full).timeout();
+        while let Some((at, _)) = self.table.oldest().filter(|(_, since)| cx.now() >= since + timeout) {
+            if let Some(datagram) = self.table.get_mut(at)
+                && datagram.pieces.first().is_some_and(|p| p.fragment.is_first())
+            {
+                let mut first = datagram.pieces.remove(0).packet;
+                self.kept -= 1;
+                first.set_scratch(F::TIMEOUT);
+                cx.emit(To::ReassTimeExceeded, first);
+            }
+            self.release(at, To::ReassTimeout, cx);
+            self.forget(at);
+        }
+    }
+
+    /// The datagram of a key; a new one if there is none, for which the oldest may have to go.
+    fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> u32 {
+        if let Some(at) = self.table.find(&key) {
+            return at;
+        }
+        while self.table.len() >= self.reassembly.of(Kind::Full).datagrams().max(1) {
+            let Some((oldest, _)) = self.table.oldest() else { break };
+            self.release(oldest, To::ReassLimitReached, cx);
+            self.forget(oldest);
+        }
+        self.reassembly.of(Kind::Full).begin(self.place.thread);
+        let pieces = self.spare.pop().unwrap_or_default();
+        self.table.insert(key, cx.now(), Datagram::with(pieces))
+    }
+
+    fn collect(&mut self, fragment: Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
+        let total = usize::from(fragment.at) + fragment.len();
+        if b.packet_len() > total {
+            b.trim_packet(total, cx.cache());
+        }
+        let fib = self.place.fib::<F>(&b, cx.turn);
+        let Some(key) = self.place.key::<F>(b.data(), &fragment, fib) else {
+            return cx.emit(To::ReassMalformedPacket, b);
+        };
+        if let Some(thread) = self.place.elsewhere(&key) {
+            return cx.handoff(thread, cx.node(), b);
+        }
+        cx.count(To::ReassFragmentsRcvd, 1);
+        self.expire(cx);
+        let at = self.datagram(key, cx);
+        let Some(datagram) = self.table.get_mut(at) else { return };
+        if datagram.dead {
+            return cx.emit(To::ReassGivenUp, b);
+        }
+        match datagram.judge(&fragment, &b, self.reassembly.of(Kind::Full).fragments()) {
+            Fit::Fits => {}
+            Fit::Duplicate => return cx.emit(To::ReassDuplicateFragment, b),
+            bad => {
+                let why = if bad == Fit::TooMany {
+                    To::ReassFragmentChainTooLong
+                } else {
+                    To::ReassOverlappingFragment
+                };
+                self.give_up(at, why, cx);
+                return cx.emit(why, b);
+            }
+        }
+        let b = match b.unshare(cx.cache()) {
+            Ok(b) => b,
+            Err(b) => return cx.emit(To::ReassNoBuf, b),
+        };
+        let complete = datagram.add(fragment, b);
+        self.kept += 1;
+        if complete {
+            return self.complete(at, cx);
+        }
+        while self.kept > self.place.room {
+            let Some((oldest, _)) = self.table.oldest() else { break };
+            self.release(oldest, To::ReassLimitReached, cx);
+            self.forget(oldest);
+        }
+    }
+
+    /// All fragments are there.
+    fn complete(&mut self, at: u32, cx: &mut Cx<'_, false>) {
+        let Some(datagram) = self.table.get_mut(at) else { return };
+        let Some(ce) = datagram.congestion() else {
+            self.release(at, To::ReassEcnMismatch, cx);
+            return self.forget(at);
+        };
+        let n = datagram.pieces.len();
+        self.kept -= n;
+        let joined = join::<F>(&mut datagram.pieces, ce, cx.cache());
+        self.forget(at);
+        match joined {
+            Ok(b) => {
+                cx.count(To::ReassFragmentsReassembled, n as u64);
+                cx.count(To::ReassSuccess, 1);
+                cx.emit(self.onward(&b), b);
+            }
+            Err(Some(b)) => {
+                // The others are part of it by now.
+                cx.count(To::ReassFragmentsReassembled, n as u64);
+                cx.emit(To::ReassTooLong, b);
+            }
+            Err(None) => {}
+        }
+    }
+
+    /// What is under way here.
+    pub fn list(&self, now: u64) -> Vec<UnderWay> {
+        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &Datagram)| UnderWay {
+            thread: self.place.thread,
+            key: (key.src.into(), key.dst.into(), key.id),
+            fragments: (datagram.pieces.len(), datagram.pieces.iter().map(|p| p.fragment.len()).sum()),
+            age_ms: now.saturating_sub(since) / 1_000_000,
+        };
+        self.table.iter().map(under_way).collect()
+    }
+}
+
+/// Whether a first fragment of IPv6 has all headers up to the upper layer's (RFC 7112).
+fn has_upper(packet: &[u8]) -> bool {
+    let Ok(upper) = UpperLayer::find6(packet) else { return false };
+    let least = match upper.protocol {
+        wire::IpProtocol::TCP => TCP,
+        wire::IpProtocol::UDP | wire::IpProtocol::ICMP6 => UDP,
+        _ => 0,
+    };
+    !upper.protocol.is_ip6_extension() && upper.payload_len() >= least
+}
+
+impl<F: Fragments, const AT: u8> Node for Full<F, AT> {
+    const NAME: &'static str = match AT {
+        FEATURE => "{ip}-full-reassembly-feature",
+        LOCAL => "{ip}-local-full-reassembly",
+        INPUT => "{ip}-full-reassembly",
+        _ => "{ip}-full-reassembly-custom",
+    };
+    const V6: Option<bool> = Some(F::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
+    type Next = To;
+    type Trace = FragmentTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let part = F::part(b.data(), b.packet_len());
+        if TRACED {
+            let fragment = match part {
+                Ok(Part::Fragment(fragment) | Part::Atomic(fragment)) => Some(fragment),
+                _ => None,
+            };
+            cx.trace(b, FragmentTrace(fragment));
+        }
+        match part {
+            Ok(Part::Whole) if AT == LOCAL => To::ReassMalformedPacket,
+            Ok(Part::Whole) => self.onward(b),
+            Ok(Part::Atomic(fragment)) => {
+                if F::finish(b, &fragment, fragment.len(), false) {
+                    self.onward(b)
+                } else {
+                    To::ReassMalformedPacket
+                }
+            }
+            Ok(Part::Fragment(fragment)) => {
+                if F::IS_V6 && fragment.is_first() && !has_upper(b.data()) {
+                    b.set_scratch(crate::fragment::INCOMPLETE_CHAIN);
+                    return To::ReassMissingUpper;
+                }
+                To::Wait
+            }
+            Err(fault) => refuse::<F>(b, fault),
+        }
+    }
+
+    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        match F::part(b.data(), b.packet_len()) {
+            Ok(Part::Fragment(fragment)) => self.collect(fragment, b, cx),
+            _ => cx.emit(To::ReassMalformedPacket, b),
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Cx<'_, false>) {
+        self.expire(cx);
+    }
+}
+
+/// What becomes of a faulty fragment.
+#[cold]
+fn refuse<F: Fragments>(b: &mut Buffer, fault: Fault) -> To {
+    match F::complaint(fault) {
+        Some(error) => {
+            b.set_scratch(error);
+            To::ReassInvalidFragLen
+        }
+        None => To::ReassMalformedPacket,
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Reassembly of IPv4 and IPv6 (RFC 791, RFC 815, RFC 8200 4.5), full and shallow.
+//!
+//! | node | where | what leaves |
+//! |---|---|---|
+//! | `ip4-local-full-reassembly` | behind `ip4-local` | datagrams for us, back to `ip4-local` |
+//! | `ip4-full-reassembly-feature` | arc `ip4-unicast` | datagrams, along the arc |
+//! | `ip4-full-reassembly` | who sends fragments there | datagrams, to `ip4-input` |
+//! | `ip4-full-reassembly-custom` | who sends fragments there | datagrams, to the node that [`Then`] names |
+//! | `ip4-sv-reassembly-feature`, `-mcast-feature`, `-output-feature` | arcs `ip4-unicast`, `ip4-multicast`, `ip4-output` | fragments as they came, with [`buffer::L4`] |
+//!
+//! IPv6 has the same under `ip6-`, from the same source.
+//!
+//! **Where a datagram is.** All fragments between two hosts are collected by one worker, whichever they come in on: they are
+//! handed there. So no table is shared, and datagrams of a flow stay in order.
+//!
+//! **Attacks.** Overlapping fragments end their datagram, and what still comes of it is dropped (RFC 5722, for both families);
+//! an exact duplicate is dropped alone. First fragments of IPv6 have to have all headers (RFC 7112), atomic ones are whole
+//! (RFC 6946). With too many datagrams under way the oldest goes, so a flood of fragments can't keep others out for the length of
+//! a timeout; kept fragments never hold more than an eighth of the buffers.
+//!
+//! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router that reassembles what it
+//! forwards is against RFC 1812 5.2.6: the feature is for where middle boxes need it, and whole packets leave as the output's MTU
+//! lets them.
+
+mod api;
+mod cli;
+mod config;
+pub mod control;
+mod fragment;
+mod full;
+mod place;
+mod shallow;
+mod state;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use full::{Then, UnderWay};
+pub use state::{Kind, Knobs, Reassembly, Settings};
+
+use ::graph::{Feature, NodeDef, Plugin};
+use wire::Ip4;
+
+/// Reassembly.
+pub static PLUGIN: Plugin = Plugin {
+    name: "ip-reassembly",
+    about: "Reassembly of IPv4 and IPv6, full and shallow",
+    nodes: &[
+        NodeDef::of::<full::Full<Ip4, { full::FEATURE }>>(),
+        NodeDef::of::<full::Full<Ip4, { full::LOCAL }>>(),
+        NodeDef::of::<full::Full<Ip4, { full::INPUT }>>(),
+        NodeDef::of::<full::Full<Ip4, { full::CUSTOM }>>(),
+        NodeDef::of::<shallow::Shallow<Ip4, { shallow::UNICAST }>>(),
+        NodeDef::of::<shallow::Shallow<Ip4, { shallow::MULTICAST }>>(),
+        NodeDef::of::<shallow::Shallow<Ip4, { shallow::OUTPUT }>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-full-reassembly-feature",
+            before: &["ip4-sv-reassembly-feature"],
+            after: &["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"],
+        },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-sv-reassembly-feature",
+            before: &["ip4-not-enabled"],
+            after: &["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"],
+        },
+        Feature {
+            arc: "ip4-multicast",
+            node: "ip4-sv-reassembly-mcast-feature",
+            before: &["ip4-not-enabled"],
+            after: &[],
+        },
+        Feature {
+            arc: "ip4-output",
+            node: "ip4-sv-reassembly-output-feature",
+            before: &["ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
+            after: &[],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    config: config::say,
+    api: &[api::API],
+    start: control::start,
+    ..Plugin::EMPTY
+};

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where fragments are collected: what every node of this feature knows of its thread.
+
+use crate::fragment::{Fragment, Fragments};
+use crate::table::Key;
+use buffer::Buffer;
+use graph::{ThreadIndex, World};
+use net::Interfaces;
+use std::sync::Arc;
+use sync::Turn;
+use wire::{Header, IpHeader};
+
+/// The part of all buffers that the fragments of one node, on all threads, may hold: others never run short.
+const SHARE: usize = 8;
+
+/// One node's place on one thread.
+pub struct Place {
+    /// The thread.
+    pub thread: ThreadIndex,
+    threads: usize,
+    /// Buffers that may be kept here.
+    pub room: usize,
+    /// What the node's table is made with.
+    pub seed: u64,
+    interfaces: Arc<Interfaces>,
+}
+
+impl Place {
+    /// On a thread.
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        let threads = world.threads();
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread);
+        let room = world.pool.stats().limit / (SHARE * threads);
+        Self { thread, threads, room, seed, interfaces: world.get() }
+    }
+
+    /// What the fragments of a packet's datagram have in common. `head` begins with the IP header.
+    pub fn key<F: Fragments>(&self, head: &[u8], fragment: &Fragment, fib: u32) -> Option<Key<F::Addr>> {
+        let ip = F::Header::view(head)?;
+        let protocol = if F::IS_V6 { 0 } else { fragment.protocol.0 };
+        Some(Key { src: ip.src(), dst: ip.dst(), id: fragment.id, fib, protocol })
+    }
+
+    /// The table of the interface that a packet came in by.
+    pub fn fib<F: Fragments>(&self, b: &Buffer, turn: &Turn<'_>) -> u32 {
+        let view = self.interfaces.views(turn).get(b.rx_if as usize);
+        view.map_or(0, |view| if F::IS_V6 { view.fib6 } else { view.fib4 })
+    }
+
+    /// The thread that has a datagram, unless it is this: a worker, if there are any, the same one for all of two hosts.
+    pub fn elsewhere<A: wire::Address>(&self, key: &Key<A>) -> Option<ThreadIndex> {
+        let owner = match self.threads {
+            1 => 0,
+            n => 1 + key.owner(n - 1),
+        };
+        (owner != self.thread.at()).then_some(ThreadIndex(owner as u16))
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Datagrams under way on one thread: found by what their fragments have in common, ordered by age, bounded by the owner.
+
+use tables::Pool;
+use wire::Address;
+
+/// What the fragments of one datagram have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key<A> {
+    /// Source.
+    pub src: A,
+    /// Destination.
+    pub dst: A,
+    /// Identification.
+    pub id: u32,
+    /// Index of the table that they came in for: networks may overlap.
+    pub fib: u32,
+    /// IPv4's protocol; 0 for IPv6, which doesn't count it (RFC 8200 4.5).
+    pub protocol: u8,
+}
+
+#[inline(always)]
+fn mix(hash: u64, word: u64) -> u64 {
+    let wide = u128::from(hash ^ word) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+    (wide as u64) ^ (wide >> 64) as u64
+}
+
+impl<A: Address> Key<A> {
+    #[inline(always)]
+    fn addresses(&self, seed: u64) -> u64 {
+        let mut hash = seed | 1;
+        for octets in [self.src.to_octets(), self.dst.to_octets()] {
+            for word in octets.as_ref().chunks(8) {
+                let mut bytes = [0; 8];
+                bytes[..word.len()].copy_from_slice(word);
+                hash = mix(hash, u64::from_le_bytes(bytes));
+            }
+        }
+        hash
+    }
+
+    fn hash(&self, seed: u64) -> u64 {
+        let rest = u64::from(self.id) << 32 | u64::from(self.fib) << 8 | u64::from(self.protocol);
+        mix(self.addresses(seed), rest)
+    }
+
+    /// Which of `n` threads has this datagram: all of two hosts have one, so that they stay in order.
+    pub fn owner(&self, n: usize) -> usize {
+        (self.addresses(0x5bd1_e995_7b7d_159b) >> 32) as usize % n
+    }
+}
+
+const END: u32 = u32::MAX;
+
+struct Entry<A, D> {
+    key: Key<A>,
+    value: D,
+    since: u64,
+    hash: u64,
+    /// The next one of the bucket.
+    next: u32,
+    older: u32,
+    newer: u32,
+}
+
+/// Datagrams under way.
+pub struct Table<A, D> {
+    entries: Pool<Entry<A, D>>,
+    buckets: Box<[u32]>,
+    seed: u64,
+    oldest: u32,
+    newest: u32,
+}
+
+impl<A: Address, D> Table<A, D> {
+    /// An empty table. Whoever doesn't know the seed can't make keys that fall into one bucket.
+    pub fn new(seed: u64) -> Self {
+        Self { entries: Pool::new(), buckets: vec![END; 64].into(), seed, oldest: END, newest: END }
+    }
+
+    /// Datagrams in it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline(always)]
+    fn bucket(&self, hash: u64) -> usize {
+        hash as usize & (self.buckets.len() - 1)
+    }
+
+    /// Where the datagram of this key is.
+    #[inline(always)]
+    pub fn find(&self, key: &Key<A>) -> Option<u32> {
+        let mut at = self.buckets[self.bucket(key.hash(self.seed))];
+        while let Some(entry) = self.entries.get(at) {
+            if entry.key == *key {
+                return Some(at);
+            }
+            at = entry.next;
+        }
+        None
+    }
+
+    /// The datagram at a place.
+    #[inline(always)]
+    pub fn get_mut(&mut self, at: u32) -> Option<&mut D> {
+        self.entries.get_mut(at).map(|entry| &mut entry.value)
+    }
+
+    /// Puts in a datagram that isn't there, as the newest; says where it is.
+    pub fn insert(&mut self, key: Key<A>, since: u64, value: D) -> u32 {
+        if self.entries.len() >= self.buckets.len() {
+            self.grow();
+        }
+        let hash = key.hash(self.seed);
+        let bucket = self.bucket(hash);
+        let (next, older) = (self.buckets[bucket], self.newest);
+        let at = self.entries.insert(Entry { key, value, since, hash, next, older, newer: END });
+        self.buckets[bucket] = at;
+        match self.entries.get_mut(older) {
+            Some(entry) => entry.newer = at,
+            None => self.oldest = at,
+        }
+        self.newest = at;
+        at
+    }
+
+    /// More datagrams than ever before: as often as their number doubles.
+    #[cold]
+    fn grow(&mut self) {
+        self.buckets = vec![END; self.buckets.len() * 2].into();
+        let mut at = self.oldest;
+        while let Some(entry) = self.entries.get(at) {
+            let (hash, newer) = (entry.hash, entry.newer);
+            let bucket = self.bucket(hash);
+            let next = std::mem::replace(&mut self.buckets[bucket], at);
+            self.entries[at].next = next;
+            at = newer;
+        }
+    }
+
+    /// Takes a datagram out.
+    pub fn remove(&mut self, at: u32) -> Option<D> {
+        let Entry { value, hash, next, older, newer, .. } = self.entries.remove(at)?;
+        match self.entries.get_mut(older) {
+            Some(entry) => entry.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.entries.get_mut(newer) {
+            Some(entry) => entry.older = older,
+            None => self.newest = older,
+        }
+        let bucket = self.bucket(hash);
+        if self.buckets[bucket] == at {
+            self.buckets[bucket] = next;
+            return Some(value);
+        }
+        let mut before = self.buckets[bucket];
+        while let Some(entry) = self.entries.get_mut(before) {
+            if entry.next == at {
+                entry.next = next;
+                break;
+            }
+            before = entry.next;
+        }
+        Some(value)
+    }
+
+    /// The place of the datagram that has been there longest, and since when.
+    #[inline(always)]
+    pub fn oldest(&self) -> Option<(u32, u64)> {
+        self.entries.get(self.oldest).map(|entry| (self.oldest, entry.since))
+    }
+
+    /// All datagrams from the oldest on, with their keys and since when they are there.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key<A>, u64, &D)> {
+        let mut at = self.oldest;
+        std::iter::from_fn(move || {
+            let entry = self.entries.get(at)?;
+            at = entry.newer;
+            Some((&entry.key, entry.since, &entry.value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_list(steps in prop::collection::vec((0u32..300, 0u8..4), 0..1500), seed: u64) {
+            let mut table = Table::new(seed);
+            let mut list: Vec<(u32, usize)> = Vec::new();
+            let key = |n: u32| Key { src: Ipv4Addr::from(n % 7), dst: Ipv4Addr::from(9), id: n, fib: n & 1, protocol: 17 };
+            for (i, (n, what)) in steps.into_iter().enumerate() {
+                let there = list.iter().position(|(m, _)| *m == n);
+                let at = table.find(&key(n));
+                prop_assert_eq!(at.is_some(), there.is_some());
+                match (what, at, there) {
+                    (0, Some(at), Some(there)) => prop_assert_eq!(table.remove(at), Some(list.remove(there).1)),
+                    (1, ..) if !list.is_empty() => {
+                        let (at, since) = table.oldest().expect("one");
+                        prop_assert_eq!(since, list[0].1 as u64);
+                        prop_assert_eq!(table.remove(at), Some(list.remove(0).1));
+                    }
+                    (2.., None, _) => {
+                        table.insert(key(n), i as u64, i);
+                        list.push((n, i));
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(table.len(), list.len());
+            }
+            let all: Vec<_> = table.iter().map(|(key, _, i)| (key.id, *i)).collect();
+            prop_assert_eq!(all, list);
+        }
+
+        #[test]
+        fn all_of_two_hosts_have_one_owner(src: u128, dst: u128, id: u32, n in 1usize..9) {
+            let key = |id| Key { src: Ipv6Addr::from(src), dst: Ipv6Addr::from(dst), id, fib: 0, protocol: 0 };
+            prop_assert!(key(id).owner(n) < n);
+            prop_assert_eq!(key(id).owner(n), key(!id).owner(n));
+        }
+    }
+
+    #[test]
+    fn owners_are_spread() {
+        let owner = |n: u32| {
+            Key { src: Ipv4Addr::from(n), dst: Ipv4Addr::from(1), id: 0, fib: 0, protocol: 0 }.owner(4)
+        };
+        let mut counts = [0; 4];
+        (0..4000).for_each(|n| counts[owner(n)] += 1);
+        assert!(counts.iter().all(|n| (800..1200).contains(n)), "{counts:?}");
+    }
+}

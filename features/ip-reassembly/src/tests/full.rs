@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use buffer::Flags;
+use testkit::pkt;
+
+const NODE: &str = "ip4-full-reassembly-feature";
+
+fn datagram(id: u16, len: usize) -> Vec<u8> {
+    pkt::ip4("192.0.2.9", "198.51.100.7").id(id).udp(1000, 2000).payload_len(len).build()
+}
+
+fn feature(bench: &mut Bench, sw_if: SwIfIndex, packets: &[Vec<u8>]) -> Vec<Outcome> {
+    bench.feature("ip4-unicast", sw_if, packets)
+}
+
+#[test]
+fn others_pass_and_datagrams_become_whole() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 ip4");
+    let (plain, large) = (datagram(1, 100), datagram(2, 8000));
+    let mut packets = cut(&large, 1480);
+    packets.insert(3, plain.clone());
+    let out = feature(&mut bench, sw_if, &packets);
+    let bytes: Vec<_> = went(&out, "ip4-lookup").iter().map(|o| o.bytes.clone()).collect();
+    assert!(bytes.contains(&plain) && bytes.contains(&large), "{out:?}");
+    assert_eq!((out.len(), bench.count(NODE, "reass_success")), (2, 1));
+    // In reverse, and with the padding of an Ethernet frame.
+    let mut packets = cut(&datagram(3, 1500), 1480);
+    packets.iter_mut().for_each(|p| p.resize(p.len().max(46), 0));
+    packets.reverse();
+    let out = feature(&mut bench, sw_if, &packets);
+    assert_eq!(out[0].bytes, datagram(3, 1500));
+}
+
+#[test]
+fn headers_end_up_in_the_first_segment() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let (input, node) = (bench.index("ip4-input"), bench.index(NODE));
+    let lookup = bench.index("ip4-lookup");
+    let large = datagram(4, 3000);
+    // A few bytes, then one fragment that fills its buffer.
+    for bytes in [part(&large, 0, 16), part(&large, 16, 2032), part(&large, 2032, 3008)] {
+        let mut b = bench.buffer(&bytes);
+        b.rx_if = sw_if.0;
+        bench.rt.inject(input, b);
+    }
+    bench.rt.run_node(input);
+    bench.rt.run_node(node);
+    let [b] = &bench.rt.waiting(lookup)[..] else { panic!("one packet") };
+    assert!(b.len() >= 256 && b.segments().flatten().eq(&large), "{b:?}");
+}
+
+#[test]
+fn a_datagram_of_64_kib_fits_and_a_longer_one_does_not() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let large = datagram(5, 65_507);
+    let out = feature(&mut bench, sw_if, &cut(&large, 1480));
+    assert_eq!(out.len(), 1);
+    assert_eq!(out[0].bytes, large);
+    // RFC 791's greatest offset, with more bytes than there can be.
+    let beyond = with(part(&large, 0, 800), |ip| ip.flags_fragment = U16::new(0x1fff));
+    let out = feature(&mut bench, sw_if, &[beyond]);
+    assert_eq!(out[0].reason, Some("malformed fragment"));
+    // Each fragment may be; with the first one's options the whole is too long.
+    let pieces = cut(&datagram(6, 65_507), 1480);
+    let options = pkt::ip4("192.0.2.9", "198.51.100.7").id(6).options([1; 40]).udp(1000, 2000).build();
+    let mut first = [&options[..60], &pieces[0][20..]].concat();
+    let ip = Ipv4Header::view_mut(&mut first).expect("a header");
+    ip.total_len = U16::new(1540);
+    ip.flags_fragment = U16::new(Ipv4Header::MF);
+    Ipv4Header::set_checksum_at(&mut first);
+    let out = feature(&mut bench, sw_if, &[&[first], &pieces[1..]].concat());
+    assert_eq!(out.len(), 1);
+    assert_eq!(out[0].reason, Some("datagram that is longer than a packet may be"));
+}
+
+#[test]
+fn who_waits_too_long_is_told() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let large = datagram(7, 3000);
+    let (first, rest) = (part(&large, 0, 1480), part(&large, 1480, 2960));
+    assert!(feature(&mut bench, sw_if, &[first, rest.clone()]).is_empty());
+    pass(&mut bench, 4999);
+    assert_eq!(bench.count(NODE, "reass_timeout"), 0);
+    pass(&mut bench, 1100);
+    assert_eq!((bench.count(NODE, "reass_time_exceeded"), bench.count(NODE, "reass_timeout")), (1, 1));
+    assert_eq!(bench.count("ip4-icmp-error", "time_exceeded"), 1);
+    // Without the first one, nobody is.
+    assert!(feature(&mut bench, sw_if, &[rest]).is_empty());
+    pass(&mut bench, 6000);
+    assert_eq!((bench.count(NODE, "reass_time_exceeded"), bench.count(NODE, "reass_timeout")), (1, 2));
+}
+
+#[test]
+fn limits_hold() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    run(&mut bench, "set ip4-full-reassembly max-reassemblies 10 max-reassembly-length 3");
+    let firsts: Vec<_> = (100..125).map(|id| part(&datagram(id, 3000), 0, 1480)).collect();
+    let out = feature(&mut bench, sw_if, &firsts);
+    assert_eq!(out.len(), 15);
+    assert!(out.iter().all(|o| o.reason == Some("too many datagrams are under way: the oldest is given up")));
+    assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, false), 10);
+    // The youngest is there still.
+    let rest = [part(&datagram(124, 3000), 1480, 2960), part(&datagram(124, 3000), 2960, 3008)];
+    assert_eq!(feature(&mut bench, sw_if, &rest)[0].bytes, datagram(124, 3000));
+    let four = cut(&datagram(200, 1000), 256);
+    let out = feature(&mut bench, sw_if, &four);
+    assert_eq!((four.len(), out.len()), (4, 4));
+    assert!(out.iter().all(|o| o.reason == Some("datagram with too many fragments")), "{out:?}");
+    // Buffers: an eighth of 4096.
+    run(&mut bench, "set ip4-full-reassembly max-reassemblies 5000 max-reassembly-length 64");
+    let firsts: Vec<_> = (1000..1800).map(|id| part(&datagram(id, 3000), 0, 1480)).collect();
+    let out: Vec<_> = firsts.chunks(200).flat_map(|p| feature(&mut bench, sw_if, p)).collect();
+    let room = bench.world.pool.stats().limit / 8;
+    assert_eq!(out.len(), 9 + 800 - room, "nine were there before");
+    let details = run(&mut bench, "show ip4-full-reassembly details");
+    assert!(details.contains(&format!("under way, IPv4 full reassembly: {room}\n")), "{details}");
+    assert!(details.contains("192.0.2.9  198.51.100.7  0x707"), "{details}");
+}
+
+#[test]
+fn congestion_is_passed_on_and_contradictions_are_not() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let mut try_with = |marks: [u8; 3]| {
+        let packet = datagram(300 + u16::from(marks[0] * 16 + marks[1] * 4 + marks[2]), 2000);
+        let packets: Vec<_> =
+            cut(&packet, 800).into_iter().zip(marks).map(|(p, ecn)| with(p, |ip| ip.tos = ecn)).collect();
+        let mut out = feature(&mut bench, sw_if, &packets);
+        if out.len() > 1 { Err(out[0].reason) } else { Ok(out.remove(0).bytes[1]) }
+    };
+    assert_eq!(try_with([2, 2, 2]), Ok(2));
+    assert_eq!(try_with([2, 3, 2]), Ok(3));
+    assert_eq!(try_with([0, 2, 0]), Ok(0));
+    let why = "some fragments met congestion, others were not to know of it (RFC 3168 5.3)";
+    assert_eq!(try_with([0, 3, 0]), Err(Some(why)));
+}
+
+#[test]
+fn tables_are_kept_apart() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let packet = datagram(9, 2000);
+    assert!(feature(&mut bench, sw_if, &[part(&packet, 0, 1480)]).is_empty());
+    run(&mut bench, "ip table add 7");
+    run(&mut bench, "set interface ip address del t0 10.0.0.1/24");
+    run(&mut bench, "set interface ip table t0 7");
+    run(&mut bench, "set interface reassembly t0 on");
+    let out = feature(&mut bench, sw_if, &[part(&packet, 1480, 2008)]);
+    assert!(out.is_empty(), "the other half is of another network: {out:?}");
+}
+
+#[test]
+fn parts_of_flooded_packets_are_copied() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let packet = datagram(10, 9000);
+    let (input, node) = (bench.index("ip4-input"), bench.index(NODE));
+    for bytes in cut(&packet, 4000).into_iter().rev() {
+        let b = bench.buffer(&bytes);
+        let clones = b.clone_packet(2, 100, bench.rt.cache());
+        for mut clone in clones {
+            assert!(clone.flags.has(Flags::SHARED));
+            clone.rx_if = sw_if.0;
+            bench.rt.inject(input, clone);
+        }
+    }
+    bench.rt.run_node(input);
+    bench.rt.run_node(node);
+    let out = bench.collect();
+    assert_eq!(out.iter().filter(|o| o.bytes == packet).count(), 1, "{:?}", out.len());
+    assert_eq!(bench.count(NODE, "reass_duplicate_fragment"), 2, "and the last clone begins anew");
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Any cuts, in any order, with gaps, duplicates and overlaps, against a slow function that decides the same.
+
+use super::*;
+use proptest::prelude::*;
+use testkit::pkt;
+
+/// A fragment as it is sent.
+#[derive(Clone, Debug)]
+struct Sent {
+    start: usize,
+    bytes: Vec<u8>,
+    more: bool,
+}
+
+/// What becomes of fragments that come one after the other: the payloads that were put together, and how many were dropped.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct Fate {
+    wholes: Vec<Vec<u8>>,
+    dropped: usize,
+    /// Fragments that still wait.
+    waiting: usize,
+}
+
+fn oracle(sent: &[Sent]) -> Fate {
+    let mut fate = Fate::default();
+    let (mut here, mut dead): (Vec<&Sent>, bool) = (Vec::new(), false);
+    for s in sent {
+        let range = |s: &Sent| s.start..s.start + s.bytes.len();
+        let same = |h: &&Sent| h.start == s.start && h.bytes == s.bytes && h.more == s.more;
+        let overlaps = |h: &&Sent| range(h).any(|i| range(s).contains(&i));
+        let last = here.iter().find(|h| !h.more).map(|h| range(h).end);
+        let furthest = here.iter().map(|h| range(h).end).max().unwrap_or(0);
+        let contradicts = match last {
+            Some(end) => !s.more || range(s).end > end,
+            None => !s.more && range(s).end < furthest,
+        };
+        if dead || here.iter().any(same) {
+            fate.dropped += 1;
+        } else if here.iter().any(overlaps) || contradicts {
+            fate.dropped += here.len() + 1;
+            here.clear();
+            dead = true;
+        } else {
+            here.push(s);
+            let end = here.iter().find(|h| !h.more).map(|h| range(h).end);
+            if end == Some(here.iter().map(|h| h.bytes.len()).sum()) {
+                here.sort_by_key(|h| h.start);
+                fate.wholes.push(here.iter().flat_map(|h| h.bytes.clone()).collect());
+                here.clear();
+            }
+        }
+    }
+    fate.waiting = here.len();
+    fate
+}
+
+/// One change to a list of fragments.
+#[derive(Clone, Debug)]
+enum Change {
+    Swap(usize, usize),
+    Repeat(usize, usize),
+    Lose(usize),
+    /// A further fragment of this start and length, of other bytes if so.
+    Further(usize, usize, bool, bool),
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let change = prop_oneof![
+        6 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Change::Swap(a, b)),
+        2 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Change::Repeat(a, b)),
+        1 => any::<usize>().prop_map(Change::Lose),
+        1 => (0usize..700, 1usize..90, any::<bool>(), any::<bool>())
+            .prop_map(|(at, n, other, more)| Change::Further(at * 8, n * 8, other, more)),
+    ];
+    prop::collection::vec(change, 0..12)
+}
+
+fn apply(sent: &mut Vec<Sent>, change: Change) {
+    let n = sent.len();
+    match change {
+        Change::Swap(a, b) if n > 0 => sent.swap(a % n, b % n),
+        Change::Repeat(a, b) if n > 0 => {
+            let again = sent[a % n].clone();
+            sent.insert(b % (n + 1), again);
+        }
+        Change::Lose(a) if n > 0 => drop(sent.remove(a % n)),
+        Change::Further(start, len, other, more) => {
+            let bytes = (start..start + len).map(|i| byte(i) ^ u8::from(other)).collect();
+            sent.push(Sent { start, bytes, more });
+        }
+        _ => {}
+    }
+}
+
+fn byte(i: usize) -> u8 {
+    (i * 7 + i / 251) as u8
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn what_is_put_together_is_what_the_oracle_puts_together(
+        len in 9usize..5600,
+        mut cuts in prop::collection::btree_set(1usize..700, 1..40),
+        changes in changes(),
+        at_once: bool,
+    ) {
+        cuts.retain(|cut| cut * 8 < len);
+        let ends: Vec<usize> = cuts.iter().map(|cut| cut * 8).chain([len]).collect();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let mut sent: Vec<Sent> = starts
+            .zip(&ends)
+            .map(|(start, end)| Sent { start, bytes: (start..*end).map(byte).collect(), more: *end < len })
+            .collect();
+        prop_assume!(sent.len() > 1);
+        changes.into_iter().for_each(|change| apply(&mut sent, change));
+        sent.retain(|s| s.start != 0 || s.more);
+        let want = oracle(&sent);
+
+        let (mut bench, sw_if) = bench();
+        run(&mut bench, "set interface reassembly t0 on");
+        let base = pkt::ip4("192.0.2.9", "198.51.100.7").id(0x77).ttl(9).udp(1, 2).build();
+        let packets: Vec<_> = sent.iter().map(|s| {
+            let packet = [&base[..20], &s.bytes].concat();
+            with(packet, |ip| {
+                ip.total_len = U16::new((20 + s.bytes.len()) as u16);
+                let more = if s.more { Ipv4Header::MF } else { 0 };
+                ip.flags_fragment = U16::new(more | (s.start / 8) as u16);
+            })
+        }).collect();
+        let mut out = Vec::new();
+        for packets in packets.chunks(if at_once { 256 } else { 1 }) {
+            out.extend(bench.feature("ip4-unicast", sw_if, packets));
+        }
+        let mut got = Fate { dropped: went(&out, "ip4-drop").len(), ..Fate::default() };
+        for o in went(&out, "ip4-lookup") {
+            let ip = Ipv4Header::view(&o.bytes).expect("a header");
+            prop_assert!(ip.checksum_ok() && !ip.is_fragment() && ip.packet_len() == o.bytes.len());
+            prop_assert_eq!((ip.src(), ip.dst(), ip.ttl), ([192, 0, 2, 9].into(), [198, 51, 100, 7].into(), 9));
+            got.wholes.push(o.bytes[20..].to_vec());
+        }
+        let merged: usize = bench.count("ip4-full-reassembly-feature", "reass_fragments_reassembled") as usize;
+        got.waiting = sent.len() - got.dropped - merged;
+        prop_assert_eq!(got, want);
+        // What waits goes in time, and no buffer is lost: the instance's end checks that.
+        pass(&mut bench, 6000);
+        prop_assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, false), 0);
+    }
+}

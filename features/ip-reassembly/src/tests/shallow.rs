@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use buffer::{Flags, L4};
+use graph::{Build, Cx, Next, Node, NodeDef, ThreadIndex, World};
+use std::sync::Mutex;
+use testkit::pkt;
+use wire::IpProtocol;
+
+const NODE: &str = "ip4-sv-reassembly-feature";
+
+/// A feature behind that reads what is known.
+struct Reader(Arc<Read>);
+
+#[derive(Default)]
+struct Read(Mutex<Vec<(u16, Option<L4>)>>);
+
+impl ::graph::Shared for Read {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[free]
+    Seen,
+}
+
+impl Build for Reader {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self(world.get())
+    }
+}
+
+impl Node for Reader {
+    const NAME: &'static str = "reader";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, b: &mut buffer::Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        let at = Ipv4Header::view(&b.data()[b.l3_at()..]).expect("a header").fragment_offset();
+        let known = b.flags.has(Flags::L4).then_some(b.l4);
+        self.0.0.lock().expect("no panic").push((at as u16, known));
+        To::Seen
+    }
+}
+
+static READER: Plugin = Plugin {
+    name: "reader",
+    nodes: &[NodeDef::of::<Reader>()],
+    features: &[
+        ::graph::Feature { arc: "ip4-unicast", node: "reader", before: &[], after: &[NODE] },
+        ::graph::Feature {
+            arc: "ip4-output",
+            node: "reader",
+            before: &[],
+            after: &["ip4-sv-reassembly-output-feature"],
+        },
+    ],
+    ..Plugin::EMPTY
+};
+static ALL: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN, &READER];
+
+struct Rig {
+    bench: Bench,
+    sw_if: SwIfIndex,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let mut bench = Bench::new(ALL);
+        let sw_if = interface(&bench.world);
+        run(&mut bench, "set interface virtual-reassembly t0 on");
+        bench.world.set_feature("ip4-unicast", "reader", sw_if, Some(0)).expect("there");
+        Self { bench, sw_if }
+    }
+}
+
+fn tcp(id: u16) -> Vec<u8> {
+    pkt::ip4("192.0.2.9", "198.51.100.7").id(id).tcp(1000, 2000).payload_len(3000).build()
+}
+
+/// Runs the graph from the start of the arc on, so that the reader sees the buffers themselves.
+fn through(rig: &mut Rig, packets: &[Vec<u8>]) -> Vec<(u16, u16, bool)> {
+    let node = rig.bench.index("ip4-input-no-checksum");
+    for bytes in packets {
+        let mut b = rig.bench.buffer(bytes);
+        b.rx_if = rig.sw_if.0;
+        rig.bench.rt.inject(node, b);
+    }
+    rig.bench.settle();
+    let seen = std::mem::take(&mut *rig.bench.world.get::<Read>().0.lock().expect("no panic"));
+    seen.into_iter()
+        .map(|(at, l4)| {
+            let l4 = l4.expect("something is known");
+            assert_eq!((l4.dst_port, l4.offset), (2000, 20));
+            (at, l4.src_port, l4.later)
+        })
+        .collect()
+}
+
+#[test]
+fn later_fragments_know_the_ports_of_the_first() {
+    let mut rig = Rig::new();
+    let parts = cut(&tcp(1), 1480);
+    assert_eq!(through(&mut rig, &parts), [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]);
+    let whole = pkt::ip4("192.0.2.9", "198.51.100.7").udp(5, 2000).build();
+    assert_eq!(through(&mut rig, &[whole]), [(0, 5, false)]);
+    // The first comes last: the others wait for it.
+    let mut parts = cut(&tcp(2), 1480);
+    parts.rotate_left(1);
+    assert_eq!(through(&mut rig, &parts[..2]), []);
+    assert_eq!(through(&mut rig, &parts[2..]), [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]);
+    // Once more, and again.
+    assert_eq!(through(&mut rig, &parts).len(), 3);
+}
+
+#[test]
+fn flags_and_types_are_known() {
+    let mut rig = Rig::new();
+    let mut check = |packet: Vec<u8>, want: Option<L4>| {
+        let mut b = rig.bench.buffer(&packet);
+        b.rx_if = rig.sw_if.0;
+        rig.bench.rt.inject(rig.bench.index("ip4-input-no-checksum"), b);
+        rig.bench.settle();
+        let seen = std::mem::take(&mut *rig.bench.world.get::<Read>().0.lock().expect("no panic"));
+        assert_eq!(seen.first().and_then(|(_, l4)| *l4), want);
+    };
+    let ip = || pkt::ip4("192.0.2.9", "198.51.100.7");
+    let echo = L4 { src_port: 77, dst_port: 77, offset: 20, protocol: 1, kind: 8, ..L4::default() };
+    check(ip().icmp_echo(77, 1).build(), Some(echo));
+    check(
+        ip().protocol(IpProtocol::GRE).payload([0; 9]).build(),
+        Some(L4 { offset: 20, protocol: 47, ..L4::default() }),
+    );
+    check(ip().protocol(IpProtocol::TCP).payload([0; 15]).build(), None);
+    check(ip().protocol(IpProtocol::UDP).payload([0; 7]).build(), None);
+}
+
+#[test]
+fn what_would_cover_the_first_is_dropped() {
+    let mut rig = Rig::new();
+    let packet = tcp(3);
+    // RFC 1858: a first fragment that doesn't hold the flags.
+    assert_eq!(through(&mut rig, &[part(&packet, 0, 8), part(&packet, 16, 1480)]), []);
+    let count = |rig: &Rig, reason| rig.bench.count(NODE, reason);
+    assert_eq!((count(&rig, "reass_missing_upper"), count(&rig, "reass_given_up")), (1, 1));
+    // RFC 3128: a later one that covers its header, before and after it.
+    let packet = tcp(4);
+    assert_eq!(through(&mut rig, &[part(&packet, 0, 1480), part(&packet, 16, 64)]).len(), 1);
+    let packet = tcp(5);
+    assert_eq!(through(&mut rig, &[part(&packet, 16, 64), part(&packet, 0, 1480)]), []);
+    assert_eq!(count(&rig, "reass_overlapping_fragment"), 3);
+    // The same datagram to other ports.
+    let (packet, other) =
+        (tcp(6), pkt::ip4("192.0.2.9", "198.51.100.7").id(6).tcp(1000, 22).payload_len(3000).build());
+    assert_eq!(
+        through(&mut rig, &[part(&packet, 0, 1480), part(&other, 0, 1480), part(&packet, 1480, 2960)]).len(),
+        1
+    );
+    assert_eq!(count(&rig, "reass_given_up"), 2);
+}
+
+#[test]
+fn what_waits_goes_in_time_and_in_number() {
+    let mut rig = Rig::new();
+    assert_eq!(through(&mut rig, &[part(&tcp(7), 1480, 2960)]), []);
+    pass(&mut rig.bench, 1500);
+    assert_eq!(rig.bench.count(NODE, "reass_timeout"), 1);
+    run(&mut rig.bench, "set ip4-sv-reassembly max-reassembly-length 2 max-reassemblies 3");
+    let later: Vec<_> = (3..6).map(|i| part(&tcp(8), i * 80, i * 80 + 80)).collect();
+    assert_eq!(through(&mut rig, &later), []);
+    assert_eq!(rig.bench.count(NODE, "reass_fragment_chain_too_long"), 3);
+    let many: Vec<_> = (20..30).map(|id| part(&tcp(id), 1480, 2960)).collect();
+    assert_eq!(through(&mut rig, &many), []);
+    assert_eq!(rig.bench.count(NODE, "reass_limit_reached"), 7);
+    let shown = run(&mut rig.bench, "show ip4-sv-reassembly details");
+    assert!(shown.contains("shallow virtual reassembly: 3\n") && shown.contains("0x1d"), "{shown}");
+}
+
+#[test]
+fn packets_that_leave_are_known_behind_their_layer_2_header() {
+    let mut rig = Rig::new();
+    let world = rig.bench.world.clone();
+    for feature in ["ip4-sv-reassembly-output-feature", "reader"] {
+        world.set_feature("ip4-output", feature, rig.sw_if, Some(0)).expect("there");
+    }
+    world.set_feature("ip4-unicast", "reader", rig.sw_if, None).expect("there");
+    run(&mut rig.bench, "set interface state t0 up");
+    let new =
+        net::Neighbor::new(rig.sw_if, std::net::IpAddr::from([10, 0, 0, 9]), MacAddr([2, 0, 0, 0, 0, 9]));
+    world.get::<net::Neighbors>().set(&world, new).expect("set");
+    let packet = pkt::ip4("192.0.2.9", "10.0.0.9").id(8).tcp(1000, 2000).payload_len(3000).build();
+    let mut parts = cut(&packet, 1480);
+    parts.reverse();
+    assert_eq!(through(&mut rig, &parts), [(0, 1000, false), (2960, 1000, true), (1480, 1000, true)]);
+}
