@@ -33,6 +33,7 @@ mod header;
 mod isa;
 pub mod mask;
 mod prefetch;
+mod rank;
 pub mod scalar;
 
 pub use clock::{rdtsc, tsc_hz};
@@ -43,3 +44,4 @@ pub use header::{copy_rewrite, ip4_header_sum};
 pub use isa::__isa;
 pub use isa::{Isa, Level, ParseLevelError, V1, Variants};
 pub use prefetch::{prefetch_ptr, prefetch_read, prefetch_write};
+pub use rank::{Separators, rank};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kernels in plain Rust: the meaning of the vector ones, and what runs where those can't.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 /// See [`crate::all_equal`].
 #[inline(always)]
 pub fn all_equal(codes: &[u16; 256], n: usize) -> bool {
@@ -41,6 +43,12 @@ pub fn ip4_header_sum(header: &[u8; 20]) -> u16 {
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     sum as u16
+}
+
+/// See [`crate::rank`].
+#[inline(always)]
+pub fn rank(line: &crate::Separators, key: u64) -> u32 {
+    line.iter().map(|separator| u32::from(separator.load(Relaxed) < key)).sum()
 }
 
 /// See [`crate::copy_rewrite`].

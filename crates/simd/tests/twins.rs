@@ -2,6 +2,7 @@
 //! Every level does what the scalar twin does.
 #![forbid(unsafe_code)] // as in the crates that use `variants!`
 
+use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
 use simd::{Isa, Level, Variants, mask, scalar, variants};
 
@@ -21,6 +22,9 @@ variants! {
 variants! {
     fn copy_rewrite<I: Isa, const N: usize>(dst: &mut [u8; N], end: usize, rewrite: &[u8; 64], len: usize)
         = simd::copy_rewrite::<I, N>;
+}
+variants! {
+    fn rank<I: Isa>(line: &simd::Separators, key: u64) -> u32 = simd::rank::<I>;
 }
 
 fn supported<F: Copy>(variants: Variants<F>) -> impl Iterator<Item = (Level, F)> {
@@ -64,6 +68,20 @@ proptest! {
         for (level, f) in supported(equal_mask()) {
             for value in [codes[at], codes[at].wrapping_add(1)] {
                 prop_assert_eq!(f(&codes, n, value), scalar::equal_mask(&codes, n, value), "{}", level);
+            }
+        }
+    }
+
+    #[test]
+    fn rank_agrees(mut line in any::<[u64; 8]>(), key in any::<u64>(), at in 0..8usize, near in 0..3u64, full in 0..=8usize) {
+        line[full..].fill(u64::MAX);
+        line.sort_unstable();
+        let separators = line.map(AtomicU64::from);
+        for (level, f) in supported(rank()) {
+            for key in [key, line[at].wrapping_add(near).wrapping_sub(1), u64::MAX] {
+                let expected = line.iter().filter(|separator| **separator < key).count() as u32;
+                prop_assert_eq!(f(&separators, key), expected, "{}", level);
+                prop_assert_eq!(scalar::rank(&separators, key), expected);
             }
         }
     }
