@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structures that features look things up in. They know keys and indices, and no protocol.
 //!
-//! * [`Lpm4`], [`Lpm6`] — longest prefix match, written in place while workers read; [`OracleLpm`] is what they are
-//!   tested against.
+//! * [`Lpm4`], [`Lpm6`] — longest prefix match at a cost that hardly depends on the number of routes, changed in place while
+//!   workers read, in a [`Forest`]; [`OracleLpm`] is what they are tested against.
 //! * [`Pool`] — objects at stable indices.
 //! * [`TimerWheel`] — timers started and stopped in constant time.
 
@@ -12,6 +12,6 @@ mod lpm;
 mod pool;
 mod timer_wheel;
 
-pub use lpm::{Full, Key, Lpm, Lpm4, Lpm6, NO_ROUTE, OracleLpm, Route, Trie};
+pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route};
 pub use pool::Pool;
 pub use timer_wheel::{TimerId, TimerWheel};

@@ -13,7 +13,6 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::Turn;
-use tables::Lpm;
 use wire::describe::{Layer, describe};
 use wire::icmp::code4;
 use wire::{Icmp4Type, Ip4};
@@ -172,9 +171,9 @@ impl Lookup {
                 }
                 AdjKind::Lookup => {
                     at.fib = TableIndex(at.adj.table);
-                    let route = RouteIndex(self.fib.table(at.fib, turn)?.lookup(destination(b)));
-                    at.index = self.routes.adj(route);
-                    self.count_to(route, 1, bytes);
+                    let leaf = self.fib.table(at.fib, turn)?.lookup(destination(b), turn);
+                    at.index = AdjIndex(leaf.hop);
+                    self.count_to(RouteIndex(leaf.route), 1, bytes);
                 }
                 _ => return Some(at),
             }
@@ -227,8 +226,8 @@ impl Lookup {
         b.flags.clear(Flags::TABLE);
         let turn = cx.turn;
         let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
-        let route = RouteIndex(table.lookup(destination(b)));
-        let index = self.routes.adj(route);
+        let leaf = table.lookup(destination(b), turn);
+        let (index, route) = (AdjIndex(leaf.hop), RouteIndex(leaf.route));
         if TRACED {
             b.flow_hash = 0;
         }
@@ -288,7 +287,7 @@ impl Node for Lookup {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);
         let views = self.interfaces.views(turn);
-        let (mut keys, mut values) = ([0; FRAME_SIZE], [0; FRAME_SIZE]);
+        let (mut keys, mut hops) = ([0; FRAME_SIZE], [0; FRAME_SIZE]);
         let (rx_if, mut bytes, mut differ) = (v.get(0).rx_if, 0, 0);
         for (key, b) in keys.iter_mut().zip(v.range_mut_ahead(0, n)) {
             *key = destination(b);
@@ -303,24 +302,23 @@ impl Node for Lookup {
         }
         let fib = table_of(v.get(0), views);
         let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
-        table.lookup_batch(&keys[..n], &mut values[..n]);
-        let mut adjs = [self.routes.adj(RouteIndex(values[0])); FRAME_SIZE];
-        if all_equal(&values[..n]) {
-            self.count_to(RouteIndex(values[0]), n as u64, bytes);
-        } else {
-            // Small loops of their own, so that what isn't in the cache is waited for together.
-            for (adj, value) in adjs[..n].iter_mut().zip(&values) {
-                *adj = self.routes.adj(RouteIndex(*value));
-            }
-            if self.routes.counting() {
-                for (b, value) in v.iter_mut().zip(&values) {
-                    self.to.add(*value as usize, 1, b.packet_len() as u64);
+        if self.routes.counting() {
+            let mut routes = [0; FRAME_SIZE];
+            table.leaves::<I>(&keys[..n], &mut hops[..n], &mut routes[..n], turn);
+            if all_equal(&routes[..n]) {
+                self.to.add(routes[0] as usize, n as u64, bytes);
+            } else {
+                // A small loop of its own, so that what isn't in the cache is waited for together.
+                for (b, route) in v.iter_mut().zip(&routes) {
+                    self.to.add(*route as usize, 1, b.packet_len() as u64);
                 }
             }
+        } else {
+            table.hops::<I>(&keys[..n], &mut hops[..n], turn);
         }
         // Many routes may have the same paths.
-        let index = adjs[0];
-        if all_equal(&adjs[..n])
+        let index = AdjIndex(hops[0]);
+        if all_equal(&hops[..n])
             && let Some(adj) = self.adjacencies.get(index, turn).filter(|a| a.kind.forwards())
         {
             for b in v.iter_mut() {
@@ -333,8 +331,8 @@ impl Node for Lookup {
             }
             return;
         }
-        for ((b, out), adj) in v.packets().zip(&adjs) {
-            out.go(match self.follow(b, *adj, fib, turn) {
+        for ((b, out), hop) in v.packets().zip(&hops) {
+            out.go(match self.follow(b, AdjIndex(*hop), fib, turn) {
                 Some(found) => self.apply(b, found),
                 None => To::Loop,
             });

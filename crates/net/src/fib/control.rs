@@ -9,13 +9,13 @@ use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use tables::{Lpm, Pool};
+use tables::{Leaf, Lpm, Pool};
 use wire::{Address, Prefix};
 
 pub(super) struct Table<F: Net> {
     pub id: u32,
     pub name: String,
-    pub lpm: Arc<F::Lpm>,
+    pub lpm: Arc<Lpm<F::Key>>,
     /// Of one link's own addresses: `id` is the interface's index, and operators don't name it.
     pub of_link: bool,
 }
@@ -55,8 +55,22 @@ pub(super) struct Cx<'a> {
 pub(super) struct Place<F: Net> {
     pub table: TableIndex,
     pub prefix: Prefix<F::Addr>,
-    pub lpm: Arc<F::Lpm>,
+    pub lpm: Arc<Lpm<F::Key>>,
     pub route: Option<RouteIndex>,
+}
+
+impl<F: Net> Place<F> {
+    /// Lets packets to the prefix go by this adjacency, and count for this route.
+    fn lead(&self, cx: &Cx<'_>, route: RouteIndex, adj: AdjIndex) -> Result<(), Error> {
+        let leaf = Leaf { hop: adj.0, route: route.0 };
+        self.lpm.insert(F::key(self.prefix.addr()), self.prefix.len(), leaf).map_err(|_| full())?;
+        cx.routes.lead(route, adj);
+        Ok(())
+    }
+}
+
+fn full() -> Error {
+    Error::limit("the route table is full").retval(-99)
 }
 
 pub(super) fn no_table(index: TableIndex) -> Error {
@@ -72,7 +86,7 @@ impl<F: Net> Inner<F> {
     pub fn place(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Result<Place<F>, Error> {
         let prefix = prefix.network();
         let lpm = self.table(table)?.lpm.clone();
-        let route = lpm.get(F::key(prefix.addr()), prefix.len()).map(RouteIndex);
+        let route = lpm.get(F::key(prefix.addr()), prefix.len()).map(|leaf| RouteIndex(leaf.route));
         Ok(Place { table, prefix, lpm, route })
     }
 
@@ -104,7 +118,11 @@ impl<F: Net> Inner<F> {
             let old = entry.set(new);
             let now = entry.best.list;
             if now != before {
-                cx.routes.lead(route, self.adj(now));
+                if let Err(error) = place.lead(cx, route, self.adj(now)) {
+                    self.undo(route, new, old);
+                    self.let_go(cx, list);
+                    return Err(error);
+                }
                 self.changed(cx, place);
             }
             // The new list is held by the entry, whether it counts or not.
@@ -115,13 +133,18 @@ impl<F: Net> Inner<F> {
         Ok(route)
     }
 
-    fn enter(&mut self, cx: &Cx<'_>, place: &Place<F>, new: Sourced) -> Result<RouteIndex, Error> {
-        let full = || Error::limit("the route table is full").retval(-99);
-        let route = cx.routes.allocate(self.adj(new.list)).ok_or_else(full)?;
-        if place.lpm.insert(F::key(place.prefix.addr()), place.prefix.len(), route.0).is_err() {
-            cx.routes.free(route);
-            return Err(full());
+    /// Takes back what a source said, for what it said before.
+    fn undo(&mut self, route: RouteIndex, new: Sourced, old: Option<Sourced>) {
+        let Some(entry) = self.entries.get_mut(route) else { return };
+        match old {
+            Some(old) => _ = entry.set(old),
+            None => _ = entry.remove(new.source),
         }
+    }
+
+    fn enter(&mut self, cx: &Cx<'_>, place: &Place<F>, new: Sourced) -> Result<RouteIndex, Error> {
+        let route = cx.routes.allocate().ok_or_else(full)?;
+        place.lead(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
         self.entries.set(route, Some(Entry::new(new)));
         self.changed(cx, place);
         Ok(route)
@@ -141,7 +164,10 @@ impl<F: Net> Inner<F> {
             cx.routes.free(route);
         } else if entry.best.list != before {
             let now = entry.best.list;
-            cx.routes.lead(route, self.adj(now));
+            if place.lead(cx, route, self.adj(now)).is_err() {
+                // Without memory for it: rather nowhere than to where the route no longer leads.
+                let _ = place.lead(cx, route, AdjIndex::DROP);
+            }
             self.changed(cx, place);
         }
         self.let_go(cx, old.list);

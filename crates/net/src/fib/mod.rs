@@ -4,9 +4,9 @@
 //! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: the best source's count. Equal lists of
 //! paths are one `PathList`, whatever the number of entries; it owns one alias of an adjacency.
 //!
-//! The table for workers holds an entry's number, its [`RouteIndex`]; an array leads from there to the alias ([`Routes`]). So
-//! a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it; other paths for an entry are one
-//! store, however large its prefix; and packets are counted for each entry.
+//! The table for workers gives the list's alias, and for those who count packets by route the entry's number, its
+//! [`RouteIndex`]. So a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it; and without
+//! counters a packet touches nothing that grows with the number of routes but the table itself.
 //!
 //! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the
 //! changed prefix are resolved again; when a list changes between usable and not, those that follow it.
@@ -36,11 +36,11 @@ use graph::{Shared, World};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
-use tables::Lpm;
+use tables::{Forest, Lpm};
 
 /// A table, for workers.
 struct Published<F: Net> {
-    lpm: Arc<F::Lpm>,
+    lpm: Arc<Lpm<F::Key>>,
     /// The bits of a [`FlowHash`].
     flow: AtomicU32,
 }
@@ -48,6 +48,8 @@ struct Published<F: Net> {
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
     tables: Slots<Published<F>>,
+    /// What small tables lie in.
+    forest: Arc<Forest>,
     inner: Mutex<Inner<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
@@ -58,6 +60,7 @@ impl<F: Net> Shared for Fib<F> {
     fn make(world: &World) -> Self {
         let this = Self {
             tables: Slots::new(world.qsbr.clone()),
+            forest: Forest::new(world.qsbr.clone()).expect("address space for routes (is `ulimit -v' set?)"),
             inner: Mutex::default(),
             routes: world.get(),
             adjacencies: world.get(),
@@ -71,17 +74,16 @@ impl<F: Net> Shared for Fib<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// What workers look up in; the values are [`RouteIndex`]es: [`Routes::adj`] tells where they lead.
+    /// What workers look up in: a leaf's hop is an [`AdjIndex`], its route a [`RouteIndex`].
     #[inline(always)]
-    pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t F::Lpm> {
+    pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t Lpm<F::Key>> {
         self.tables.get(index.0, turn).map(|table| &*table.lpm)
     }
 
     /// Where a packet to this address goes; `None` if there is no such table.
     #[inline(always)]
     pub fn adj(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> Option<AdjIndex> {
-        let route = RouteIndex(self.table(index, turn)?.lookup(F::key(addr)));
-        Some(self.routes.adj(route))
+        Some(AdjIndex(self.table(index, turn)?.lookup(F::key(addr), turn).hop))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner<F>> {

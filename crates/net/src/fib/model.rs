@@ -4,19 +4,14 @@
 use crate::{AdjIndex, IfView, Link};
 use graph::SwIfIndex;
 use std::fmt;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
-use sync::Qsbr;
-use tables::{Key, Lpm, Lpm4, Lpm6};
+use tables::Key;
 use wire::{Address, Family, Ip4, Ip6, Prefix};
 
 /// What the routing of a protocol needs beside [`Family`].
 pub trait Net: Family {
     /// An address as the tables take it.
     type Key: Key;
-    /// The table that workers look up in.
-    type Lpm: Lpm<Key = Self::Key> + 'static;
     /// Its packets.
     const LINK: Link;
     /// An address as a key.
@@ -25,11 +20,6 @@ pub trait Net: Family {
     fn addr(key: Self::Key) -> Self::Addr;
     /// The address, if it is of this protocol.
     fn of_ip(ip: IpAddr) -> Option<Self::Addr>;
-    /// An empty table.
-    ///
-    /// # Errors
-    /// When address space is used up.
-    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Self::Lpm>;
     /// The table of an interface, for workers.
     fn table_of(view: &IfView) -> TableIndex;
     /// What routes of this protocol find where a path leads to one of the adjacencies that every instance has.
@@ -40,7 +30,6 @@ pub trait Net: Family {
 
 impl Net for Ip4 {
     type Key = u32;
-    type Lpm = Lpm4;
     const LINK: Link = Link::Ip4;
     #[inline(always)]
     fn key(addr: Ipv4Addr) -> u32 {
@@ -51,9 +40,6 @@ impl Net for Ip4 {
     }
     fn of_ip(ip: IpAddr) -> Option<Ipv4Addr> {
         if let IpAddr::V4(addr) = ip { Some(addr) } else { None }
-    }
-    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm4> {
-        Lpm4::new(domain)
     }
     #[inline(always)]
     fn table_of(view: &IfView) -> TableIndex {
@@ -78,7 +64,6 @@ impl Net for Ip4 {
 
 impl Net for Ip6 {
     type Key = u128;
-    type Lpm = Lpm6;
     const LINK: Link = Link::Ip6;
     #[inline(always)]
     fn key(addr: Ipv6Addr) -> u128 {
@@ -89,9 +74,6 @@ impl Net for Ip6 {
     }
     fn of_ip(ip: IpAddr) -> Option<Ipv6Addr> {
         if let IpAddr::V6(addr) = ip { Some(addr) } else { None }
-    }
-    fn new_lpm(domain: Arc<Qsbr>) -> io::Result<Lpm6> {
-        Lpm6::new(domain)
     }
     #[inline(always)]
     fn table_of(view: &IfView) -> TableIndex {

@@ -6,7 +6,7 @@ use super::entry::{Entry, Sourced};
 use super::list::ListId;
 use super::{Fib, Net, RouteIndex, RouteInfo, RouteSource, TableIndex};
 use cli::Error;
-use tables::{Lpm, Route};
+use tables::Route;
 use wire::{Family, Prefix};
 
 /// Routes read at once by who walks a whole table.
@@ -35,7 +35,7 @@ impl<F: Net> Inner<F> {
     ) {
         let Ok(table) = self.table(table) else { return };
         table.lpm.walk(after.map(|p| (F::key(p.addr()), p.len())), &mut |route| {
-            let index = RouteIndex(route.value);
+            let index = RouteIndex(route.leaf.route);
             match (prefix_of::<F>(route), self.entries.get(index)) {
                 (Some(prefix), Some(entry)) => f(prefix, index, entry),
                 _ => true,
@@ -45,7 +45,7 @@ impl<F: Net> Inner<F> {
 
     /// The longest entry that covers the first `len` bits of an address: its number and the list in force.
     pub fn covering(&self, table: TableIndex, addr: F::Addr, len: u8) -> Option<(RouteIndex, ListId)> {
-        let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.value);
+        let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.leaf.route);
         Some((route, self.entries.get(route)?.best.list))
     }
 }
@@ -66,7 +66,7 @@ impl<F: Net> Fib<F> {
     fn longest(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
         let inner = self.inner();
         let route = inner.table(table).ok()?.lpm.covering(F::key(prefix.addr()), prefix.len())?;
-        let index = RouteIndex(route.value);
+        let index = RouteIndex(route.leaf.route);
         Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
     }
 

@@ -32,11 +32,11 @@ impl fmt::Display for RouteIndex {
 }
 
 /// Routes at most: address space, not memory.
-const MAX: usize = 1 << 24;
+const MAX: usize = tables::Leaf::ROUTES as usize;
 
-/// The routes of all tables. The tables that workers look up in hold [`RouteIndex`]es; here is where each leads.
+/// The routes of all tables: where each leads, and its counters.
 pub struct Routes {
-    /// By route, an [`AdjIndex`].
+    /// By route, an [`AdjIndex`]: for who counts along a chain of recursive routes.
     leads: Reserve<AtomicU32>,
     /// `/net/route/to`: packets and bytes that were looked up and took the route.
     pub to: Arc<Combined>,
@@ -90,13 +90,13 @@ impl Routes {
         self.off.store(!on, Ordering::Relaxed);
     }
 
-    /// Lets a route lead elsewhere. Workers see it at once.
+    /// Notes where a route leads.
     pub(super) fn lead(&self, route: RouteIndex, adj: AdjIndex) {
         self.leads[route.at()].store(adj.0, Ordering::Release);
     }
 
     /// A number for a new route, with counters at zero; `None` if there is none left.
-    pub(super) fn allocate(&self, adj: AdjIndex) -> Option<RouteIndex> {
+    pub(super) fn allocate(&self) -> Option<RouteIndex> {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         let route = match numbers.take(&self.domain) {
             Some(route) => route,
@@ -108,7 +108,6 @@ impl Routes {
         };
         self.to.start(route.at());
         self.via.start(route.at());
-        self.lead(route, adj);
         Some(route)
     }
 

@@ -35,7 +35,7 @@ impl<F: Net> Fib<F> {
 
     fn make_table(&self, world: &World, id: u32, name: &str, of_link: bool) -> Result<TableIndex, Error> {
         let mut inner = self.inner();
-        let lpm = F::new_lpm(world.qsbr.clone()).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
+        let lpm = Lpm::new(&self.forest).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
         let lpm = Arc::new(lpm);
         let free = inner.tables.iter().position(Option::is_none).unwrap_or(inner.tables.len());
         let index = TableIndex(free as u32);
@@ -154,7 +154,7 @@ impl<F: Net> Fib<F> {
     pub fn replace_begin(&self, table: TableIndex, source: Source) -> Result<(), Error> {
         let mut inner = self.inner();
         let mut routes = Vec::new();
-        inner.table(table)?.lpm.for_each(&mut |route| routes.push(RouteIndex(route.value)));
+        inner.table(table)?.lpm.for_each(&mut |route| routes.push(RouteIndex(route.leaf.route)));
         for route in routes {
             if let Some(entry) = inner.entries.get_mut(route) {
                 entry.mark(source);

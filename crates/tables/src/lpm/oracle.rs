@@ -1,75 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Longest prefix match by the definition.
 
-use super::{Full, Key, Lpm, NO_ROUTE, Route, check_len, check_value};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use super::{Key, Leaf, Route, check_leaf, check_len};
 
 /// A list of routes, searched from end to end. For tests.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct OracleLpm<K> {
-    routes: Mutex<Vec<Route<K>>>,
+    routes: Vec<Route<K>>,
 }
 
 impl<K: Key> OracleLpm<K> {
     /// An empty table.
-    pub fn new() -> Self {
-        Self { routes: Mutex::new(Vec::new()) }
+    pub const fn new() -> Self {
+        Self { routes: Vec::new() }
     }
 
-    fn routes(&self) -> MutexGuard<'_, Vec<Route<K>>> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<K: Key> Lpm for OracleLpm<K> {
-    type Key = K;
-
-    fn lookup(&self, key: K) -> u32 {
-        self.covering(key, K::BITS).map_or(NO_ROUTE, |route| route.value)
+    /// See [`super::Lpm::lookup`].
+    pub fn lookup(&self, key: K) -> Leaf {
+        self.covering(key, K::BITS).map_or(Leaf::NONE, |route| route.leaf)
     }
 
-    fn lookup_batch(&self, keys: &[K], values: &mut [u32]) {
-        assert_eq!(keys.len(), values.len());
-        for (value, key) in values.iter_mut().zip(keys) {
-            *value = self.lookup(*key);
-        }
-    }
-
-    fn insert(&self, key: K, len: u8, value: u32) -> Result<Option<u32>, Full> {
-        check_len::<K>(len);
-        check_value(value);
+    /// See [`super::Lpm::insert`].
+    pub fn insert(&mut self, key: K, len: u8, leaf: Leaf) -> Option<Leaf> {
+        check_leaf(leaf);
         let old = self.remove(key, len);
-        self.routes().push(Route { key: key.network(len), len, value });
-        Ok(old)
+        self.routes.push(Route { key: key.network(len), len, leaf });
+        old
     }
 
-    fn remove(&self, key: K, len: u8) -> Option<u32> {
+    /// See [`super::Lpm::remove`].
+    pub fn remove(&mut self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
-        let mut routes = self.routes();
-        let i = routes.iter().position(|route| (route.key, route.len) == (key.network(len), len))?;
-        Some(routes.swap_remove(i).value)
+        let i = self.routes.iter().position(|route| (route.key, route.len) == (key.network(len), len))?;
+        Some(self.routes.swap_remove(i).leaf)
     }
 
-    fn get(&self, key: K, len: u8) -> Option<u32> {
+    /// See [`super::Lpm::get`].
+    pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let key = key.network(len);
-        self.routes().iter().find(|route| (route.key, route.len) == (key, len)).map(|route| route.value)
+        self.routes.iter().find(|route| (route.key, route.len) == (key, len)).map(|route| route.leaf)
     }
 
-    fn covering(&self, key: K, len: u8) -> Option<Route<K>> {
+    /// See [`super::Lpm::covering`].
+    pub fn covering(&self, key: K, len: u8) -> Option<Route<K>> {
         check_len::<K>(len);
         let covers = |route: &&Route<K>| route.len <= len && key.network(route.len) == route.key;
-        self.routes().iter().filter(covers).max_by_key(|route| route.len).copied()
+        self.routes.iter().filter(covers).max_by_key(|route| route.len).copied()
     }
 
-    fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
-        let mut routes = self.routes().clone();
+    /// All routes, in order of network and then of length.
+    pub fn routes(&self) -> Vec<Route<K>> {
+        let mut routes = self.routes.clone();
         routes.sort_unstable();
-        routes.retain(|route| after.is_none_or(|after| (route.key, route.len) > after));
-        routes.into_iter().all(f);
-    }
-
-    fn len(&self) -> usize {
-        self.routes().len()
+        routes
     }
 }

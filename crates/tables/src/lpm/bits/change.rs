@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Changes to the bitmap trie.
+
+use super::{Bits, Control, DEEP, MARK, NODES};
+use crate::lpm::engine::{Change, Refused};
+use crate::lpm::intervals::{Brush, DOWN, Intervals, Plan, Row};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// Words for whatever one change writes: a run and a deep run.
+const ROOM: u32 = 2 * (DEEP + 256);
+
+/// What is in a run, and where.
+struct Run {
+    content: Intervals,
+    /// Its first word, and the number of its first leaf; none if it wasn't written yet.
+    place: Option<(u32, u32)>,
+    bits: u32,
+}
+
+impl Run {
+    fn new(cell: u64, bits: u32) -> Self {
+        Self { content: Intervals { ends: Vec::new(), cells: vec![cell] }, place: None, bits }
+    }
+
+    fn bounds(&self) -> (u64, u64) {
+        (0, u64::from(self.bits) * 64 - 1)
+    }
+}
+
+impl<const PER: u32> Bits<PER> {
+    pub(super) fn change(&self, change: &Change<u32>) -> Result<(), Refused> {
+        let Change { key, len, brush, shrinks } = *change;
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Brush::UpTo(_, cell) | Brush::All(cell) = brush
+            && cell as u32 >= Self::TOP
+        {
+            return Err(Refused::Narrow);
+        }
+        let grow = control.places.room(ROOM);
+        if !grow && !shrinks {
+            return Err(Refused::Full);
+        }
+        let last = key | u32::MAX.checked_shr(len.into()).unwrap_or(0);
+        if len <= 18 {
+            for node in (key >> 14) as usize..=(last >> 14) as usize {
+                self.paint_node(node, brush);
+            }
+            return Ok(());
+        }
+        let node = (key >> 14) as usize;
+        let mut run = self.run_of(node);
+        let part = |key: u32| u64::from(key >> 8 & 63);
+        if len <= 24 {
+            let plan = Plan::new(&run.content, run.bounds(), part(key), part(last), brush);
+            self.paint_below(&run, &plan, brush);
+            if plan.in_place() || !grow {
+                self.paint_in_place(&run, &plan, brush);
+            } else {
+                self.rewrite(&mut control, node, &mut run, &plan, brush);
+            }
+            return Ok(());
+        }
+        let cell = run.content.cell(run.content.find(part(key)));
+        let number = (cell & DOWN != 0).then_some((cell & (DOWN - 1)) as u32);
+        let mut deep = match number {
+            Some(number) => self.read(self.deep[number as usize].load(Ordering::Relaxed), DEEP),
+            None => Run::new(cell, DEEP),
+        };
+        let address = |key: u32| u64::from(key & 255);
+        let plan = Plan::new(&deep.content, deep.bounds(), address(key), address(last), brush);
+        if plan.in_place() || !grow {
+            self.paint_in_place(&deep, &plan, brush);
+            return Ok(());
+        }
+        let mut content = Intervals::default();
+        plan.paint(&deep.content, brush, &mut content);
+        std::mem::swap(&mut deep.content, &mut content);
+        let to = if deep.content.len() == 1 {
+            deep.content.cell(0)
+        } else {
+            let number = match number {
+                Some(number) => number,
+                None => control.deep.take(Self::DEEP_RUNS).ok_or(Refused::Narrow)?,
+            };
+            let first = self.write(&mut control, &deep.content, DEEP);
+            self.deep[number as usize].store(first, Ordering::Release);
+            DOWN | u64::from(number)
+        };
+        if to != cell {
+            let brush = Brush::All(to);
+            let plan = Plan::new(&run.content, run.bounds(), part(key), part(key), brush);
+            if plan.in_place() && run.place.is_some() {
+                self.paint_in_place(&run, &plan, brush);
+            } else {
+                self.rewrite(&mut control, node, &mut run, &plan, brush);
+            }
+        }
+        if let Some((first, _)) = deep.place {
+            control.places.give(first, Self::words(content.len(), DEEP));
+        }
+        if let Some(number) = number.filter(|_| to & DOWN == 0) {
+            control.deep.give(number);
+        }
+        Ok(())
+    }
+
+    /// Words of a run.
+    fn words(leaves: usize, bits: u32) -> u32 {
+        bits + (leaves as u32).div_ceil(PER)
+    }
+
+    fn paint_node(&self, node: usize, brush: Brush) {
+        let run = self.run_of(node);
+        if run.place.is_none() {
+            let (old, new) = (run.content.cell(0), brush.on(run.content.cell(0)));
+            if new != old {
+                self.set_node(node, new);
+            }
+            return;
+        }
+        let plan = Plan::new(&run.content, run.bounds(), 0, u64::MAX, brush);
+        self.paint_below(&run, &plan, brush);
+        self.paint_in_place(&run, &plan, brush);
+    }
+
+    /// A leaf in the place of a node.
+    fn set_node(&self, node: usize, cell: u64) {
+        self.routes[node].store((cell >> 32) as u32, Ordering::Relaxed);
+        self.nodes[node].store(MARK | cell as u32, Ordering::Release);
+    }
+
+    /// Paints the deep runs in this part of a run.
+    fn paint_below(&self, run: &Run, plan: &Plan, brush: Brush) {
+        let cells = &run.content.cells[plan.lo..=plan.hi];
+        for number in cells.iter().filter(|cell| *cell & DOWN != 0).map(|cell| cell & (DOWN - 1)) {
+            let deep = self.read(self.deep[number as usize].load(Ordering::Relaxed), DEEP);
+            let plan = Plan::new(&deep.content, deep.bounds(), 0, u64::MAX, brush);
+            self.paint_in_place(&deep, &plan, brush);
+        }
+    }
+
+    fn paint_in_place(&self, run: &Run, plan: &Plan, brush: Brush) {
+        let Some((_, leaf)) = run.place else { return };
+        for i in plan.lo..=plan.hi {
+            let (old, new) = (run.content.cell(i), brush.on(run.content.cell(i)));
+            if new != old {
+                let (leaf, shift) = (leaf + i as u32, (leaf + i as u32) % PER * Self::BITS);
+                self.routes[NODES + leaf as usize].store((new >> 32) as u32, Ordering::Relaxed);
+                // Nobody else writes.
+                let word = &self.words[(leaf / PER) as usize];
+                let others = word.load(Ordering::Relaxed) & !(Self::MASK << shift);
+                word.store(others | Self::packed(new) << shift, Ordering::Release);
+            }
+        }
+    }
+
+    /// A run of the /24s of a node, painted.
+    fn rewrite(&self, control: &mut Control, node: usize, run: &mut Run, plan: &Plan, brush: Brush) {
+        let mut content = Intervals::default();
+        plan.paint(&run.content, brush, &mut content);
+        if content.len() == 1 && content.cell(0) & DOWN == 0 {
+            self.set_node(node, content.cell(0));
+        } else {
+            let first = self.write(control, &content, 1);
+            self.nodes[node].store(first, Ordering::Release);
+        }
+        if let Some((first, _)) = run.place {
+            control.places.give(first, Self::words(run.content.len(), 1));
+        }
+    }
+
+    const MASK: u64 = Self::TOP as u64 | (Self::TOP as u64 - 1);
+
+    /// A cell as a leaf.
+    fn packed(cell: u64) -> u64 {
+        let top = if cell & DOWN != 0 { u64::from(Self::TOP) } else { 0 };
+        cell & (DOWN - 1) | top
+    }
+
+    /// The intervals of a node: those of its run, or one.
+    fn run_of(&self, node: usize) -> Run {
+        match self.nodes[node].load(Ordering::Relaxed) {
+            hop if hop == 0 || hop & MARK != 0 => {
+                let route = self.routes[node].load(Ordering::Relaxed);
+                Run::new(u64::from(route) << 32 | u64::from(hop & !MARK), 1)
+            }
+            first => self.read(first, 1),
+        }
+    }
+
+    fn read(&self, first: u32, bits: u32) -> Run {
+        let (words, mut content) = (self.words.as_slice(), Intervals::default());
+        let mut leaf = (first + bits) * PER;
+        let place = Some((first, leaf));
+        for at in 0..bits {
+            let mut rest = words[(first + at) as usize].load(Ordering::Relaxed);
+            while rest != 0 {
+                let begin = u64::from(at * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+                if begin > 0 {
+                    content.ends.push(begin - 1);
+                }
+                let packed = Self::leaf(words, leaf);
+                let route = self.routes[NODES + leaf as usize].load(Ordering::Relaxed);
+                let down = if packed & Self::TOP != 0 { DOWN } else { 0 };
+                content.cells.push(u64::from(route) << 32 | u64::from(packed & !Self::TOP) | down);
+                leaf += 1;
+            }
+        }
+        Run { content, place, bits }
+    }
+
+    /// Writes a new run, which nobody sees yet.
+    fn write(&self, control: &mut Control, content: &Intervals, bits: u32) -> u32 {
+        let first = control.places.take(Self::words(content.len(), bits));
+        let mut begins = [0u64; DEEP as usize];
+        begins[0] = 1;
+        for end in &content.ends {
+            let begin = end + 1;
+            begins[(begin / 64) as usize] |= 1 << (begin % 64);
+        }
+        for (at, begins) in begins.iter().enumerate().take(bits as usize) {
+            self.words[first as usize + at].store(*begins, Ordering::Relaxed);
+        }
+        let leaf = ((first + bits) * PER) as usize;
+        for (i, cells) in content.cells.chunks(PER as usize).enumerate() {
+            let pack =
+                |word, (at, cell): (usize, &u64)| word | Self::packed(*cell) << (at as u32 * Self::BITS);
+            let word = cells.iter().enumerate().fold(0, pack);
+            self.words[(first + bits) as usize + i].store(word, Ordering::Relaxed);
+        }
+        for (i, cell) in content.cells.iter().enumerate() {
+            self.routes[NODES + leaf + i].store((cell >> 32) as u32, Ordering::Relaxed);
+        }
+        first
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Linearised search-tree nodes: up to five levels of lines with eight separators each, and cells behind them.
+//!
+//! The last level's lines hold the last keys of all intervals but the last one, in order; the lines above hold, for each of
+//! their children but the last, the last key below it. What isn't used is `u64::MAX`, which no key is above. So the number of
+//! separators below a key is eight times the line that the search ends at, plus the rank there.
+
+use super::intervals::{Intervals, Row};
+use super::places::{LINE, Places};
+use simd::Isa;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A cache line.
+pub(super) type Line = [AtomicU64; LINE as usize];
+
+/// Lines before the last level, by the number of levels.
+const ABOVE: [u32; 6] = [0, 0, 1, 10, 91, 820];
+
+/// Intervals that a block of so many levels has room for.
+pub(super) const ROOM: [usize; 6] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1];
+
+/// Where a block is: the numbers of its first line and of its first line of cells, how many levels it has, and whether its
+/// cells are blocks of three levels in turn. One word, so that it is replaced at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block(pub u64);
+
+const NUMBER: u32 = 29;
+
+impl Block {
+    #[inline(always)]
+    pub fn lines(self) -> u32 {
+        self.0 as u32 & ((1 << NUMBER) - 1)
+    }
+
+    #[inline(always)]
+    pub fn cells(self) -> u32 {
+        (self.0 >> NUMBER) as u32 & ((1 << NUMBER) - 1)
+    }
+
+    #[inline(always)]
+    pub fn levels(self) -> u32 {
+        (self.0 >> (2 * NUMBER)) as u32 & 7
+    }
+
+    #[inline(always)]
+    pub fn is_directory(self) -> bool {
+        self.0 >> 63 != 0
+    }
+
+    /// The number of cells, read from the separators.
+    fn len(self, lines: &[Line]) -> usize {
+        let last = self.cells() - 1;
+        let before = (last - self.lines() - ABOVE[self.levels() as usize]) as usize * LINE as usize;
+        let used = lines[last as usize].iter().filter(|end| end.load(Ordering::Relaxed) != u64::MAX).count();
+        before + used + 1
+    }
+
+    /// Words that it takes.
+    pub fn words(self, lines: &[Line]) -> u32 {
+        (self.cells() - self.lines()) * LINE + self.len(lines) as u32
+    }
+
+    /// Words that a block of so many intervals takes.
+    pub fn size(intervals: usize, levels: u32) -> u32 {
+        let last = (intervals as u32 - 1).div_ceil(LINE).max(1);
+        (ABOVE[levels as usize] + last) * LINE + intervals as u32
+    }
+
+    /// Levels for so many intervals.
+    pub fn levels_for(intervals: usize) -> u32 {
+        ROOM.iter().position(|room| intervals <= *room).expect("a table of 2^24 routes has room") as u32
+    }
+
+    /// Fills a new block, which nobody sees yet.
+    pub fn make(
+        lines: &[Line],
+        places: &mut Places,
+        content: &Intervals,
+        levels: u32,
+        directory: bool,
+    ) -> Self {
+        let (n, above) = (content.cells.len(), ABOVE[levels as usize]);
+        let last = (n as u32 - 1).div_ceil(LINE).max(1);
+        let first = places.take(Self::size(n, levels)) / LINE;
+        let cells = first + above + last;
+        let line = |number: u32| &lines[number as usize];
+        // From below: level by level, how many lines there are, and how many of the last level are below each.
+        let (mut start, mut below) = (above, 1);
+        for level in (0..levels).rev() {
+            for node in 0..last.div_ceil(below) {
+                for (slot, separator) in line(first + start + node).iter().enumerate() {
+                    let end = if below == 1 {
+                        content.ends.get((node * LINE) as usize + slot)
+                    } else {
+                        // The last below this child, if there is a child behind it.
+                        let behind = (node * 9 + slot as u32 + 1) * (below / 9);
+                        content.ends[..].get((behind * LINE) as usize - 1).filter(|_| behind < last)
+                    };
+                    separator.store(end.copied().unwrap_or(u64::MAX), Ordering::Relaxed);
+                }
+            }
+            start = if level > 0 { (start - 1) / 9 } else { 0 };
+            below *= 9;
+        }
+        for (i, cell) in content.cells.iter().enumerate() {
+            line(cells + i as u32 / LINE)[i % LINE as usize].store(*cell, Ordering::Relaxed);
+        }
+        let place = u64::from(first) | u64::from(cells) << NUMBER;
+        Self(place | u64::from(levels) << (2 * NUMBER) | u64::from(directory) << 63)
+    }
+
+    /// Its content, for control.
+    pub fn row(self, lines: &[Line]) -> BlockRow<'_> {
+        let ends = self.lines() + ABOVE[self.levels() as usize];
+        BlockRow { lines, block: self, ends: ends * LINE, cells: self.cells() * LINE, len: self.len(lines) }
+    }
+
+    /// How many separators are below the key.
+    #[inline(always)]
+    pub fn rank<I: Isa>(self, lines: &[Line], key: u64) -> u32 {
+        let (mut node, mut first) = (0, self.lines());
+        for _ in 1..self.levels() {
+            let rank = simd::rank::<I>(&lines[(first + node) as usize], key);
+            // The lines of a level are nine times those above it and one more.
+            first += (first - self.lines()) * 8 + 1;
+            node = node * 9 + rank;
+        }
+        node * LINE + simd::rank::<I>(&lines[(first + node) as usize], key)
+    }
+}
+
+/// The word of this number.
+#[inline(always)]
+pub(super) fn word(lines: &[Line], number: u32) -> &AtomicU64 {
+    &lines[(number / LINE) as usize][(number % LINE) as usize]
+}
+
+/// A block as control reads it.
+pub(super) struct BlockRow<'a> {
+    lines: &'a [Line],
+    block: Block,
+    /// The first word of the separators in order, and of the cells.
+    ends: u32,
+    cells: u32,
+    len: usize,
+}
+
+impl BlockRow<'_> {
+    /// Replaces a cell. Release: who comes through it finds what is behind it filled.
+    pub fn set(&self, i: usize, cell: u64) {
+        word(self.lines, self.cells + i as u32).store(cell, Ordering::Release);
+    }
+
+    /// All of it.
+    pub fn copy(&self, out: &mut Intervals) {
+        out.clear();
+        out.ends.extend((0..self.len - 1).map(|i| self.end(i)));
+        out.cells.extend((0..self.len).map(|i| self.cell(i)));
+    }
+}
+
+impl Row for BlockRow<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn end(&self, i: usize) -> u64 {
+        word(self.lines, self.ends + i as u32).load(Ordering::Relaxed)
+    }
+
+    fn cell(&self, i: usize) -> u64 {
+        word(self.lines, self.cells + i as u32).load(Ordering::Relaxed)
+    }
+
+    fn find(&self, key: u64) -> usize {
+        self.block.rank::<simd::V1>(self.lines, key) as usize
+    }
+}
+
+/// The rank of each key in its block, level by level over all of them, so that their loads overlap. All blocks have so many
+/// levels.
+#[inline(always)]
+pub(super) fn ranks<I: Isa>(
+    lines: &[Line],
+    keys: &[u64],
+    levels: u32,
+    first: impl Fn(usize) -> u32,
+    ranks: &mut [u32],
+) {
+    ranks.fill(0);
+    let mut above = 0;
+    for level in 1..=levels {
+        let fan = if level < levels { 9 } else { LINE };
+        for (i, (node, key)) in ranks.iter_mut().zip(keys).enumerate() {
+            let line = &lines[(first(i) + above + *node) as usize];
+            *node = *node * fan + simd::rank::<I>(line, *key);
+        }
+        above = above * 9 + 1;
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table of routes.
+
+use super::engine::{BATCH, Change, Engine, Refused};
+use super::intervals::{Brush, cell};
+use super::whole::{SIZES, Sizes, Whole};
+use super::{Forest, Full, Key, Leaf, Route, check_leaf, check_len};
+use simd::Isa;
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sync::{Snapshot, Turn};
+
+/// A table of routes. Keys are in host order ([`Key`]), leaves are indices of the owner's. Bits of a key beyond the prefix
+/// length are ignored.
+///
+/// Lookups are for workers and never wait; everything else is for control and may wait for another control thread. A
+/// change is seen by the lookups of other threads as it is being made: each lookup answers by the old or the new route.
+///
+/// Methods that take a prefix length panic if it is greater than [`Key::BITS`].
+pub struct Lpm<K: Key> {
+    engine: Snapshot<K::Engine>,
+    forest: Arc<Forest>,
+    sizes: Sizes,
+    routes: Mutex<Routes<K>>,
+}
+
+type Routes<K> = BTreeMap<(K, u8), Leaf>;
+
+/// The longest of the routes of at most `len` bits that cover `key`.
+fn covering<K: Key>(routes: &Routes<K>, key: K, mut len: u8) -> Option<Route<K>> {
+    loop {
+        let (&(network, of), &leaf) = routes.range(..=(key.network(len), len)).next_back()?;
+        // Whatever covers the key lies before it, and behind whatever shares fewer bits with it.
+        let common = key.common(network);
+        if common >= of {
+            return Some(Route { key: network, len: of, leaf });
+        }
+        len = common;
+    }
+}
+
+impl<K: Key> Lpm<K> {
+    /// A table without routes.
+    ///
+    /// # Errors
+    /// A full forest.
+    pub fn new(forest: &Arc<Forest>) -> Result<Self, Full> {
+        Self::with_sizes(forest, SIZES)
+    }
+
+    pub(super) fn with_sizes(forest: &Arc<Forest>, sizes: Sizes) -> Result<Self, Full> {
+        let engine = K::Engine::of_kind(K::Engine::FIRST, forest).map_err(|_| Full)?;
+        Ok(Self {
+            engine: Snapshot::new(forest.domain().clone(), engine),
+            forest: forest.clone(),
+            sizes,
+            routes: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    /// What the longest route that covers `key` gives, or [`Leaf::NONE`].
+    ///
+    /// # Panics
+    /// If `turn` is of another domain than the forest's.
+    #[inline(always)]
+    pub fn lookup(&self, key: K, turn: &Turn<'_>) -> Leaf {
+        self.engine.get(turn).lookup(key)
+    }
+
+    /// As [`Self::lookup`] for each of `keys`, in passes over all of them, so that their memory accesses overlap. The hops
+    /// only: nothing is read that grows with the number of routes but the structure itself.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline(always)]
+    pub fn hops<I: Isa>(&self, keys: &[K], hops: &mut [u32], turn: &Turn<'_>) {
+        assert_eq!(keys.len(), hops.len());
+        let engine = self.engine.get(turn);
+        for (keys, hops) in keys.chunks(BATCH).zip(hops.chunks_mut(BATCH)) {
+            engine.leaves::<I, false>(keys, hops, &mut []);
+        }
+    }
+
+    /// As [`Self::hops`], and the routes.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline(always)]
+    pub fn leaves<I: Isa>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32], turn: &Turn<'_>) {
+        assert!(keys.len() == hops.len() && keys.len() == routes.len());
+        let engine = self.engine.get(turn);
+        let leaves = hops.chunks_mut(BATCH).zip(routes.chunks_mut(BATCH));
+        for (keys, (hops, routes)) in keys.chunks(BATCH).zip(leaves) {
+            engine.leaves::<I, true>(keys, hops, routes);
+        }
+    }
+
+    /// Adds or replaces a route and returns what it gave before.
+    ///
+    /// # Errors
+    /// No room; nothing was changed then.
+    ///
+    /// # Panics
+    /// If the leaf isn't within its bounds.
+    pub fn insert(&self, key: K, len: u8, leaf: Leaf) -> Result<Option<Leaf>, Full> {
+        check_len::<K>(len);
+        check_leaf(leaf);
+        let key = key.network(len);
+        let mut routes = self.routes();
+        let change = Change { key, len, brush: Brush::UpTo(len, cell(leaf, len)), shrinks: false };
+        match self.paint(&change) {
+            Ok(()) => {}
+            Err(Refused::Full) => return Err(Full),
+            Err(Refused::Narrow) => {
+                let wider = K::Engine::wider(self.engine.read(Whole::kind)).ok_or(Full)?;
+                self.remake(&routes, wider).map_err(|_| Full)?;
+                self.paint(&change).map_err(|_| Full)?;
+            }
+        }
+        let old = match routes.entry((key, len)) {
+            btree_map::Entry::Occupied(mut entry) => return Ok(Some(entry.insert(leaf))),
+            btree_map::Entry::Vacant(entry) => {
+                entry.insert(leaf);
+                None
+            }
+        };
+        self.fit(&routes);
+        Ok(old)
+    }
+
+    /// Removes a route and returns what it gave.
+    pub fn remove(&self, key: K, len: u8) -> Option<Leaf> {
+        check_len::<K>(len);
+        let key = key.network(len);
+        let mut routes = self.routes();
+        let old = routes.remove(&(key, len))?;
+        let under = covering(&routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
+        let change = Change { key, len, brush: Brush::UpTo(len, under), shrinks: true };
+        self.paint(&change).expect("what shrinks finds room, and a hop that was there fits");
+        self.fit(&routes);
+        Some(old)
+    }
+
+    fn paint(&self, change: &Change<K>) -> Result<(), Refused> {
+        self.engine.read(|engine| engine.paint(change))
+    }
+
+    /// Takes the structure that is best for so many routes. Without memory for it, the old one goes on.
+    fn fit(&self, routes: &Routes<K>) {
+        let kind = self.engine.read(Whole::kind);
+        if let Some(kind) = K::Engine::better(kind, routes.len(), self.sizes) {
+            let _ = self.remake(routes, kind);
+        }
+    }
+
+    fn remake(&self, routes: &Routes<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
+        let engine = K::Engine::of_kind(kind, &self.forest)?;
+        for (&(key, len), &leaf) in routes {
+            let brush = Brush::UpTo(len, cell(leaf, len));
+            match (engine.paint(&Change { key, len, brush, shrinks: false }), K::Engine::wider(kind)) {
+                (Err(Refused::Narrow), Some(wider)) => return self.remake(routes, wider),
+                (result, _) => result?,
+            }
+        }
+        self.engine.set(engine);
+        Ok(())
+    }
+
+    /// What exactly this route gives.
+    pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
+        check_len::<K>(len);
+        self.routes().get(&(key.network(len), len)).copied()
+    }
+
+    /// The longest route that covers the prefix; the prefix itself counts.
+    pub fn covering(&self, key: K, len: u8) -> Option<Route<K>> {
+        check_len::<K>(len);
+        covering(&self.routes(), key, len)
+    }
+
+    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it says false.
+    /// `after` itself needn't be there. `f` must not use the control side of this table.
+    pub fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        for (&(key, len), &leaf) in self.routes().range((after, Bound::Unbounded)) {
+            if !f(Route { key, len, leaf }) {
+                return;
+            }
+        }
+    }
+
+    /// Calls `f` on every route, in order of network and then of length. `f` must not use the control side of this table.
+    pub fn for_each(&self, f: &mut dyn FnMut(Route<K>)) {
+        self.walk(None, &mut |route| {
+            f(route);
+            true
+        });
+    }
+
+    /// Number of routes.
+    pub fn len(&self) -> usize {
+        self.routes().len()
+    }
+
+    /// Whether there are no routes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory in use for lookups.
+    pub fn memory(&self) -> usize {
+        self.engine.read(Engine::memory)
+    }
+
+    #[cfg(test)]
+    pub(super) fn engine<R>(&self, f: impl FnOnce(&K::Engine) -> R) -> R {
+        self.engine.read(f)
+    }
+
+    fn routes(&self) -> MutexGuard<'_, Routes<K>> {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Key> fmt::Debug for Lpm<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lpm")
+            .field("len", &self.len())
+            .field("memory", &self.memory())
+            .finish_non_exhaustive()
+    }
+}
