@@ -201,6 +201,8 @@ pub mod code6 {
     pub const NO_ROUTE: u8 = 0;
     /// Unreachable: administratively prohibited.
     pub const ADMIN_PROHIBITED: u8 = 1;
+    /// Unreachable: the source address means nothing where the packet would go.
+    pub const BEYOND_SCOPE: u8 = 2;
     /// Unreachable: the last hop gets no answer.
     pub const ADDRESS_UNREACHABLE: u8 = 3;
     /// Unreachable: no such port.

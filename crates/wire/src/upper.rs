@@ -3,7 +3,9 @@
 
 use core::fmt;
 
-use crate::{ExtError, ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
+use crate::{
+    ExtError, ExtHeaders, Family, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header,
+};
 
 /// The upper layer of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +60,12 @@ impl UpperLayer {
             6 => Self::find6(packet),
             _ => Err(UpperError::Version),
         }
+    }
+
+    /// As [`UpperLayer::find`], for a version that is known; the version field isn't looked at.
+    #[inline(always)]
+    pub fn of<F: Family>(packet: &[u8]) -> Result<Self, UpperError> {
+        if F::IS_V6 { Self::find6(packet) } else { Self::find4(packet) }
     }
 
     /// As [`UpperLayer::find`], for IPv4; the version field isn't looked at.

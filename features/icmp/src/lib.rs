@@ -53,7 +53,7 @@ pub static PLUGIN: Plugin = Plugin {
         for kind in [Icmp4Type::UNREACHABLE, Icmp4Type::TIME_EXCEEDED, Icmp4Type::PARAMETER_PROBLEM] {
             register_icmp_type(world, kind, quoted::Quoted::NAME)?;
         }
-        ip::register_protocol(world, IpProtocol::ICMP, input::IcmpInput::NAME)
+        ip::register_protocol::<wire::Ip4>(world, IpProtocol::ICMP, input::IcmpInput::NAME)
     },
     ..Plugin::EMPTY
 };

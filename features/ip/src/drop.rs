@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-drop`, `ip4-punt`: where IPv4's nodes send what they don't forward, with an arc for who wants to see it.
+//! `ip4-drop`, `ip4-punt`, `ip6-drop`, `ip6-punt`: where the nodes send what they don't forward, with an arc for who wants to
+//! see it.
 
-use crate::input::{Ip4Trace, arc};
+use crate::family::{Ip, IpTrace, arc};
 use buffer::Buffer;
-use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use std::marker::PhantomData;
 
 macro_rules! end {
     ($(#[$doc:meta])* $node:ident, $to:ident, $name:tt, $end:tt) => {
         $(#[$doc])*
-        pub struct $node(ArcIndex);
+        pub struct $node<F>(ArcIndex, PhantomData<F>);
 
         #[derive(Next, Clone, Copy)]
         pub enum $to {
@@ -18,21 +20,22 @@ macro_rules! end {
             Feature(NodeIndex),
         }
 
-        impl Build for $node {
+        impl<F: Ip> Build for $node<F> {
             fn build(world: &World, _: ThreadIndex) -> Self {
-                Self(arc(world, $name))
+                Self(arc::<F>(world, $name), PhantomData)
             }
         }
 
-        impl Node for $node {
+        impl<F: Ip> Node for $node<F> {
             const NAME: &'static str = $name;
+            const V6: Option<bool> = Some(F::IS_V6);
             type Next = $to;
-            type Trace = Ip4Trace;
+            type Trace = IpTrace<F>;
 
             #[inline(always)]
             fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> $to {
                 if TRACED {
-                    cx.trace(b, Ip4Trace(Head::of(b)));
+                    cx.trace(b, IpTrace::<F>::of(b));
                 }
                 cx.start_arc(self.0, b.rx_if, b).map_or($to::End, $to::Feature)
             }
@@ -42,9 +45,9 @@ macro_rules! end {
 
 end! {
     /// Drops.
-    Drop, DropTo, "ip4-drop", "error-drop"
+    Drop, DropTo, "{ip}-drop", "error-drop"
 }
 end! {
     /// Hands to the punt path.
-    Punt, PuntTo, "ip4-punt", "error-punt"
+    Punt, PuntTo, "{ip}-punt", "error-punt"
 }

@@ -1,65 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow that a packet belongs to, as a number: packets of one flow take one path.
 
+use crate::family::Ip;
 use buffer::Buffer;
 use net::FlowHash;
-use wire::{IpProtocol, Ipv4Header};
+use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A hash of the packet's fields that `choice` names. Fragments of one packet have to take one path, and only the first has
 /// ports: they are hashed without.
 #[inline(always)]
-pub fn hash(b: &Buffer, choice: FlowHash) -> u32 {
-    let Some(header) = b.bytes::<20>(0) else { return 0 };
-    let addresses = u64::from_le_bytes([
-        header[12], header[13], header[14], header[15], header[16], header[17], header[18], header[19],
-    ]);
-    let protocol = IpProtocol(header[9]);
-    let whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
-    let ported =
-        matches!(protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::SCTP | IpProtocol::UDP_LITE);
-    let at = if header[0] == Ipv4Header::PLAIN { 20 } else { usize::from(header[0] & 15) * 4 };
-    let ports = if whole & ported { b.bytes::<4>(at).map_or(0, |p| u32::from_le_bytes(*p)) } else { 0 };
-    let fields = Fields { addresses, ports, protocol: protocol.0 };
-    let Fields { addresses, ports, protocol } =
-        if choice == FlowHash::default() { fields } else { fields.choose(choice) };
-    mix(addresses, u64::from(ports) << 8 | u64::from(protocol))
+pub fn hash<F: Ip>(b: &Buffer, choice: FlowHash) -> u32 {
+    let fields = F::fields(b);
+    let Fields { source, destination, ports, protocol, label } =
+        if choice == FlowHash::default() { Fields { label: 0, ..fields } } else { fields.choose(choice) };
+    let rest = u64::from(label) << 40 | u64::from(ports) << 8 | u64::from(protocol);
+    mix(source ^ destination.rotate_left(32), rest)
 }
 
-/// Source in the low half, destination in the high one.
-struct Fields {
-    addresses: u64,
-    ports: u32,
-    protocol: u8,
+/// What flows are told apart by.
+#[derive(Clone, Copy, Default)]
+pub struct Fields {
+    /// The source address; of IPv6, a hash of it.
+    pub source: u64,
+    /// The destination address, likewise.
+    pub destination: u64,
+    /// Source port in the low half, destination port in the high one; 0 without ports.
+    pub ports: u32,
+    /// The protocol of the upper layer.
+    pub protocol: u8,
+    /// The flow label.
+    pub label: u32,
+}
+
+/// The ports at `at`, if the protocol has any.
+#[inline(always)]
+pub fn ports(b: &Buffer, protocol: u8, at: usize) -> u32 {
+    let ported = matches!(
+        IpProtocol(protocol),
+        IpProtocol::TCP | IpProtocol::UDP | IpProtocol::SCTP | IpProtocol::UDP_LITE
+    );
+    if ported { b.bytes::<4>(at).map_or(0, |ports| u32::from_le_bytes(*ports)) } else { 0 }
 }
 
 impl Fields {
     #[inline(never)]
     fn choose(self, choice: FlowHash) -> Self {
         let keep = |field, mask: u64| if choice.has(field) { mask } else { 0 };
-        let low = u64::from(u32::MAX);
-        let addresses = self.addresses & (keep(FlowHash::SRC, low) | keep(FlowHash::DST, low << 32));
+        let (source, destination) =
+            (self.source & keep(FlowHash::SRC, u64::MAX), self.destination & keep(FlowHash::DST, u64::MAX));
         let ports = self.ports & (keep(FlowHash::SPORT, 0xffff) | keep(FlowHash::DPORT, 0xffff << 16)) as u32;
-        let (turned, crossed) = (addresses.rotate_left(32), ports.rotate_left(16));
-        let (addresses, ports) = if choice.has(FlowHash::SYMMETRIC) {
-            (addresses.min(turned), ports.min(crossed))
+        let crossed = ports.rotate_left(16);
+        let (source, destination, ports) = if choice.has(FlowHash::SYMMETRIC) {
+            (source.min(destination), source.max(destination), ports.min(crossed))
         } else if choice.has(FlowHash::REVERSE) {
-            (turned, crossed)
+            (destination, source, crossed)
         } else {
-            (addresses, ports)
+            (source, destination, ports)
         };
-        Self { addresses, ports, protocol: self.protocol & keep(FlowHash::PROTO, 0xff) as u8 }
+        let protocol = self.protocol & keep(FlowHash::PROTO, 0xff) as u8;
+        let label = self.label & keep(FlowHash::LABEL, 0xf_ffff) as u32;
+        Self { source, destination, ports, protocol, label }
     }
+}
+
+#[inline(always)]
+fn fold(x: u64, y: u64) -> u64 {
+    let wide = u128::from(x) * u128::from(y);
+    wide as u64 ^ (wide >> 64) as u64
+}
+
+/// An address of 128 bits as one of 64.
+#[inline(always)]
+pub fn shorten(address: u128) -> u64 {
+    fold(address as u64 ^ 0xa076_1d64_78bd_642f, (address >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db)
 }
 
 /// Two rounds of multiplication, halves folded: every bit of the input reaches the low bits, which choose buckets.
 #[inline(always)]
 fn mix(a: u64, b: u64) -> u32 {
-    let fold = |x: u64, y: u64| {
-        let wide = u128::from(x) * u128::from(y);
-        wide as u64 ^ (wide >> 64) as u64
-    };
     let hash = fold(fold(a ^ MIX, b ^ 0xd6e8_feb8_6659_fd93), MIX);
     (hash ^ hash >> 32) as u32
 }
@@ -70,33 +90,71 @@ mod tests {
     use graph::drive::Bench;
     use proptest::prelude::*;
     use testkit::pkt;
+    use wire::{Ip4, Ip6};
 
     /// The hash of a packet from here to there.
-    fn of(bench: &mut Bench, from: (u32, u16), to: (u32, u16), choice: u32) -> u32 {
-        let ip = std::net::Ipv4Addr::from_bits;
-        let bytes = pkt::ip4(ip(from.0), ip(to.0)).udp(from.1, to.1).build();
+    fn of<F: Ip>(bench: &mut Bench, from: (u32, u16), to: (u32, u16), choice: u32) -> u32 {
+        let bytes = if F::IS_V6 {
+            let ip = |low: u32| std::net::Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(low));
+            pkt::ip6(ip(from.0), ip(to.0)).udp(from.1, to.1).build()
+        } else {
+            let ip = std::net::Ipv4Addr::from_bits;
+            pkt::ip4(ip(from.0), ip(to.0)).udp(from.1, to.1).build()
+        };
         let b = bench.buffer(&bytes);
-        let hash = hash(&b, FlowHash::from_bits(choice).expect("bits"));
+        let hash = hash::<F>(&b, FlowHash::from_bits(choice).expect("bits"));
         bench.rt.cache().free(b);
         hash
+    }
+
+    type End = (u32, u16);
+
+    fn only_what_was_chosen_counts<F: Ip>(a: End, b: End, c: End) -> Result<(), TestCaseError> {
+        let mut bench = Bench::new(&[]);
+        let mut of = |from, to, choice| of::<F>(&mut bench, from, to, choice);
+        prop_assert_eq!(of(a, b, 0x5f), of(b, a, 0x5f), "symmetric");
+        prop_assert_eq!(of(a, b, 0x3f), of(b, a, 0x1f), "reverse");
+        prop_assert_eq!(of(a, b, 1), of((a.0, c.1), c, 1), "source address");
+        prop_assert_eq!(of(a, b, 2), of(c, (b.0, c.1), 2), "destination address");
+        prop_assert_eq!(of(a, b, 4), of((c.0, a.1), c, 4), "source port");
+        prop_assert_eq!(of(a, b, 8), of(c, (c.0, b.1), 8), "destination port");
+        prop_assert_eq!(of(a, b, 0x10), of(c, c, 0x10), "protocol");
+        prop_assert_eq!(of(a, b, 0x80), of(c, c, 0x80), "flow label");
+        if a.0 != c.0 {
+            prop_assert_ne!(of(a, b, 1), of(c, b, 1));
+        }
+        Ok(())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn only_what_was_chosen_counts(a: (u32, u16), b: (u32, u16), c: (u32, u16)) {
-            let mut bench = Bench::new(&[]);
-            let mut of = |from, to, choice| of(&mut bench, from, to, choice);
-            prop_assert_eq!(of(a, b, 0x5f), of(b, a, 0x5f), "symmetric");
-            prop_assert_eq!(of(a, b, 0x3f), of(b, a, 0x1f), "reverse");
-            prop_assert_eq!(of(a, b, 1), of((a.0, c.1), c, 1), "source address");
-            prop_assert_eq!(of(a, b, 2), of(c, (b.0, c.1), 2), "destination address");
-            prop_assert_eq!(of(a, b, 4), of((c.0, a.1), c, 4), "source port");
-            prop_assert_eq!(of(a, b, 8), of(c, (c.0, b.1), 8), "destination port");
-            prop_assert_eq!(of(a, b, 0x10), of(c, c, 0x10), "protocol");
-            if a.0 != c.0 {
-                prop_assert_ne!(of(a, b, 1), of(c, b, 1));
-            }
+        fn only_what_was_chosen_counts4(a: End, b: End, c: End) {
+            only_what_was_chosen_counts::<Ip4>(a, b, c)?;
         }
+        #[test]
+        fn only_what_was_chosen_counts6(a: End, b: End, c: End) {
+            only_what_was_chosen_counts::<Ip6>(a, b, c)?;
+        }
+    }
+
+    #[test]
+    fn behind_extension_headers() {
+        let mut bench = Bench::new(&[]);
+        let mut of = |bytes: &[u8], choice| {
+            let b = bench.buffer(bytes);
+            let hash = hash::<Ip6>(&b, choice);
+            bench.rt.cache().free(b);
+            hash
+        };
+        let plain = pkt::ip6("2001:db8::1", "2001:db8::2").udp(1, 2).build();
+        let mut behind = plain.clone();
+        behind.splice(40..40, [17, 0, 1, 4, 0, 0, 0, 0]);
+        (behind[5], behind[6]) = (behind[5] + 8, 60);
+        assert_eq!(of(&plain, FlowHash::default()), of(&behind, FlowHash::default()));
+        let mut other = plain.clone();
+        other[3] = 7;
+        assert_eq!(of(&plain, FlowHash::default()), of(&other, FlowHash::default()));
+        assert_ne!(of(&plain, FlowHash::LABEL), of(&other, FlowHash::LABEL));
     }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-frag`: packets larger than the link, in parts (RFC 791 3.2, RFC 1812 4.2.2.7).
+//! `ip4-frag`, `ip6-frag`: packets larger than the link, in parts (RFC 791 3.2, RFC 1812 4.2.2.7); of IPv6 only our own
+//! (RFC 8200 4.5).
 
+use crate::family::Ip;
 use buffer::{Buffer, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IpMeta};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
-use wire::{Header, IpHeader, Ipv4Header, U16, l4};
+use wire::{ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, U32, l4};
 
-/// Bytes of a header with options at most.
-const LONGEST: usize = 60;
-
-pub struct Fragment(Arc<Adjacencies>);
+pub struct Fragment<F>(Arc<Adjacencies>, PhantomData<F>);
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code, reason = "fragments go by the adjacency's own node; the picture of the graph shows this")]
@@ -19,7 +19,7 @@ pub enum To {
     #[dynamic]
     Node(NodeIndex),
     /// fragments sent
-    #[next("ip4-rewrite", count)]
+    #[next("{ip}-rewrite", count)]
     Sent,
     /// The packet itself, once its parts are on their way.
     #[free]
@@ -33,7 +33,7 @@ pub enum To {
     /// can't fragment: buffer allocation failure
     #[drop]
     NoBuffer,
-    /// ip4 adjacency is gone
+    /// {ip} adjacency is gone
     #[drop]
     NoAdjacency,
 }
@@ -51,23 +51,60 @@ impl Trace for FragmentTrace {
     }
 }
 
-impl Build for Fragment {
+impl<F: Ip> Build for Fragment<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get())
+        Self(world.get(), PhantomData)
     }
 }
 
-/// A header for fragments: total length, offset and checksum are still to be set.
-struct Template {
-    bytes: [u8; LONGEST],
+/// A packet as it is cut.
+pub struct Whole {
+    /// Where the bytes begin that are cut.
+    header: usize,
+    /// Where they end.
+    total: usize,
+    /// Where they lie in the packet that this is a fragment of: its parts lie there, and more follow if more followed.
+    base: usize,
+    more: bool,
+}
+
+/// Headers of fragments: length, offset and checksum are still to be set.
+pub trait Template: Sized {
+    /// How a packet is cut; `None` if it is malformed.
+    fn whole(packet: &[u8]) -> Option<Whole>;
+    /// Of the first fragment or of the others; all of one packet have one `id`.
+    fn new(packet: &[u8], first: bool, id: u32) -> Option<Self>;
+    /// Bytes of the header.
+    fn len(&self) -> usize;
+    /// The header of a fragment.
+    fn fill(&mut self, payload: usize, offset: usize, more: bool) -> &[u8];
+}
+
+/// Bytes of an IPv4 header with options at most.
+const LONGEST4: usize = 60;
+
+/// IPv4's (RFC 791 3.2).
+pub struct Template4 {
+    bytes: [u8; LONGEST4],
     len: usize,
 }
 
-impl Template {
+impl Template for Template4 {
+    fn whole(packet: &[u8]) -> Option<Whole> {
+        let ip = Ipv4Header::view(packet)?;
+        let (header, total) = (ip.header_len(), ip.packet_len());
+        (header >= 20 && total >= header).then_some(Whole {
+            header,
+            total,
+            base: ip.fragment_offset(),
+            more: ip.more_fragments(),
+        })
+    }
+
     /// The first fragment has all options; the others those with the "copied" bit (RFC 791 3.1).
-    fn new(packet: &[u8], first: bool) -> Option<Self> {
+    fn new(packet: &[u8], first: bool, _: u32) -> Option<Self> {
         let header = Ipv4Header::header_bytes(packet)?;
-        let mut this = Self { bytes: [0; LONGEST], len: header.len() };
+        let mut this = Self { bytes: [0; LONGEST4], len: header.len() };
         this.bytes[..header.len()].copy_from_slice(header);
         if first || header.len() == 20 {
             return Some(this);
@@ -89,18 +126,83 @@ impl Template {
         Some(this)
     }
 
-    fn fill(&mut self, payload: usize, offset: usize, flags: u16) -> &[u8] {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&mut self, payload: usize, offset: usize, more: bool) -> &[u8] {
         let total = (self.len + payload) as u16;
         if let Some(ip) = Ipv4Header::view_mut(&mut self.bytes) {
             ip.total_len = U16::new(total);
-            ip.flags_fragment = U16::new(flags | (offset / 8) as u16);
+            ip.flags_fragment = U16::new(if more { Ipv4Header::MF } else { 0 } | (offset / 8) as u16);
         }
         Ipv4Header::set_checksum_at(&mut self.bytes[..self.len]);
         &self.bytes[..self.len]
     }
 }
 
-impl Fragment {
+/// Bytes of what every IPv6 fragment begins with, at most.
+const LONGEST6: usize = 512;
+
+/// IPv6's (RFC 8200 4.5): what routers on the way look at stands in every fragment, behind it the fragment header.
+pub struct Template6 {
+    bytes: [u8; LONGEST6],
+    len: usize,
+}
+
+impl Template6 {
+    /// Where the headers end that stand in every fragment, and where the type of what follows is named; `None` for a packet that
+    /// is a fragment already, or malformed.
+    fn split_at(packet: &[u8]) -> Option<(usize, usize)> {
+        let mut found = (Ipv6Header::LEN, 6);
+        for header in ExtHeaders::new(packet) {
+            let header = header.ok()?;
+            match header.kind {
+                IpProtocol::FRAGMENT => return None,
+                IpProtocol::HOP_BY_HOP | IpProtocol::ROUTING => {
+                    found = (header.offset + header.bytes.len(), header.offset);
+                }
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+}
+
+impl Template for Template6 {
+    fn whole(packet: &[u8]) -> Option<Whole> {
+        let total = Ipv6Header::view(packet)?.packet_len();
+        let (header, _) = Self::split_at(packet)?;
+        (total >= header).then_some(Whole { header, total, base: 0, more: false })
+    }
+
+    fn new(packet: &[u8], _: bool, id: u32) -> Option<Self> {
+        let (end, named_at) = Self::split_at(packet)?;
+        let mut this = Self { bytes: [0; LONGEST6], len: end + Ip6Fragment::LEN };
+        this.bytes.get_mut(..end)?.copy_from_slice(&packet[..end]);
+        let next_header = IpProtocol(std::mem::replace(&mut this.bytes[named_at], IpProtocol::FRAGMENT.0));
+        *Ip6Fragment::view_at_mut(&mut this.bytes, end)? =
+            Ip6Fragment { next_header, reserved: 0, offset_more: U16::ZERO, id: U32::new(id) };
+        Some(this)
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&mut self, payload: usize, offset: usize, more: bool) -> &[u8] {
+        let behind = self.len - Ipv6Header::LEN + payload;
+        if let Some(ip) = Ipv6Header::view_mut(&mut self.bytes) {
+            ip.payload_len = U16::new(behind as u16);
+        }
+        if let Some(fragment) = Ip6Fragment::view_at_mut(&mut self.bytes, self.len - Ip6Fragment::LEN) {
+            fragment.offset_more = U16::new(offset as u16 | u16::from(more));
+        }
+        &self.bytes[..self.len]
+    }
+}
+
+impl<F: Ip> Fragment<F> {
     fn split<const TRACED: bool>(
         b: &mut Buffer,
         mtu: usize,
@@ -108,26 +210,24 @@ impl Fragment {
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<usize, To> {
         finish_checksum(b);
-        let Some(&ip) = Ipv4Header::view(b.data()) else { return Err(To::Malformed) };
-        let (header, total) = (ip.header_len(), ip.packet_len());
-        if total < header || total > b.packet_len() {
+        let Whole { header, total, base, more } = F::Template::whole(b.data()).ok_or(To::Malformed)?;
+        if total > b.packet_len() {
             return Err(To::Malformed);
         }
-        let mut first = Template::new(b.data(), true).ok_or(To::Malformed)?;
-        let mut others = Template::new(b.data(), false).ok_or(To::Malformed)?;
-        // A fragment may be fragmented again: its parts lie where it lay, and more follow if more followed.
-        let (base, more) = (ip.fragment_offset(), ip.flags_fragment.get() & Ipv4Header::MF);
+        let id = cx.random() as u32;
+        let mut first = F::Template::new(b.data(), true, id).ok_or(To::Malformed)?;
+        let mut others = F::Template::new(b.data(), false, id).ok_or(To::Malformed)?;
         let payload = total - header;
         let (mut done, mut sent) = (0, 0);
         while done < payload {
             let template = if done == 0 { &mut first } else { &mut others };
             let left = payload - done;
-            let room = mtu.saturating_sub(template.len);
-            let (len, flags) = if left <= room { (left, more) } else { (room & !7, Ipv4Header::MF) };
+            let room = mtu.saturating_sub(template.len());
+            let (len, more) = if left <= room { (left, more) } else { (room & !7, true) };
             if len == 0 {
                 return Err(To::MtuTooSmall);
             }
-            let part = make(b, template.fill(len, base + done, flags), header + done, len, cx);
+            let part = make(b, template.fill(len, base + done, more), header + done, len, cx);
             cx.emit(To::Node(next), part.ok_or(To::NoBuffer)?);
             done += len;
             sent += 1;
@@ -178,9 +278,10 @@ fn make<const TRACED: bool>(
     Some(part)
 }
 
-impl Node for Fragment {
-    const NAME: &'static str = "ip4-frag";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for Fragment<F> {
+    const NAME: &'static str = "{ip}-frag";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
     type Trace = FragmentTrace;
 

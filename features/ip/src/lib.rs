@@ -30,10 +30,14 @@ mod cli;
 mod config;
 mod control;
 mod drop;
+mod extension;
+mod family;
 mod flow;
 mod frag;
 mod headers;
+mod hop_by_hop;
 mod input;
+mod link_local;
 mod local;
 mod lookup;
 mod multicast;
@@ -44,33 +48,49 @@ mod rewrite;
 #[cfg(test)]
 mod tests;
 mod udp;
+mod version4;
+mod version6;
 
+pub use family::{Ip, Says};
 pub use protocols::{register_protocol, register_udp_port, unregister_udp_port};
 
-use ethernet::register_ethertype_verified;
-use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World};
-use net::{IfEvent, Interfaces};
+use ethernet::{register_ethertype, register_ethertype_verified};
+use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};
+use net::{Addresses, IfEvent, Interfaces};
 use std::sync::Arc;
-use wire::{EtherType, IpProtocol};
+use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
 /// IPv4.
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
     about: "IPv4: input, lookup, rewrite, local delivery, routes",
     nodes: &[
-        NodeDef::of::<input::Input<true>>(),
-        NodeDef::of::<input::Input<false>>(),
+        NodeDef::of::<input::Input<Ip4, true>>(),
+        NodeDef::of::<input::Input<Ip4, false>>(),
+        NodeDef::of::<input::Input<Ip6, true>>(),
         NodeDef::of::<options::Options>(),
-        NodeDef::of::<not_enabled::NotEnabled>(),
-        NodeDef::of::<lookup::Lookup>(),
-        NodeDef::of::<rewrite::Rewrite>(),
-        NodeDef::of::<frag::Fragment>(),
-        NodeDef::of::<local::Local>(),
-        NodeDef::of::<local::EndOfArc>(),
-        NodeDef::of::<udp::UdpLookup>(),
-        NodeDef::of::<multicast::Forward>(),
-        NodeDef::of::<drop::Drop>(),
-        NodeDef::of::<drop::Punt>(),
+        NodeDef::of::<hop_by_hop::HopByHop>(),
+        NodeDef::of::<link_local::LinkLocal>(),
+        NodeDef::of::<not_enabled::NotEnabled<Ip4>>(),
+        NodeDef::of::<not_enabled::NotEnabled<Ip6>>(),
+        NodeDef::of::<lookup::Lookup<Ip4>>(),
+        NodeDef::of::<lookup::Lookup<Ip6>>(),
+        NodeDef::of::<rewrite::Rewrite<Ip4>>(),
+        NodeDef::of::<rewrite::Rewrite<Ip6>>(),
+        NodeDef::of::<frag::Fragment<Ip4>>(),
+        NodeDef::of::<frag::Fragment<Ip6>>(),
+        NodeDef::of::<local::Local<Ip4>>(),
+        NodeDef::of::<local::Local<Ip6>>(),
+        NodeDef::of::<local::EndOfArc<Ip4>>(),
+        NodeDef::of::<local::EndOfArc<Ip6>>(),
+        NodeDef::of::<udp::UdpLookup<Ip4>>(),
+        NodeDef::of::<udp::UdpLookup<Ip6>>(),
+        NodeDef::of::<multicast::Forward<Ip4>>(),
+        NodeDef::of::<multicast::Forward<Ip6>>(),
+        NodeDef::of::<drop::Drop<Ip4>>(),
+        NodeDef::of::<drop::Drop<Ip6>>(),
+        NodeDef::of::<drop::Punt<Ip4>>(),
+        NodeDef::of::<drop::Punt<Ip6>>(),
     ],
     arcs: &[
         ArcDef {
@@ -87,10 +107,22 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "ip4-local", starts: &["ip4-local"], end: "ip4-local-end-of-arc" },
         ArcDef { name: "ip4-drop", starts: &["ip4-drop"], end: "error-drop" },
         ArcDef { name: "ip4-punt", starts: &["ip4-punt"], end: "error-punt" },
+        ArcDef { name: "ip6-unicast", starts: &["ip6-input", "ip6-hop-by-hop"], end: "ip6-lookup" },
+        ArcDef {
+            name: "ip6-multicast",
+            starts: &["ip6-input", "ip6-hop-by-hop"],
+            end: "ip6-mfib-forward-lookup",
+        },
+        ArcDef { name: "ip6-output", starts: &["ip6-rewrite"], end: "error-drop" },
+        ArcDef { name: "ip6-local", starts: &["ip6-local"], end: "ip6-local-end-of-arc" },
+        ArcDef { name: "ip6-drop", starts: &["ip6-drop"], end: "error-drop" },
+        ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },
     ],
     features: &[
         Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
+        Feature { arc: "ip6-unicast", node: "ip6-not-enabled", before: &[], after: &[] },
+        Feature { arc: "ip6-multicast", node: "ip6-not-enabled", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
     config: config::say,
@@ -100,7 +132,11 @@ pub static PLUGIN: Plugin = Plugin {
 
 fn start(world: &Arc<World>) -> Result<(), String> {
     register_ethertype_verified(world, EtherType::IP4, "ip4-input", "ip4-input-no-checksum")?;
-    register_protocol(world, IpProtocol::UDP, "ip4-udp-lookup")?;
+    register_ethertype(world, EtherType::IP6, "ip6-input")?;
+    register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
+    register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
+    // Subscribes to what happens to interfaces and neighbours.
+    world.get::<Addresses<Ip6>>();
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;
@@ -112,23 +148,27 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     Ok(())
 }
 
-/// Interfaces start without IPv4, and `ip4-output` ends at their output node.
+/// Interfaces start without IP, and `ip4-output` and `ip6-output` end at their output node.
 fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     match event {
         IfEvent::Added(sw_if) => {
             if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
-                world.set_arc_end("ip4-output", sw_if, interface.output)?;
+                for arc in ["ip4-output", "ip6-output"] {
+                    world.set_arc_end(arc, sw_if, interface.output)?;
+                }
             }
-            set_enabled(world, sw_if, sw_if.0 == 0)
+            set_enabled(world, sw_if, false, sw_if.0 == 0)?;
+            set_enabled(world, sw_if, true, sw_if.0 == 0)
         }
-        IfEvent::Ip(sw_if, false, on) => set_enabled(world, sw_if, on),
+        IfEvent::Ip(sw_if, v6, on) => set_enabled(world, sw_if, v6, on),
         _ => Ok(()),
     }
 }
 
-fn set_enabled(world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
-    for arc in ["ip4-unicast", "ip4-multicast"] {
-        world.set_feature(arc, "ip4-not-enabled", sw_if, (!on).then_some(0))?;
+fn set_enabled(world: &World, sw_if: SwIfIndex, v6: bool, on: bool) -> Result<(), String> {
+    for arc in ["{ip}-unicast", "{ip}-multicast"] {
+        let feature = filled("{ip}-not-enabled", v6);
+        world.set_feature(&filled(arc, v6), &feature, sw_if, (!on).then_some(0))?;
     }
     Ok(())
 }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-local`, `ip4-local-end-of-arc`: packets for us.
+//! `ip4-local`, `ip6-local`, and `-end-of-arc`: packets for us.
 
-use crate::input::{Ip4Trace, arc};
+use crate::family::{Ip, IpTrace, arc, error};
 use crate::protocols::Protocols;
 use buffer::{Buffer, Flags};
-use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
-use net::{AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
-use std::net::Ipv4Addr;
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use net::{AdjKind, Adjacencies, Fib, Interfaces, TableIndex};
 use std::sync::Arc;
 use sync::Turn;
-use wire::icmp::code4;
 use wire::l4::{self, L4Error, Verdict};
-use wire::{Header, Icmp4Type, Ip4, IpHeader, IpProtocol, Ipv4Header};
+use wire::{Address, Header, Icmp6Type, IpHeader, IpProtocol};
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
     /// To who takes the protocol, or to the first feature.
     #[dynamic]
     Node(NodeIndex),
-    /// unknown ip protocol
-    #[next("ip4-icmp-error", count)]
+    /// unknown {ip protocol|ip6 next header}
+    #[next("{ip}-icmp-error", count)]
     UnknownProtocol,
+    /// {ip} header that we can't follow
+    #[next("{ip}-icmp-error", count)]
+    HeaderProblem,
     /// bad tcp checksum
     #[drop]
     TcpChecksum,
@@ -30,98 +31,153 @@ pub enum To {
     /// inconsistent udp/ip lengths
     #[drop]
     UdpLength,
-    /// ip4 spoofed local-address packet drops
+    /// {ip} spoofed local-address packet drops
     #[drop]
     SpoofedLocalPackets,
-    /// ip4 source lookup miss
+    /// {ip} source lookup miss
     #[drop]
     SrcLookupMiss,
-    /// ip4 fragments for us are not reassembled
+    /// {ip} fragments for us are not reassembled
     #[drop]
     Fragment,
-    /// ip4 length < header length
+    /// {ip} length < header length
     #[drop]
     TooShort,
+    /// {ip} packet with no next header
+    #[drop]
+    NoNextHeader,
+    /// {ip} option that we don't know says discard
+    #[drop]
+    Discard,
+    /// {ip} more headers or options than we look at
+    #[drop]
+    TooManyHeaders,
+}
+
+/// What a packet for us carries.
+#[derive(Clone, Copy)]
+pub struct Upper {
+    /// Its protocol.
+    pub protocol: IpProtocol,
+    /// Where it begins.
+    pub offset: usize,
+    /// Where the protocol's number stands; 0 in IPv4.
+    pub named_at: usize,
+}
+
+/// Why a packet for us isn't taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The headers don't fit into the first segment, or into the packet.
+    TooShort,
+    /// A part of a packet.
+    Fragment,
+    /// An ICMP "parameter problem" is to be sent: its code, and where the problem is.
+    Problem(u8, u32),
+    /// It is to be dropped without a word.
+    Discard,
+    /// Nothing follows the headers.
+    NoNextHeader,
+    /// Nobody sends so many headers who has good in mind.
+    TooMany,
+}
+
+impl Refusal {
+    #[cold]
+    fn way(self, b: &mut Buffer) -> To {
+        match self {
+            Self::TooShort => To::TooShort,
+            Self::Fragment => To::Fragment,
+            Self::Problem(code, at) => {
+                b.set_scratch(error((Icmp6Type::PARAMETER_PROBLEM.0, code), at));
+                To::HeaderProblem
+            }
+            Self::Discard => To::Discard,
+            Self::NoNextHeader => To::NoNextHeader,
+            Self::TooMany => To::TooManyHeaders,
+        }
+    }
 }
 
 /// What follows when all is well.
-struct Deliver {
-    protocols: Arc<Protocols>,
+struct Deliver<F> {
+    protocols: Arc<Protocols<F>>,
 }
 
-impl Deliver {
+impl<F: Ip> Deliver<F> {
     #[inline(always)]
-    fn to(&self, b: &mut Buffer, turn: &Turn<'_>) -> To {
-        let Some(ip) = Ipv4Header::view(b.data()) else { return To::TooShort };
-        match self.protocols.protocol(ip.protocol, turn) {
+    fn to(&self, b: &mut Buffer, upper: Upper, turn: &Turn<'_>) -> To {
+        match self.protocols.protocol(upper.protocol, turn) {
             Some(node) => To::Node(node),
             None => {
-                // RFC 1122 3.2.2.1.
-                let error = IpMeta::error(Icmp4Type::UNREACHABLE.0, code4::PROTOCOL_UNREACHABLE, 0);
-                b.set_scratch(error);
+                b.set_scratch(error(F::ERRORS.unknown_protocol, upper.named_at as u32));
                 To::UnknownProtocol
             }
         }
     }
 }
 
-pub struct Local {
-    deliver: Deliver,
-    fib: Arc<Fib<Ip4>>,
+pub struct Local<F: Ip> {
+    deliver: Deliver<F>,
+    fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     arc: ArcIndex,
 }
 
-impl Build for Local {
+impl<F: Ip> Build for Local<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self {
             deliver: Deliver { protocols: world.get() },
             fib: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
-            arc: arc(world, "ip4-local"),
+            arc: arc::<F>(world, "{ip}-local"),
         }
     }
 }
 
-impl Local {
+impl<F: Ip> Local<F> {
     #[inline(always)]
-    fn check<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> Result<(), To> {
-        let ip = Ipv4Header::view(b.data()).ok_or(To::TooShort)?;
-        if b.len() < ip.header_len() {
-            return Err(To::TooShort);
-        }
-        if ip.is_fragment() {
-            return Err(To::Fragment);
-        }
-        check_transport(b, ip)?;
+    fn check<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Result<Upper, To> {
+        let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
+        check_transport(b, upper.protocol, F::IS_V6)?;
+        let ip = F::Header::view(b.data()).ok_or(To::TooShort)?;
         // Our own packets come from us, and who asks all may have no address yet.
-        let to_many = ip.dst().is_broadcast() || ip.dst().is_multicast();
-        if b.flags.has(Flags::LOCAL) || to_many {
-            return Ok(());
+        let to_many = ip.dst().multicast() || !F::IS_V6 && ip.dst() == F::Addr::mask(F::BITS);
+        if !b.flags.has(Flags::LOCAL) && !to_many {
+            self.check_source(b, ip.src(), cx.turn)?;
         }
-        self.check_source(b, ip.src(), cx.turn)
+        Ok(upper)
     }
 
     /// A source that is us, or that no answer would reach.
     #[inline(always)]
-    fn check_source(&self, b: &Buffer, source: Ipv4Addr, turn: &Turn<'_>) -> Result<(), To> {
-        let fib = self.interfaces.views(turn).get(b.rx_if as usize).map_or(0, |view| view.fib4);
-        let index = self.fib.adj(TableIndex(fib), source, turn).ok_or(To::SrcLookupMiss)?;
-        let adj = self.adjacencies.get(index, turn);
-        match adj.map(|adj| adj.kind) {
-            Some(AdjKind::Receive) => Err(To::SpoofedLocalPackets),
-            None | Some(AdjKind::NoRoute | AdjKind::Drop | AdjKind::Martian) => Err(To::SrcLookupMiss),
+    fn check_source(&self, b: &Buffer, source: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
+        let view = self.interfaces.views(turn).get(b.rx_if as usize).copied().unwrap_or_default();
+        let mut kind = self.leads(F::table_of(&view), source, turn)?;
+        if kind == AdjKind::LinkLocal {
+            kind = self.leads(TableIndex(view.link6), source, turn)?;
+        }
+        match kind {
+            AdjKind::Receive => Err(To::SpoofedLocalPackets),
+            AdjKind::NoRoute | AdjKind::Drop | AdjKind::Martian => Err(To::SrcLookupMiss),
             _ => Ok(()),
         }
     }
+
+    #[inline(always)]
+    fn leads(&self, table: TableIndex, to: F::Addr, turn: &Turn<'_>) -> Result<AdjKind, To> {
+        let index = self.fib.adj(table, to, turn).ok_or(To::SrcLookupMiss)?;
+        self.adjacencies.get(index, turn).map(|adj| adj.kind).ok_or(To::SrcLookupMiss)
+    }
 }
 
-/// Checks the checksum of TCP or UDP, unless somebody has, or nobody is to (RFC 1122 4.1.3.4, 4.2.2.7).
+/// Checks the checksum of TCP or UDP, unless somebody has, or nobody is to (RFC 1122 4.1.3.4, 4.2.2.7). In IPv6 there has to
+/// be one (RFC 8200 8.1).
 #[inline(always)]
-fn check_transport(b: &Buffer, ip: &Ipv4Header) -> Result<(), To> {
-    let bad = match ip.protocol {
+fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To> {
+    let bad = match protocol {
         IpProtocol::TCP => To::TcpChecksum,
         IpProtocol::UDP => To::UdpChecksum,
         _ => return Ok(()),
@@ -130,54 +186,61 @@ fn check_transport(b: &Buffer, ip: &Ipv4Header) -> Result<(), To> {
         return Ok(());
     }
     match l4::verify_parts(b.data(), b.segments().skip(1)) {
-        Ok(Verdict::Valid | Verdict::Absent) => Ok(()),
-        Ok(Verdict::Invalid) => Err(bad),
+        Ok(Verdict::Valid) => Ok(()),
+        Ok(Verdict::Absent) if !v6 => Ok(()),
+        Ok(Verdict::Invalid | Verdict::Absent) => Err(bad),
         Err(L4Error::Length) => Err(To::UdpLength),
         Err(_) => Err(To::TooShort),
     }
 }
 
-impl Node for Local {
-    const NAME: &'static str = "ip4-local";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for Local<F> {
+    const NAME: &'static str = "{ip}-local";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = Ip4Trace;
+    type Trace = IpTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, Ip4Trace(Head::of(b)));
+            cx.trace(b, IpTrace::<F>::of(b));
         }
-        if let Err(why) = self.check(b, cx) {
-            return why;
-        }
+        let upper = match self.check(b, cx) {
+            Ok(upper) => upper,
+            Err(why) => return why,
+        };
         match cx.start_arc(self.arc, b.rx_if, b) {
             Some(feature) => To::Node(feature),
-            None => self.deliver.to(b, cx.turn),
+            None => self.deliver.to(b, upper, cx.turn),
         }
     }
 }
 
 /// Behind the features.
-pub struct EndOfArc(Deliver);
+pub struct EndOfArc<F: Ip>(Deliver<F>);
 
-impl Build for EndOfArc {
+impl<F: Ip> Build for EndOfArc<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self(Deliver { protocols: world.get() })
     }
 }
 
-impl Node for EndOfArc {
-    const NAME: &'static str = "ip4-local-end-of-arc";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for EndOfArc<F> {
+    const NAME: &'static str = "{ip}-local-end-of-arc";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = Ip4Trace;
+    type Trace = IpTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, Ip4Trace(Head::of(b)));
+            cx.trace(b, IpTrace::<F>::of(b));
         }
-        self.0.to(b, cx.turn)
+        match F::upper(b) {
+            Ok(upper) => self.0.to(b, upper, cx.turn),
+            Err(refusal) => refusal.way(b),
+        }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-lookup`: from the destination to an adjacency.
+//! `ip4-lookup`, `ip6-lookup`: from the destination to an adjacency.
 
+use crate::family::{Ip, error};
 use crate::flow;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
@@ -10,18 +11,18 @@ use net::{
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::sync::Arc;
 use sync::Turn;
-use wire::describe::{Layer, describe};
-use wire::icmp::code4;
-use wire::{Icmp4Type, Ip4};
+use wire::Address;
+use wire::describe::describe;
 
 /// Choices and lookups in other tables, one behind the other, before a packet counts as going in a circle.
 const STEPS: usize = 8;
 
-pub struct Lookup {
-    fib: Arc<Fib<Ip4>>,
+pub struct Lookup<F: Ip> {
+    fib: Arc<Fib<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
@@ -37,63 +38,66 @@ pub struct Lookup {
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
-    #[next("ip4-rewrite")]
+    #[next("{ip}-rewrite")]
     Rewrite,
-    #[next("ip4-arp")]
-    Arp,
-    #[next("ip4-glean")]
+    #[next("{ip4-arp|ip6-discover-neighbor}")]
+    Resolve,
+    #[next("{ip}-glean")]
     Glean,
-    #[next("ip4-local")]
+    #[next("{ip}-local")]
     Local,
-    #[next("ip4-punt")]
+    #[next("{ip}-punt")]
     Punt,
-    /// ip4 destination lookup miss
-    #[next("ip4-icmp-error", count)]
+    #[next("ip6-link-local")]
+    LinkLocal,
+    /// {ip} destination lookup miss
+    #[next("{ip}-icmp-error", count)]
     DstLookupMiss,
-    /// ip4 destination unreachable by its route
-    #[next("ip4-icmp-error", count)]
+    /// {ip} destination unreachable by its route
+    #[next("{ip}-icmp-error", count)]
     Unreachable,
-    /// ip4 destination prohibited by its route
-    #[next("ip4-icmp-error", count)]
+    /// {ip} destination prohibited by its route
+    #[next("{ip}-icmp-error", count)]
     Prohibited,
-    /// ip4 drop
+    /// {ip} drop
     #[drop]
     Drop,
-    /// ip4 destination is no host's (RFC 1812 5.3.7)
+    /// {ip} destination is no host's ({RFC 1812 5.3.7|RFC 4291 2.5})
     #[drop]
     DstMartian,
-    /// ip4 routes lead in a circle
+    /// {ip} routes lead in a circle
     #[drop]
     Loop,
-    /// ip4 table is gone
+    /// {ip} table is gone
     #[drop]
     NoTable,
 }
 
 /// What was found.
 #[derive(Clone, Copy)]
-pub struct LookupTrace {
+pub struct LookupTrace<F> {
     fib: u32,
     adj: AdjIndex,
     kind: AdjKind,
     tx_if: u32,
-    nexthop: Ipv4Addr,
+    nexthop: IpAddr,
     flow_hash: u32,
     head: Head,
+    version: PhantomData<F>,
 }
 
-impl Trace for LookupTrace {
+impl<F: Ip> Trace for LookupTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "fib {} dpo-idx {} flow hash: {:#010x}", self.fib, self.adj, self.flow_hash)?;
         write!(f, "\n{:?}", self.kind)?;
         if self.tx_if != u32::MAX {
             write!(f, " {} sw_if_index {}", self.nexthop, self.tx_if)?;
         }
-        write!(f, "\n{}", describe(self.head.bytes(), Layer::Ip4))
+        write!(f, "\n{}", describe(self.head.bytes(), F::LAYER))
     }
 }
 
-impl Build for Lookup {
+impl<F: Ip> Build for Lookup<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let adjacencies: Arc<Adjacencies> = world.get();
         let routes: Arc<Routes> = world.get();
@@ -109,12 +113,6 @@ impl Build for Lookup {
     }
 }
 
-/// The destination; that of no packet is 0, which is a martian's.
-#[inline(always)]
-fn destination(b: &Buffer) -> u32 {
-    b.bytes::<20>(0).map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
-}
-
 /// Without an early end, so that many are compared at once.
 #[inline(always)]
 fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
@@ -122,11 +120,11 @@ fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
 }
 
 #[inline(always)]
-fn table_of(b: &Buffer, views: &[IfView]) -> TableIndex {
+fn table_of<F: Ip>(b: &Buffer, views: &[IfView]) -> TableIndex {
     if b.flags.has(Flags::TABLE) {
         TableIndex(b.tx_if)
     } else {
-        TableIndex(views.get(b.rx_if as usize).map_or(0, |view| view.fib4))
+        views.get(b.rx_if as usize).map_or(TableIndex::DEFAULT, F::table_of)
     }
 }
 
@@ -137,7 +135,7 @@ struct Found<'t> {
     fib: TableIndex,
 }
 
-impl Lookup {
+impl<F: Ip> Lookup<F> {
     /// From where a route leads to what it comes to. Counts on the way, but not for the route itself.
     #[inline(always)]
     fn follow<'t>(
@@ -159,7 +157,7 @@ impl Lookup {
 
     #[inline(always)]
     fn choose<'t>(&'t self, b: &mut Buffer, mut at: Found<'t>, turn: &'t Turn<'_>) -> Option<Found<'t>> {
-        let hash = flow::hash(b, self.fib.flow(at.fib, turn));
+        let hash = flow::hash::<F>(b, self.fib.flow(at.fib, turn));
         b.flow_hash = hash;
         let bytes = b.packet_len() as u64;
         for step in 0..STEPS {
@@ -171,7 +169,7 @@ impl Lookup {
                 }
                 AdjKind::Lookup => {
                     at.fib = TableIndex(at.adj.table);
-                    let leaf = self.fib.table(at.fib, turn)?.lookup(destination(b), turn);
+                    let leaf = self.fib.table(at.fib, turn)?.lookup(F::destination(b), turn);
                     at.index = AdjIndex(leaf.hop);
                     self.count_to(RouteIndex(leaf.route), 1, bytes);
                 }
@@ -217,16 +215,16 @@ impl Lookup {
             b.set_scratch(IpMeta::of(index, fib.0));
             return To::Node(adj.next);
         }
-        refuse(b, adj.kind, fib)
+        refuse::<F>(b, adj.kind, fib)
     }
 
     #[inline(always)]
     fn find<const TRACED: bool>(&self, b: &mut Buffer, views: &[IfView], cx: &mut Cx<'_, TRACED>) -> To {
-        let fib = table_of(b, views);
+        let fib = table_of::<F>(b, views);
         b.flags.clear(Flags::TABLE);
         let turn = cx.turn;
         let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
-        let leaf = table.lookup(destination(b), turn);
+        let leaf = table.lookup(F::destination(b), turn);
         let (index, route) = (AdjIndex(leaf.hop), RouteIndex(leaf.route));
         if TRACED {
             b.flow_hash = 0;
@@ -236,14 +234,15 @@ impl Lookup {
         if TRACED {
             let nothing = (fib, index, Adj::default());
             let (fib, adj_index, adj) = found.as_ref().map_or(nothing, |f| (f.fib, f.index, *f.adj));
-            let record = LookupTrace {
+            let record = LookupTrace::<F> {
                 fib: fib.0,
                 adj: adj_index,
                 kind: adj.kind,
                 tx_if: adj.tx_if,
-                nexthop: adj.nexthop4(),
+                nexthop: adj.nexthop(),
                 flow_hash: b.flow_hash,
                 head: Head::of(b),
+                version: PhantomData,
             };
             cx.trace(b, record);
         }
@@ -257,24 +256,24 @@ impl Lookup {
 /// What is not forwarded.
 #[cold]
 #[inline(never)]
-fn refuse(b: &mut Buffer, kind: AdjKind, fib: TableIndex) -> To {
-    let (to, code) = match kind {
+fn refuse<F: Ip>(b: &mut Buffer, kind: AdjKind, fib: TableIndex) -> To {
+    let (to, says) = match kind {
         AdjKind::Martian => return To::DstMartian,
-        // RFC 1812 5.2.7.1: the network can't be reached, if there is no route at all.
-        AdjKind::NoRoute => (To::DstLookupMiss, code4::NET_UNREACHABLE),
-        AdjKind::Unreach => (To::Unreachable, code4::HOST_UNREACHABLE),
-        AdjKind::Prohibit => (To::Prohibited, code4::ADMIN_PROHIBITED),
+        AdjKind::NoRoute => (To::DstLookupMiss, F::ERRORS.no_route),
+        AdjKind::Unreach => (To::Unreachable, F::ERRORS.unreachable),
+        AdjKind::Prohibit => (To::Prohibited, F::ERRORS.prohibited),
         _ => return To::Drop,
     };
-    b.set_scratch(IpMeta::error(Icmp4Type::UNREACHABLE.0, code, 0).in_table(fib.0));
+    b.set_scratch(error(says, 0).in_table(fib.0));
     to
 }
 
-impl Node for Lookup {
-    const NAME: &'static str = "ip4-lookup";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for Lookup<F> {
+    const NAME: &'static str = "{ip}-lookup";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = LookupTrace;
+    type Trace = LookupTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
@@ -287,10 +286,10 @@ impl Node for Lookup {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);
         let views = self.interfaces.views(turn);
-        let (mut keys, mut hops) = ([0; FRAME_SIZE], [0; FRAME_SIZE]);
+        let (mut keys, mut hops) = ([F::key(F::Addr::ZERO); FRAME_SIZE], [0; FRAME_SIZE]);
         let (rx_if, mut bytes, mut differ) = (v.get(0).rx_if, 0, 0);
         for (key, b) in keys.iter_mut().zip(v.range_mut_ahead(0, n)) {
-            *key = destination(b);
+            *key = F::destination(b);
             bytes += b.packet_len() as u64;
             differ |= (b.rx_if ^ rx_if) | (b.flags.0 & Flags::TABLE.0);
         }
@@ -300,7 +299,7 @@ impl Node for Lookup {
             }
             return;
         }
-        let fib = table_of(v.get(0), views);
+        let fib = table_of::<F>(v.get(0), views);
         let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
         if self.routes.counting() {
             let mut routes = [0; FRAME_SIZE];

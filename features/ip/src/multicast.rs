@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-mfib-forward-lookup`: packets to a group.
+//! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: packets to a group.
 
-use crate::input::Ip4Trace;
+use crate::family::{Ip, IpTrace};
 use buffer::Buffer;
-use graph::{Build, Cx, Head, Next, Node, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use std::marker::PhantomData;
+use wire::{Header, IpHeader};
 
-pub struct Forward;
+pub struct Forward<F>(PhantomData<F>);
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    #[next("ip4-local")]
+    #[next("{ip}-local")]
     Local,
-    /// ip4 multicast is not forwarded
+    /// {ip} multicast is not forwarded
     #[drop]
     NotForwarded,
 }
 
-impl Build for Forward {
+impl<F> Build for Forward<F> {
     fn build(_: &World, _: ThreadIndex) -> Self {
-        Self
+        Self(PhantomData)
     }
 }
 
-impl Node for Forward {
-    const NAME: &'static str = "ip4-mfib-forward-lookup";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for Forward<F> {
+    const NAME: &'static str = "{ip}-mfib-forward-lookup";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = Ip4Trace;
+    type Trace = IpTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, Ip4Trace(Head::of(b)));
+            cx.trace(b, IpTrace::<F>::of(b));
         }
-        // Groups of the link itself, which routers never forward (RFC 5771 4): routing protocols, IGMP.
-        match b.bytes::<3>(16) {
-            Some([224, 0, 0]) => To::Local,
+        match F::Header::view(b.data()) {
+            Some(ip) if F::is_for_us(ip.dst()) => To::Local,
             _ => To::NotForwarded,
         }
     }

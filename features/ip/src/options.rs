@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-options`: headers with options (RFC 791 3.1, RFC 1812 4.2.2.1 and 5.3.13).
 
-use crate::input::{Ip4Trace, arc, enter};
+use crate::family::{IpTrace, arc};
+use crate::input::enter;
 use buffer::Buffer;
-use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::{Addresses, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -49,8 +50,8 @@ impl Build for Options {
             adjacencies: world.get(),
             addresses: world.get(),
             interfaces: world.get(),
-            unicast: arc(world, "ip4-unicast"),
-            multicast: arc(world, "ip4-multicast"),
+            unicast: arc::<Ip4>(world, "{ip}-unicast"),
+            multicast: arc::<Ip4>(world, "{ip}-multicast"),
         }
     }
 }
@@ -240,12 +241,12 @@ impl Node for Options {
     const NAME: &'static str = "ip4-options";
     const DROP: &'static str = "ip4-drop";
     type Next = To;
-    type Trace = Ip4Trace;
+    type Trace = IpTrace<Ip4>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, Ip4Trace(Head::of(b)));
+            cx.trace(b, IpTrace::<Ip4>::of(b));
         }
         self.handle(b, cx)
     }

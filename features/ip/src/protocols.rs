@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who takes packets that are for us: by protocol, by UDP port.
 
-use graph::{NodeIndex, Shared, World};
+use graph::{NodeIndex, Shared, World, filled};
+use std::marker::PhantomData;
 use sync::{Snapshot, Turn};
-use wire::IpProtocol;
+use wire::{Family, IpProtocol};
 
 /// Node by number; `NONE` for nobody.
 #[derive(Clone)]
@@ -29,19 +30,20 @@ impl Takers {
 }
 
 /// What workers read.
-pub struct Protocols {
+pub struct Protocols<F> {
     protocols: Snapshot<Takers>,
     ports: Snapshot<Takers>,
+    version: PhantomData<F>,
 }
 
-impl Shared for Protocols {
+impl<F: Family> Shared for Protocols<F> {
     fn make(world: &World) -> Self {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
-        Self { protocols: takers(1 << 8), ports: takers(1 << 16) }
+        Self { protocols: takers(1 << 8), ports: takers(1 << 16), version: PhantomData }
     }
 }
 
-impl Protocols {
+impl<F> Protocols<F> {
     #[inline(always)]
     pub fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(protocol.0.into())
@@ -53,30 +55,35 @@ impl Protocols {
     }
 }
 
-/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments.
+/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments. What
+/// stands in front of the protocol's own header (options, extension headers) lies in the first segment:
+/// [`wire::UpperLayer::find`] tells where that begins.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
-pub fn register_protocol(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
-    for from in ["ip4-local", "ip4-local-end-of-arc"] {
-        world.link(from, node)?;
+pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    let node = filled(node, F::IS_V6);
+    for from in ["{ip}-local", "{ip}-local-end-of-arc"] {
+        world.link(&filled(from, F::IS_V6), &node)?;
     }
-    let what = format!("IPv4 {protocol}");
-    set(world, &world.get::<Protocols>().protocols, protocol.0.into(), node, &what)
+    let what = format!("IPv{} {protocol}", F::VERSION);
+    set(world, &world.get::<Protocols<F>>().protocols, protocol.0.into(), &node, &what)
 }
 
 /// Sends UDP datagrams for us to a port to a node. They start at their payload; layer 3 is marked at the IP header.
 ///
 /// # Errors
 /// A node that doesn't exist; a port that another node takes.
-pub fn register_udp_port(world: &World, port: u16, node: &str) -> Result<(), String> {
-    world.link("ip4-udp-lookup", node)?;
-    set(world, &world.get::<Protocols>().ports, port.into(), node, &format!("UDP port {port}"))
+pub fn register_udp_port<F: Family>(world: &World, port: u16, node: &str) -> Result<(), String> {
+    let node = filled(node, F::IS_V6);
+    world.link(&filled("{ip}-udp-lookup", F::IS_V6), &node)?;
+    let what = format!("IPv{} UDP port {port}", F::VERSION);
+    set(world, &world.get::<Protocols<F>>().ports, port.into(), &node, &what)
 }
 
 /// Sends datagrams to a port nowhere any more.
-pub fn unregister_udp_port(world: &World, port: u16) {
-    world.get::<Protocols>().ports.update(|old| old.with(port.into(), None));
+pub fn unregister_udp_port<F: Family>(world: &World, port: u16) {
+    world.get::<Protocols<F>>().ports.update(|old| old.with(port.into(), None));
 }
 
 fn set(world: &World, takers: &Snapshot<Takers>, at: usize, node: &str, what: &str) -> Result<(), String> {

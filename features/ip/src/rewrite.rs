@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-rewrite`: the packet gets its layer-2 header and leaves.
+//! `ip4-rewrite`, `ip6-rewrite`: the packet gets its layer-2 header and leaves.
 
-use crate::input::arc;
+use crate::family::{Ip, arc, error};
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IpMeta};
 use simd::Isa;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
 use wire::describe::{Layer, describe};
-use wire::icmp::code4;
-use wire::{Header, Icmp4Type, Ip4, IpHeader, IpProtocol, Ipv4Header, TcpHeader};
+use wire::icmp::{code4, code6};
+use wire::{Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
 
 /// Nanoseconds between two redirects of a thread: who doesn't listen isn't told faster.
 const REDIRECT_EVERY: u64 = 100_000_000;
 /// Bytes of a packet that a redirect may quote.
 const QUOTED: usize = 548;
 
-pub struct Rewrite {
+pub struct Rewrite<F: Ip> {
     adjacencies: Arc<Adjacencies>,
-    addresses: Arc<Addresses<Ip4>>,
+    addresses: Arc<Addresses<F>>,
     output: ArcIndex,
     next_redirect: u64,
 }
@@ -29,24 +30,27 @@ pub struct Rewrite {
 pub enum To {
     #[dynamic]
     Output(NodeIndex),
-    #[next("ip4-frag")]
+    #[next("{ip}-frag")]
     Fragment,
-    /// ip4 ttl <= 1
-    #[next("ip4-icmp-error", count)]
+    /// {ip} {ttl|hop limit} <= 1
+    #[next("{ip}-icmp-error", count)]
     TimeExpired,
-    /// ip4 MTU exceeded and DF set
-    #[next("ip4-icmp-error", count)]
+    /// {ip} MTU exceeded{ and DF set|}
+    #[next("{ip}-icmp-error", count)]
     MtuExceeded,
     /// ip4 redirect requested: egress interface same as ingress
-    #[next("ip4-icmp-error", count)]
+    #[next("{ip}-icmp-error", count)]
     SameInterface,
-    /// ip4 received as link-layer broadcast or multicast is not forwarded (RFC 1812 5.3.4)
+    /// {ip} source address means nothing on another link
+    #[next("{ip}-icmp-error", count)]
+    SourceScope,
+    /// {ip} received as link-layer broadcast or multicast is not forwarded{ (RFC 1812 5.3.4)|}
     #[drop]
     LinkBroadcast,
-    /// ip4 adjacency is gone
+    /// {ip} adjacency is gone
     #[drop]
     NoAdjacency,
-    /// ip4 length < 20 bytes
+    /// {ip} length < {20|40} bytes
     #[drop]
     TooShort,
     /// no room in front of the packet for a layer-2 header
@@ -56,25 +60,26 @@ pub enum To {
 
 /// What the packet looks like as it leaves.
 #[derive(Clone, Copy)]
-pub struct RewriteTrace {
+pub struct RewriteTrace<F> {
     adj: AdjIndex,
     tx_if: u32,
     mtu: u16,
     ethernet: bool,
     head: Head,
+    version: PhantomData<F>,
 }
 
-impl Trace for RewriteTrace {
+impl<F: Ip> Trace for RewriteTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tx_sw_if_index {} dpo-idx {} mtu:{}", self.tx_if, self.adj, self.mtu)?;
-        let layer = if self.ethernet { Layer::Ethernet } else { Layer::Ip4 };
+        let layer = if self.ethernet { Layer::Ethernet } else { F::LAYER };
         write!(f, "\n{}", describe(self.head.bytes(), layer))
     }
 }
 
-impl Build for Rewrite {
+impl<F: Ip> Build for Rewrite<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        let output = arc(world, "ip4-output");
+        let output = arc::<F>(world, "{ip}-output");
         Self { adjacencies: world.get(), addresses: world.get(), output, next_redirect: 0 }
     }
 }
@@ -104,8 +109,8 @@ impl Way {
 
     /// Sends the usual packet on; `None` for what needs a closer look.
     #[inline(always)]
-    fn take(self, b: &mut Buffer) -> Option<To> {
-        if b.headroom() < self.header_len || !may_pass(b, self.tx_if, self.mtu) {
+    fn take<F: Ip>(self, b: &mut Buffer) -> Option<To> {
+        if b.headroom() < self.header_len || !may_pass::<F>(b, self.tx_if, self.mtu) {
             return None;
         }
         b.tx_if = self.tx_if;
@@ -114,22 +119,13 @@ impl Way {
     }
 }
 
-/// Takes one from the TTL of the usual packet: one that was received, for one host, fits, lives, and goes elsewhere.
+/// Takes one from the TTL or hop limit of the usual packet: one that was received, for one host, fits, lives, and goes elsewhere.
 #[inline(always)]
-fn may_pass(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
-    if b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu {
-        return false;
-    }
-    match b.bytes_mut::<20>(0) {
-        Some(header) if header[8] > 1 => {
-            decrement(header);
-            true
-        }
-        _ => false,
-    }
+fn may_pass<F: Ip>(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
+    !(b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu) && F::pass(b)
 }
 
-impl Rewrite {
+impl<F: Ip> Rewrite<F> {
     #[inline(always)]
     fn adj<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> Option<&'t Adj> {
         self.adjacencies.get(index, turn).filter(|adj| adj.kind == AdjKind::Rewrite)
@@ -163,26 +159,29 @@ impl Rewrite {
     ) -> To {
         let Some(adj) = self.adj(index, cx.turn).copied() else { return To::NoAdjacency };
         let local = b.flags.has(Flags::LOCAL);
-        let Some(ip) = Ipv4Header::view(b.data()).copied() else { return To::TooShort };
+        let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
         if !local {
             if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
                 return To::LinkBroadcast;
             }
-            // RFC 1812 5.3.1.
-            if ip.ttl <= 1 {
-                let error = IpMeta::error(Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT, 0);
-                b.set_scratch(error);
+            if b.rx_if != adj.tx_if && F::is_confined(b) {
+                b.set_scratch(error((Icmp6Type::UNREACHABLE.0, code6::BEYOND_SCOPE), 0));
+                return To::SourceScope;
+            }
+            // RFC 1812 5.3.1, RFC 8200 3.
+            if ip.ttl() <= 1 {
+                b.set_scratch(error(F::ERRORS.expired, 0));
                 return To::TimeExpired;
             }
         }
-        if let Err(way) = fit(b, &ip, &adj, index) {
+        if let Err(way) = fit::<F>(b, &adj, index) {
             return way;
         }
         if !local && b.rx_if == adj.tx_if {
             self.redirect(b, &ip, &adj, cx);
         }
-        if !local && let Some(header) = b.bytes_mut::<20>(0) {
-            decrement(header);
+        if !local {
+            F::decrement(b);
         }
         Self::leave(b, &adj, self.output, cx)
     }
@@ -192,13 +191,17 @@ impl Rewrite {
     fn redirect<const TRACED: bool>(
         &mut self,
         b: &Buffer,
-        ip: &Ipv4Header,
+        ip: &F::Header,
         adj: &Adj,
         cx: &mut Cx<'_, TRACED>,
     ) {
+        // IPv6's redirects are neighbour discovery's (RFC 4861 8).
+        if F::IS_V6 || cx.now() < self.next_redirect {
+            return;
+        }
         let own = self.addresses.of(adj.tx_if, cx.turn);
-        let neighbors = |p: &wire::Ip4Prefix| p.contains(ip.src()) && p.contains(adj.nexthop4());
-        if cx.now() < self.next_redirect || !own.iter().any(neighbors) {
+        let Some(gateway) = F::of_ip(adj.nexthop()) else { return };
+        if !own.iter().any(|p| p.contains(ip.src()) && p.contains(gateway)) {
             return;
         }
         let mut quoted = [0; QUOTED];
@@ -211,31 +214,22 @@ impl Rewrite {
         copy.rx_if = b.rx_if;
         copy.flags = Flags(b.flags.0 & Flags::TRACED.0);
         copy.trace = b.trace;
-        let gateway = adj.nexthop4().to_bits();
-        copy.set_scratch(IpMeta::error(Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST, gateway));
+        let says = (Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST);
+        copy.set_scratch(error(says, adj.nexthop4().to_bits()));
         cx.emit(To::SameInterface, copy);
     }
 }
 
-/// Takes one from the TTL and mends the checksum.
-#[inline(always)]
-fn decrement(header: &mut [u8; 20]) {
-    if let Some(ip) = Ipv4Header::view_mut(header) {
-        ip.decrement_ttl();
-    }
-}
-
-/// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4).
-fn fit(b: &mut Buffer, ip: &Ipv4Header, adj: &Adj, index: AdjIndex) -> Result<(), To> {
+/// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4; RFC 4443 3.2).
+fn fit<F: Ip>(b: &mut Buffer, adj: &Adj, index: AdjIndex) -> Result<(), To> {
     let mtu = usize::from(adj.mtu);
-    let len = if b.flags.has(Flags::GSO) { segment_len(b, ip) } else { b.packet_len() };
+    let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b) } else { b.packet_len() };
     if len <= mtu {
         return Ok(());
     }
     let fib = b.scratch::<IpMeta>().fib;
-    if ip.dont_fragment() {
-        let error = IpMeta::error(Icmp4Type::UNREACHABLE.0, code4::FRAGMENTATION_NEEDED, adj.mtu.into());
-        b.set_scratch(error.in_table(fib));
+    if !F::may_fragment(b) {
+        b.set_scratch(error(F::ERRORS.too_big, adj.mtu.into()).in_table(fib));
         return Err(To::MtuExceeded);
     }
     if b.flags.has(Flags::GSO) {
@@ -251,34 +245,46 @@ fn fit(b: &mut Buffer, ip: &Ipv4Header, adj: &Adj, index: AdjIndex) -> Result<()
 }
 
 /// Bytes of the largest packet that segmentation will make of this.
-fn segment_len(b: &Buffer, ip: &Ipv4Header) -> usize {
-    let at = ip.header_len();
-    let transport = match ip.protocol {
+fn segment_len<F: Ip>(b: &Buffer) -> usize {
+    let upper = UpperLayer::of::<F>(b.data()).map(|upper| (upper.offset, upper.protocol));
+    let (at, protocol) = upper.unwrap_or((F::HEADER_LEN, IpProtocol::UDP));
+    let transport = match protocol {
         IpProtocol::TCP => TcpHeader::view_at(b.data(), at).map_or(20, TcpHeader::header_len),
         _ => 8,
     };
     at + transport + usize::from(b.offload.gso_size)
 }
 
-impl Node for Rewrite {
-    const NAME: &'static str = "ip4-rewrite";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for Rewrite<F> {
+    const NAME: &'static str = "{ip}-rewrite";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = RewriteTrace;
+    type Trace = RewriteTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let index = b.scratch::<IpMeta>().adj();
         let Some(adj) = self.adj(index, cx.turn) else { return To::NoAdjacency };
         let (mtu, tx_if, layer2) = (adj.mtu, adj.tx_if, adj.rewrite_len > 0);
-        let to = if may_pass(b, tx_if, mtu.into()) {
+        let to = if may_pass::<F>(b, tx_if, mtu.into()) {
             Self::leave(b, adj, self.output, cx)
         } else {
             self.unusual(b, index, cx)
         };
         if TRACED {
             let ethernet = layer2 && matches!(to, To::Output(_));
-            cx.trace(b, RewriteTrace { adj: index, tx_if, mtu, ethernet, head: Head::of(b) });
+            cx.trace(
+                b,
+                RewriteTrace::<F> {
+                    adj: index,
+                    tx_if,
+                    mtu,
+                    ethernet,
+                    head: Head::of(b),
+                    version: PhantomData,
+                },
+            );
         }
         to
     }
@@ -296,7 +302,7 @@ impl Node for Rewrite {
                     out.go(self.packet(b, cx));
                     break;
                 }
-                out.go(match way.take(b) {
+                out.go(match way.take::<F>(b) {
                     Some(to) => to,
                     None => self.unusual(b, first, cx),
                 });

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-udp-lookup`: who takes the datagram.
+//! `ip4-udp-lookup`, `ip6-udp-lookup`: who takes the datagram.
 
+use crate::family::{Ip, error};
 use crate::protocols::Protocols;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use net::IpMeta;
 use std::fmt;
 use std::sync::Arc;
-use wire::icmp::code4;
-use wire::{Header, Icmp4Type, IpHeader, Ipv4Header, UdpHeader};
+use wire::{Header, UdpHeader, UpperLayer};
 
-pub struct UdpLookup(Arc<Protocols>);
+pub struct UdpLookup<F>(Arc<Protocols<F>>);
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
     /// no listener on this udp port
-    #[next("ip4-icmp-error", count)]
+    #[next("{ip}-icmp-error", count)]
     NoListener,
     /// datagram shorter than its headers
     #[drop]
@@ -36,32 +35,32 @@ impl Trace for UdpTrace {
     }
 }
 
-impl Build for UdpLookup {
+impl<F: Ip> Build for UdpLookup<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self(world.get())
     }
 }
 
-impl Node for UdpLookup {
-    const NAME: &'static str = "ip4-udp-lookup";
-    const DROP: &'static str = "ip4-drop";
+impl<F: Ip> Node for UdpLookup<F> {
+    const NAME: &'static str = "{ip}-udp-lookup";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
     type Trace = UdpTrace;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let Some(at) = Ipv4Header::view(b.data()).map(IpHeader::header_len) else { return To::TooShort };
-        let Some(udp) = UdpHeader::view_at(b.data(), at) else { return To::TooShort };
+        let Ok(UpperLayer { offset, .. }) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        let Some(udp) = UdpHeader::view_at(b.data(), offset) else { return To::TooShort };
         let (source, destination) = (udp.src_port.get(), udp.dst_port.get());
         cx.trace(b, UdpTrace { source, destination });
         let Some(node) = self.0.port(destination, cx.turn) else {
-            // RFC 1122 4.1.3.1.
-            let error = IpMeta::error(Icmp4Type::UNREACHABLE.0, code4::PORT_UNREACHABLE, 0);
-            b.set_scratch(error);
+            // RFC 1122 4.1.3.1, RFC 4443 3.1.
+            b.set_scratch(error(F::ERRORS.port_unreachable, 0));
             return To::NoListener;
         };
         b.mark_l3();
-        if !b.pull(at + UdpHeader::LEN) {
+        if !b.pull(offset + UdpHeader::LEN) {
             return To::TooShort;
         }
         To::Node(node)

@@ -26,9 +26,11 @@ impl FlowHash {
     pub const REVERSE: Self = Self(32);
     /// Both directions of a flow give the same.
     pub const SYMMETRIC: Self = Self(64);
+    /// The flow label (IPv6).
+    pub const LABEL: Self = Self(128);
 
     /// The bits and their names, in the order of the bits.
-    pub const NAMES: [(Self, &'static str); 7] = [
+    pub const NAMES: [(Self, &'static str); 8] = [
         (Self::SRC, "src"),
         (Self::DST, "dst"),
         (Self::SPORT, "sport"),
@@ -36,18 +38,17 @@ impl FlowHash {
         (Self::PROTO, "proto"),
         (Self::REVERSE, "reverse"),
         (Self::SYMMETRIC, "symmetric"),
+        (Self::LABEL, "flowlabel"),
     ];
 
     /// From the bits of the binary API.
     ///
     /// # Errors
-    /// Flow label and GTP tunnel (−9): they aren't looked at. Bits that nobody has numbered (−7).
+    /// GTP tunnels (−9): they aren't looked at. Bits that nobody has numbered (−7).
     pub fn from_bits(bits: u32) -> Result<Self, Error> {
         match bits {
-            0..=0x7f => Ok(Self(bits)),
-            0x80..=0x1ff => {
-                Err(Error::unsupported("IPv6 flow label and GTP tunnel don't choose paths yet").retval(-9))
-            }
+            0..=0xff => Ok(Self(bits)),
+            0x100..=0x1ff => Err(Error::unsupported("GTP tunnels don't choose paths yet").retval(-9)),
             _ => Err(Error::parse(format!("{bits:#x} are no bits of a flow hash")).retval(-7)),
         }
     }

@@ -54,7 +54,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set ip flow-hash",
-        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric]...",
+        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...",
         help: "What chooses among equal paths of a table's routes",
         run: table::flow_hash,
     },

@@ -254,7 +254,12 @@ fn what_a_flow_is_is_chosen_by_table() {
     assert_eq!(call(&bench, v1(77, false, true, true)), Err(-3));
     assert_eq!(call(&bench, v1(0, true, true, true)), Err(-9));
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip6, 1)), Err(-9));
-    assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 128)), Err(-9), "the flow label");
+    let gtp = SetIpFlowHashV3 {
+        table_id: 0,
+        af: AddressFamily::Ip4,
+        flow_hash_config: IpFlowHashConfigV2::GTPV1_TEID,
+    };
+    assert_eq!(call(&bench, gtp), Err(-9));
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 1 << 20)), Err(-7));
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"), "as before");
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the nodes need of an IP version beside [`net::Net`]: all in which the two differ, in one place.
+
+use crate::flow::Fields;
+use crate::frag::Template;
+use crate::local::{Refusal, Upper};
+use buffer::{Buffer, Cache};
+use graph::{ArcIndex, Head, Next, NodeIndex, Trace, World};
+use net::{IpMeta, Net};
+use std::fmt;
+use std::marker::PhantomData;
+use wire::describe::{Layer, describe};
+
+/// Type and code of an ICMP error.
+pub type Says = (u8, u8);
+
+/// The ICMP errors of a version.
+#[derive(Clone, Copy)]
+pub struct Errors {
+    /// No route.
+    pub no_route: Says,
+    /// A route says unreachable.
+    pub unreachable: Says,
+    /// A route says prohibited.
+    pub prohibited: Says,
+    /// Nobody takes the protocol; in IPv6 the last word points at its number.
+    pub unknown_protocol: Says,
+    /// Nobody listens on the port.
+    pub port_unreachable: Says,
+    /// TTL or hop limit ran out.
+    pub expired: Says,
+    /// Larger than the link, and not to be fragmented here; the last word is the MTU.
+    pub too_big: Says,
+}
+
+/// The first 16 bytes of a header as little-endian words, and the first word of the destination.
+pub type Words = ([u32; 4], u32);
+
+/// What kind of good packet it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// To one host.
+    Unicast,
+    /// To a group.
+    Multicast,
+    /// Of either kind, with options that every router looks at.
+    Options,
+}
+
+/// The ways out of an input node.
+pub trait Ways: Next + PartialEq {
+    /// To the lookup.
+    const LOOKUP: Self;
+    /// To the lookup of groups.
+    const MULTICAST: Self;
+    /// To the node of options.
+    const OPTIONS: Self;
+    /// To the first feature of an arc.
+    fn feature(node: NodeIndex) -> Self;
+}
+
+/// An IP version.
+pub trait Ip: Net {
+    /// How its packets are described.
+    const LAYER: Layer;
+    /// Its ICMP errors.
+    const ERRORS: Errors;
+    /// The ways out of its input node.
+    type Input: Ways;
+    /// How headers of fragments are made.
+    type Template: Template;
+
+    /// The destination as the tables take it; that of no packet is a martian's.
+    fn destination(b: &Buffer) -> Self::Key;
+
+    /// What [`Self::wrong`] looks at; zeros, which are wrong, for a packet shorter than a header.
+    fn words(b: &Buffer) -> Words;
+    /// The total length that a header claims.
+    fn total(first: [u32; 4]) -> u32;
+    /// 0 for the usual header: whatever the rest of the packet, a router handles it. Without branches, since it becomes vector
+    /// code. `have` are the bytes of the packet and what lies behind it; with `VERIFY` the checksum is looked at.
+    fn wrong<const VERIFY: bool>(words: Words, have: u32) -> u32;
+    /// The total length of a packet that is usual: the same for one packet.
+    #[inline(always)]
+    fn usual<const VERIFY: bool>(b: &Buffer) -> Option<usize> {
+        let words = Self::words(b);
+        (Self::wrong::<VERIFY>(words, b.packet_len() as u32) == 0).then(|| Self::total(words.0) as usize)
+    }
+    /// Decides about any packet, and takes off what lies behind it.
+    fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Self::Input>;
+
+    /// Takes one from the hop limit of a packet that may go on; `false` for what needs a closer look, which is unchanged.
+    fn pass(b: &mut Buffer) -> bool;
+    /// Takes one from the hop limit.
+    fn decrement(b: &mut Buffer);
+    /// Whether the source means nothing on another link (RFC 4291 2.5.6).
+    fn is_confined(b: &Buffer) -> bool;
+    /// Whether a router on the way may fragment the packet.
+    fn may_fragment(b: &Buffer) -> bool;
+
+    /// What the packet carries for us, all headers in front of it looked at.
+    fn upper(b: &Buffer) -> Result<Upper, Refusal>;
+    /// Whether packets to the group are for every router on the link.
+    fn is_for_us(group: Self::Addr) -> bool;
+
+    /// The fields that flows are told apart by.
+    fn fields(b: &Buffer) -> Fields;
+}
+
+/// One of a version's arcs; `name` with the placeholder `{ip}`.
+pub fn arc<F: Ip>(world: &World, name: &str) -> ArcIndex {
+    world.arc(&graph::filled(name, F::IS_V6)).expect("the plugin brings its arcs")
+}
+
+/// For an ICMP error, with the last word of its header.
+pub fn error(says: Says, rest: u32) -> IpMeta {
+    IpMeta::error(says.0, says.1, rest)
+}
+
+/// The packet's headers.
+#[derive(Clone, Copy)]
+pub struct IpTrace<F>(Head, PhantomData<F>);
+
+impl<F> IpTrace<F> {
+    /// Of a packet.
+    pub fn of(b: &Buffer) -> Self {
+        Self(Head::of(b), PhantomData)
+    }
+}
+
+impl<F: Ip> Trace for IpTrace<F> {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", describe(self.0.bytes(), F::LAYER))
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//! IPv4, in what it differs from IPv6.
+
+use crate::family::{Class, Errors, Ip, Ways, Words};
+use crate::flow::{self, Fields};
+use crate::frag::Template4;
+use crate::headers::bit;
+use crate::local::{Refusal, Upper};
+use buffer::{Buffer, Cache};
+use graph::{Next, NodeIndex};
+use simd::ip4_header_sum;
+use std::net::Ipv4Addr;
+use wire::describe::Layer;
+use wire::icmp::code4;
+use wire::{Header, Icmp4Type, Ip4, IpHeader, Ipv4Header};
+
+/// Bytes of a header without options.
+const HEADER: usize = 20;
+
+/// The ways out of `ip4-input`.
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input4 {
+    #[next("ip4-lookup")]
+    Lookup,
+    #[next("ip4-mfib-forward-lookup")]
+    Multicast,
+    /// ip4 options present
+    #[next("ip4-options", count)]
+    Options,
+    #[dynamic]
+    Feature(NodeIndex),
+    /// ip4 length < 20 bytes
+    #[drop]
+    TooShort,
+    /// ip4 version != 4
+    #[drop]
+    Version,
+    /// ip4 header length < 20 bytes or > packet length
+    #[drop]
+    HdrTooShort,
+    /// ip4 length < header length or > l2 length
+    #[drop]
+    BadLength,
+    /// bad ip4 checksum
+    #[drop]
+    BadChecksum,
+    /// ip4 fragment offset == 1
+    #[drop]
+    FragmentOffsetOne,
+    /// ip4 source is on network 0
+    #[drop]
+    SourceThisNetwork,
+    /// ip4 source is on network 127
+    #[drop]
+    SourceLoopback,
+    /// ip4 source is multicast
+    #[drop]
+    SourceMulticast,
+    /// ip4 source is broadcast or reserved
+    #[drop]
+    SourceReserved,
+}
+
+impl Ways for Input4 {
+    const LOOKUP: Self = Self::Lookup;
+    const MULTICAST: Self = Self::Multicast;
+    const OPTIONS: Self = Self::Options;
+    #[inline(always)]
+    fn feature(node: NodeIndex) -> Self {
+        Self::Feature(node)
+    }
+}
+
+/// The sum of a word's halves.
+#[inline(always)]
+fn halves(word: u32) -> u32 {
+    (word & 0xffff) + (word >> 16)
+}
+
+impl Ip for Ip4 {
+    const LAYER: Layer = Layer::Ip4;
+    const ERRORS: Errors = Errors {
+        // RFC 1812 5.2.7.1: the network can't be reached, if there is no route at all.
+        no_route: (Icmp4Type::UNREACHABLE.0, code4::NET_UNREACHABLE),
+        unreachable: (Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE),
+        prohibited: (Icmp4Type::UNREACHABLE.0, code4::ADMIN_PROHIBITED),
+        // RFC 1122 3.2.2.1.
+        unknown_protocol: (Icmp4Type::UNREACHABLE.0, code4::PROTOCOL_UNREACHABLE),
+        port_unreachable: (Icmp4Type::UNREACHABLE.0, code4::PORT_UNREACHABLE),
+        expired: (Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT),
+        too_big: (Icmp4Type::UNREACHABLE.0, code4::FRAGMENTATION_NEEDED),
+    };
+    type Input = Input4;
+    type Template = Template4;
+
+    #[inline(always)]
+    fn destination(b: &Buffer) -> u32 {
+        b.bytes::<HEADER>(0).map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
+    }
+
+    #[inline(always)]
+    fn words(b: &Buffer) -> Words {
+        let header = b.bytes::<HEADER>(0).unwrap_or(&[0; HEADER]);
+        let (words, _) = header.as_chunks::<4>();
+        ([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])), u32::from_le_bytes(words[4]))
+    }
+
+    #[inline(always)]
+    fn total(first: [u32; 4]) -> u32 {
+        first[0] >> 24 | (first[0] >> 8 & 0xff00)
+    }
+
+    /// RFC 1812 5.2.2 and 5.3.7: version, lengths, checksum, source; no options, to one host.
+    #[inline(always)]
+    fn wrong<const VERIFY: bool>((words, destination): Words, have: u32) -> u32 {
+        let [first, second, third, source] = words;
+        let total = Self::total(words);
+        let mut is_wrong = bit(first & 0xff != u32::from(Ipv4Header::PLAIN))
+            | bit(total < HEADER as u32)
+            | bit(total > have)
+            // The fragment's offset is 1, in the order of the wire.
+            | bit(second & 0xff1f_0000 == 0x0100_0000)
+            | bit(source & 0xff == 0)
+            | bit(source & 0xff == 127)
+            | bit(source & 0xff >= 224)
+            | bit(destination & 0xf0 == 0xe0);
+        if VERIFY {
+            let sum = halves(first) + halves(second) + halves(third) + halves(source) + halves(destination);
+            is_wrong |= bit(halves(halves(sum)) != 0xffff);
+        }
+        is_wrong
+    }
+
+    #[inline(always)]
+    fn usual<const VERIFY: bool>(b: &Buffer) -> Option<usize> {
+        let header = b.bytes::<HEADER>(0)?;
+        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let usual = header[0] == Ipv4Header::PLAIN
+            && total >= HEADER
+            && total <= b.packet_len()
+            && u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 1
+            && (1..224).contains(&header[12])
+            && header[12] != 127
+            && header[16] & 0xf0 != 0xe0
+            && (!VERIFY || ip4_header_sum::<simd::V1>(header) == 0xffff);
+        usual.then_some(total)
+    }
+
+    /// RFC 1812 5.2.2.
+    fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Input4> {
+        let len = b.packet_len();
+        // 5.2.2 (1): the length that the link layer reports holds a minimum header.
+        let header = b.bytes::<HEADER>(0).ok_or(Input4::TooShort)?;
+        // 5.2.2 (3): the version is 4.
+        if header[0] >> 4 != 4 {
+            return Err(Input4::Version);
+        }
+        // 5.2.2 (4): the header length holds a minimum header; and it is there in one piece.
+        let ihl = usize::from(header[0] & 15) * 4;
+        if ihl < HEADER || ihl > b.len() {
+            return Err(Input4::HdrTooShort);
+        }
+        // 5.2.2 (5): the total length holds the header. And the packet holds the total length.
+        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        if total < ihl || total > len {
+            return Err(Input4::BadLength);
+        }
+        // 5.2.2 (2): the checksum is right.
+        if verify && !Ipv4Header::checksum_ok_at(b.data()) {
+            return Err(Input4::BadChecksum);
+        }
+        // A fragment that overwrites the transport header of the first (RFC 1858 4).
+        if u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 1 {
+            return Err(Input4::FragmentOffsetOne);
+        }
+        let (source, destination) = (&header[12..16], &header[16..20]);
+        // 5.3.7: a source that no host has. Who has no address yet (DHCP, IGMP queries) speaks to groups only.
+        let to_all = destination == [255; 4];
+        let to_group = destination[0] >> 4 == 0xe;
+        match source[0] {
+            0 if source == [0; 4] && (to_all || to_group) => {}
+            0 => return Err(Input4::SourceThisNetwork),
+            127 => return Err(Input4::SourceLoopback),
+            224..240 => return Err(Input4::SourceMulticast),
+            240.. => return Err(Input4::SourceReserved),
+            _ => {}
+        }
+        b.trim_packet(total, cache);
+        Ok(if ihl > HEADER {
+            Class::Options
+        } else if to_group {
+            Class::Multicast
+        } else {
+            Class::Unicast
+        })
+    }
+
+    #[inline(always)]
+    fn pass(b: &mut Buffer) -> bool {
+        match b.bytes_mut::<HEADER>(0).and_then(|header| Ipv4Header::view_mut(header)) {
+            Some(header) if header.ttl > 1 => {
+                header.decrement_ttl();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn decrement(b: &mut Buffer) {
+        if let Some(header) = Ipv4Header::view_mut(b.data_mut()) {
+            header.decrement_ttl();
+        }
+    }
+
+    fn is_confined(_: &Buffer) -> bool {
+        false
+    }
+
+    fn may_fragment(b: &Buffer) -> bool {
+        Ipv4Header::view(b.data()).is_some_and(|ip| !ip.dont_fragment())
+    }
+
+    #[inline(always)]
+    fn upper(b: &Buffer) -> Result<Upper, Refusal> {
+        let ip = Ipv4Header::view(b.data()).ok_or(Refusal::TooShort)?;
+        let offset = ip.header_len();
+        if b.len() < offset {
+            return Err(Refusal::TooShort);
+        }
+        if ip.is_fragment() {
+            return Err(Refusal::Fragment);
+        }
+        Ok(Upper { protocol: ip.protocol, offset, named_at: 0 })
+    }
+
+    /// Groups of the link itself, which routers never forward (RFC 5771 4): routing protocols, IGMP.
+    #[inline(always)]
+    fn is_for_us(group: Ipv4Addr) -> bool {
+        matches!(group.octets(), [224, 0, 0, _])
+    }
+
+    #[inline(always)]
+    fn fields(b: &Buffer) -> Fields {
+        let Some(header) = b.bytes::<HEADER>(0) else { return Fields::default() };
+        let word = |at: usize| {
+            u64::from(u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+        };
+        let whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
+        let at = if header[0] == Ipv4Header::PLAIN { HEADER } else { usize::from(header[0] & 15) * 4 };
+        let protocol = header[9];
+        let ports = if whole { flow::ports(b, protocol, at) } else { 0 };
+        Fields { source: word(12), destination: word(16), ports, protocol, label: 0 }
+    }
+}
