@@ -209,6 +209,8 @@ pub mod code6 {
     pub const PORT_UNREACHABLE: u8 = 4;
     /// Time exceeded: hop limit ran out in transit.
     pub const HOP_LIMIT_IN_TRANSIT: u8 = 0;
+    /// Time exceeded: a fragment is missing.
+    pub const REASSEMBLY: u8 = 1;
     /// Parameter problem: erroneous header field.
     pub const ERRONEOUS_FIELD: u8 = 0;
     /// Parameter problem: unknown next header.

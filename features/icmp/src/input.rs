@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-input`: is the message whole, and who takes it.
+//! `ip4-icmp-input`, `ip6-icmp-input`: is the message whole, and who takes it.
 
-use crate::state::Icmp;
+use crate::state::State;
+use crate::version::Icmp;
 use buffer::{Buffer, Flags};
-use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use std::fmt;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use ip::IpTrace;
 use std::sync::Arc;
 use wire::checksum::Sum;
-use wire::describe::{Layer, describe};
-use wire::{Header, Icmp4Type, IpHeader, Ipv4Header};
+use wire::{Header, Icmp4Type, Icmp6Type, UpperLayer};
 
 /// Messages for us, each starting at its IP header.
-pub struct IcmpInput {
-    icmp: Arc<Icmp>,
+pub struct IcmpInput<F> {
+    state: Arc<State<F>>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -34,7 +34,7 @@ pub enum To {
     /// ICMP message with segmentation pending
     #[drop]
     Segmentation,
-    /// redirect ignored by a router (RFC 1812 5.2.7.2)
+    /// redirect ignored by a router ({RFC 1812 5.2.7.2|RFC 4861 8.2})
     #[drop]
     Redirect,
     /// source quench ignored (RFC 6633 4)
@@ -42,32 +42,9 @@ pub enum To {
     SourceQuench,
 }
 
-/// The packet as it came.
-#[derive(Clone, Copy)]
-pub struct IcmpTrace(pub(crate) Head);
-
-impl Trace for IcmpTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", describe(self.0.bytes(), Layer::Ip4))
-    }
-}
-
-impl Build for IcmpInput {
+impl<F: Icmp> Build for IcmpInput<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { icmp: world.get() }
-    }
-}
-
-/// The shortest message of a type that has all its fields (RFC 792, RFC 950, RFC 1256).
-#[inline(always)]
-const fn min_len(kind: u8) -> usize {
-    match Icmp4Type(kind) {
-        // A header, an IP header, and 8 bytes of what was in it.
-        kind if kind.is_error() => 36,
-        Icmp4Type::TIMESTAMP_REQUEST | Icmp4Type::TIMESTAMP_REPLY => 20,
-        // Address mask.
-        Icmp4Type(17 | 18) => 12,
-        _ => 8,
+        Self { state: world.get() }
     }
 }
 
@@ -92,53 +69,57 @@ fn sum_chain(b: &Buffer, at: usize, len: usize) -> Sum {
     }))
 }
 
-impl IcmpInput {
+impl<F: Icmp> IcmpInput<F> {
     #[inline(always)]
     fn classify<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> To {
-        let Some(ip) = Ipv4Header::view(b.data()) else { return To::TooShort };
-        let (at, end) = (ip.header_len(), ip.packet_len());
-        if ip.is_fragment() {
+        let Some(ip) = F::Header::view(b.data()) else { return To::TooShort };
+        let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        if upper.is_fragment() {
             return To::Fragment;
         }
+        let (at, end) = (upper.offset, upper.end);
         // Fields are read in the first segment.
         let Some(&[kind, ..]) = b.bytes::<8>(at) else { return To::TooShort };
-        if at < 20 || end > b.packet_len() || end < at + min_len(kind) {
+        if end > b.packet_len() || end < at + F::min_len(kind) {
             return To::TooShort;
         }
         if b.flags.has(Flags::GSO) {
             return To::Segmentation;
         }
         // A partial one is the sender's word that the bytes are right.
-        if !b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL)) && !sum(b, at, end - at).is_valid() {
+        let verified = b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL));
+        if !verified && !(F::pseudo(ip, end - at) + sum(b, at, end - at)).is_valid() {
             return To::Checksum;
         }
-        match self.icmp.taker(kind, cx.turn) {
+        match self.state.taker(kind, cx.turn) {
             Some(node) => To::Node(node),
-            None => refuse(Icmp4Type(kind)),
+            None => refuse::<F>(kind),
         }
     }
 }
 
 #[cold]
-fn refuse(kind: Icmp4Type) -> To {
+fn refuse<F: Icmp>(kind: u8) -> To {
+    let redirect = if F::IS_V6 { Icmp6Type::REDIRECT.0 } else { Icmp4Type::REDIRECT.0 };
     match kind {
-        Icmp4Type::REDIRECT => To::Redirect,
-        Icmp4Type(4) => To::SourceQuench,
+        kind if kind == redirect => To::Redirect,
+        4 if !F::IS_V6 => To::SourceQuench,
         _ => To::UnknownType,
     }
 }
 
-impl Node for IcmpInput {
-    const NAME: &'static str = "ip4-icmp-input";
-    const DROP: &'static str = "ip4-drop";
-    const PUNT: &'static str = "ip4-punt";
+impl<F: Icmp> Node for IcmpInput<F> {
+    const NAME: &'static str = "{ip}-icmp-input";
+    const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = IcmpTrace;
+    type Trace = IpTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, IcmpTrace(Head::of(b)));
+            cx.trace(b, IpTrace::<F>::of(b));
         }
         self.classify(b, cx)
     }

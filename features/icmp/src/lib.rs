@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2, RFC 1812 4.3).
+//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2, RFC 1812 4.3) and IPv6 (RFC 4443). Each node is there for both: `ip4-icmp-error` and
+//! `ip6-icmp-error`.
 //!
 //! - `ip4-icmp-error` makes an ICMP error of a packet that another node gave up, if one may be sent about it, and sends it back.
 //!   Redirects as well: of the copy that `ip4-rewrite` makes of a packet that leaves where it came in.
@@ -10,10 +11,11 @@
 //!
 //! An error comes from the address of the interface that the packet came in by, as VPP's does; RFC 1812 4.3.2.4 means the one that
 //! the error leaves by, which is nearly always the same. One that the destination itself sends (no such port, no such protocol)
-//! comes from the address that was asked. Errors have a TTL of 255 and may be fragmented.
+//! comes from the address that was asked. Errors have a TTL of 255 and may be fragmented. ICMPv6's quote as much as makes 1280
+//! bytes; to a link-local source they come from the interface's link-local address.
 //!
 //! Limits: echo requests with a source route are dropped by name; a route record in one comes back as it came; time stamps and
-//! address masks are punted; RFC 4884's extensions are not added.
+//! address masks are punted; RFC 4884's extensions are not added. Redirects of IPv6 are neighbour discovery's, and not sent.
 
 mod cli;
 mod compose;
@@ -24,36 +26,48 @@ mod input;
 mod limit;
 mod quoted;
 mod rules;
+mod sources;
 mod state;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub use limit::{Bucket, Limit};
-pub use quoted::quoted;
+pub use quoted::{Quote, quoted};
 pub use rules::source;
-pub use state::{Icmp, Settings, register_icmp_error, register_icmp_type};
+pub use state::{Settings, State, register_icmp_error, register_icmp_type};
+pub use version::Icmp;
 
-use graph::{Node, NodeDef, Plugin};
-use wire::{Icmp4Type, IpProtocol};
+use graph::{NodeDef, Plugin, World, name_of};
+use wire::{Ip4, Ip6};
 
-/// ICMP for IPv4.
+/// ICMP.
 pub static PLUGIN: Plugin = Plugin {
     name: "icmp",
-    about: "ICMP for IPv4: errors, echo, redirects",
+    about: "ICMP for IPv4 and IPv6: errors, echo, redirects",
     nodes: &[
-        NodeDef::of::<error::IcmpError>(),
-        NodeDef::of::<input::IcmpInput>(),
-        NodeDef::of::<echo::EchoRequest>(),
-        NodeDef::of::<quoted::Quoted>(),
+        NodeDef::of::<error::IcmpError<Ip4>>(),
+        NodeDef::of::<error::IcmpError<Ip6>>(),
+        NodeDef::of::<input::IcmpInput<Ip4>>(),
+        NodeDef::of::<input::IcmpInput<Ip6>>(),
+        NodeDef::of::<echo::EchoRequest<Ip4>>(),
+        NodeDef::of::<echo::EchoRequest<Ip6>>(),
+        NodeDef::of::<quoted::Quoted<Ip4>>(),
+        NodeDef::of::<quoted::Quoted<Ip6>>(),
     ],
     cli: cli::COMMANDS,
     config: config::say,
     start: |world| {
-        register_icmp_type(world, Icmp4Type::ECHO_REQUEST, echo::EchoRequest::NAME)?;
-        for kind in [Icmp4Type::UNREACHABLE, Icmp4Type::TIME_EXCEEDED, Icmp4Type::PARAMETER_PROBLEM] {
-            register_icmp_type(world, kind, quoted::Quoted::NAME)?;
-        }
-        ip::register_protocol::<wire::Ip4>(world, IpProtocol::ICMP, input::IcmpInput::NAME)
+        start::<Ip4>(world)?;
+        start::<Ip6>(world)
     },
     ..Plugin::EMPTY
 };
+
+fn start<F: Icmp>(world: &World) -> Result<(), String> {
+    register_icmp_type::<F>(world, F::ECHO_REQUEST, name_of::<echo::EchoRequest<F>>())?;
+    for kind in F::ABOUT_OURS {
+        register_icmp_type::<F>(world, *kind, name_of::<quoted::Quoted<F>>())?;
+    }
+    ip::register_protocol::<F>(world, F::ICMP, name_of::<input::IcmpInput<F>>())
+}

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-quoted`: an error about a packet that we sent goes to who sent it (RFC 1122 3.2.2).
+//! `ip4-icmp-quoted`, `ip6-icmp-quoted`: an error about a packet that we sent goes to who sent it (RFC 1122 3.2.2, RFC 4443
+//! 2.4 (d)).
 
-use crate::input::IcmpTrace;
-use crate::state::Icmp;
+use crate::state::State;
+use crate::version::Icmp;
 use buffer::Buffer;
-use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use ip::IpTrace;
 use std::sync::Arc;
-use wire::{Header, IcmpHeader, IpHeader, Ipv4Header};
+use wire::{Header, IcmpHeader, IpHeader, IpProtocol, UpperLayer};
 
-pub struct Quoted {
-    icmp: Arc<Icmp>,
+pub struct Quoted<F> {
+    state: Arc<State<F>>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -22,46 +24,58 @@ pub enum To {
     /// error about a packet that we didn't send
     #[drop]
     NotOurs,
-    /// quoted packet is too short
+    /// quoted packet is too short or malformed
     #[drop]
     TooShort,
 }
 
-impl Build for Quoted {
+impl<F: Icmp> Build for Quoted<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { icmp: world.get() }
+        Self { state: world.get() }
     }
 }
 
-/// The quoted packet of an ICMP error that starts at its IP header: its own IP header, and the 8 bytes that were in it. `None`
-/// if they aren't there.
-pub fn quoted(packet: &[u8]) -> Option<(&Ipv4Header, &[u8; 8])> {
-    let at = Ipv4Header::view(packet)?.header_len() + IcmpHeader::LEN;
-    let quoted = packet.get(at..)?;
-    let ip = Ipv4Header::view(quoted)?;
-    let inner = quoted.get(Ipv4Header::header_bytes(quoted)?.len()..)?.first_chunk()?;
-    Some((ip, inner))
+/// The packet that an ICMP error quotes.
+pub struct Quote<'a, F: Icmp> {
+    /// Its IP header.
+    pub ip: &'a F::Header,
+    /// What it carried.
+    pub protocol: IpProtocol,
+    /// The first 8 bytes of that.
+    pub inner: &'a [u8; 8],
 }
 
-impl Node for Quoted {
-    const NAME: &'static str = "ip4-icmp-quoted";
-    const DROP: &'static str = "ip4-drop";
-    const PUNT: &'static str = "ip4-punt";
+/// The quoted packet of an ICMP error that starts at its IP header. `None` if its headers, and 8 bytes behind them, aren't
+/// there.
+pub fn quoted<F: Icmp>(packet: &[u8]) -> Option<Quote<'_, F>> {
+    let at = UpperLayer::of::<F>(packet).ok()?.offset + IcmpHeader::LEN;
+    let quoted = packet.get(at..)?;
+    let ip = F::Header::view(quoted)?;
+    let upper = UpperLayer::of::<F>(quoted).ok()?;
+    let inner = quoted.get(upper.offset..)?.first_chunk()?;
+    Some(Quote { ip, protocol: upper.protocol, inner })
+}
+
+impl<F: Icmp> Node for Quoted<F> {
+    const NAME: &'static str = "{ip}-icmp-quoted";
+    const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = IcmpTrace;
+    type Trace = IpTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if TRACED {
-            cx.trace(b, IcmpTrace(Head::of(b)));
+            cx.trace(b, IpTrace::<F>::of(b));
         }
-        let Some(outer) = Ipv4Header::view(b.data()) else { return To::TooShort };
-        let Some((ip, _)) = quoted(b.data()) else { return To::TooShort };
+        let Some(outer) = F::Header::view(b.data()) else { return To::TooShort };
+        let Some(Quote { ip, protocol, .. }) = quoted::<F>(b.data()) else { return To::TooShort };
         // It comes back to the address that the packet went out from.
-        if ip.src != outer.dst || ip.version() != 4 {
+        if ip.src() != outer.dst() || ip.version() != F::VERSION {
             return To::NotOurs;
         }
-        match self.icmp.quoted(ip.protocol, cx.turn) {
+        match self.state.quoted(protocol, cx.turn) {
             Some(node) => To::Node(node),
             None => To::UnknownProtocol,
         }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! About which packets no ICMP error may be sent (RFC 1812 4.3.2.7, RFC 1122 3.2.2), and where one is sent from.
+//! About which packets no ICMP error may be sent (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and where one is sent from.
 
+use crate::compose::Says;
+use crate::version::Icmp;
 use buffer::{Buffer, Flags};
-use std::net::Ipv4Addr;
-use wire::{Icmp4Type, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header};
+use wire::icmp::code6;
+use wire::{Address, Icmp6Type, IpHeader, Prefix};
 
 /// Why no error is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,72 +22,62 @@ pub enum Refusal {
     Source,
 }
 
-/// ICMP types above this one are younger than the rules, and may be errors.
-const LAST_KNOWN: u8 = 18;
-
 /// Whether an error may be sent about the packet whose IP header, `ip`, stands at offset `at`. `own` are the addresses of the
 /// interface that it came in by.
 #[inline(always)]
-pub fn check(b: &Buffer, at: usize, ip: &Ipv4Header, own: &[Ip4Prefix]) -> Result<(), Refusal> {
-    if ip.fragment_offset() != 0 {
-        return Err(Refusal::Fragment);
-    }
-    if ip.protocol == IpProtocol::ICMP {
-        let mut kind = [0];
-        let known = b.copy_out(at + ip.header_len(), &mut kind) == 1 && kind[0] <= LAST_KNOWN;
-        if !known || Icmp4Type(kind[0]).is_error() {
-            return Err(Refusal::IcmpError);
+pub fn check<F: Icmp>(
+    b: &Buffer,
+    at: usize,
+    ip: &F::Header,
+    own: &[Prefix<F::Addr>],
+    says: Says,
+) -> Result<(), Refusal> {
+    F::may_tell(b, at, ip)?;
+    // A sender to a group has to learn of these (RFC 4443 2.4 (e.3)).
+    let also_groups = F::IS_V6
+        && match Icmp6Type(says.kind) {
+            Icmp6Type::PACKET_TOO_BIG => true,
+            Icmp6Type::PARAMETER_PROBLEM => says.code == code6::UNKNOWN_OPTION,
+            _ => false,
+        };
+    if !also_groups {
+        if F::is_group(ip.dst(), own) {
+            return Err(Refusal::Broadcast);
+        }
+        if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+            return Err(Refusal::LinkBroadcast);
         }
     }
-    if is_group(ip.dst(), own) {
-        return Err(Refusal::Broadcast);
-    }
-    if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
-        return Err(Refusal::LinkBroadcast);
-    }
-    if !is_host(ip.src(), own) {
+    if !F::is_host(ip.src(), own) {
         return Err(Refusal::Source);
     }
     Ok(())
 }
 
-/// The address stands for several hosts: multicast, broadcast, or the broadcast of a network that is directly connected.
+/// The address that we speak with to `peer` on an interface with these addresses: that of its network, else the first. To
+/// a link-local peer, and where there is no other, an interface's link-local one (RFC 6724 5, rule 2).
 #[inline(always)]
-pub fn is_group(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-    addr.is_multicast() || addr.is_broadcast() || is_directed(addr, own)
-}
-
-/// The address may be that of one host: not 0/8, 127/8, class D or E, or the broadcast of a connected network.
-#[inline(always)]
-pub fn is_host(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-    let [first, ..] = addr.octets();
-    !matches!(first, 0 | 127 | 224..) && !is_directed(addr, own)
-}
-
-/// First and last address of a network: its broadcasts, the older and the newer way (RFC 1812 5.3.5); RFC 3021's networks of
-/// two have none.
-#[inline(always)]
-fn is_directed(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-    own.iter().any(|p| p.len() < 31 && (addr == p.last() || addr == p.network().addr()))
-}
-
-/// The address that we speak with to `peer` on an interface with these addresses: that of its network, else the first.
-#[inline(always)]
-pub fn source(own: &[Ip4Prefix], peer: Ipv4Addr) -> Option<Ipv4Addr> {
-    own.iter().find(|p| p.contains(peer)).or(own.first()).map(|p| p.addr())
+pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> Option<A> {
+    if link_local.is_some() && peer.link_local() {
+        return link_local;
+    }
+    own.iter().find(|p| p.contains(peer)).or(own.first()).map(|p| p.addr()).or(link_local)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use wire::{Ip4, Ip4Prefix, Ip6, Ip6Prefix};
 
     #[test]
     fn hosts_groups_and_sources() {
         let own: Vec<Ip4Prefix> =
             ["10.0.0.1/24", "192.0.2.0/31"].iter().map(|p| p.parse().expect("a prefix")).collect();
         let addr = |s: &str| -> Ipv4Addr { s.parse().expect("an address") };
+        let (is_host, is_group) = (|a| Ip4::is_host(a, &own), |a| Ip4::is_group(a, &own));
         for host in ["10.0.0.7", "192.0.2.0", "192.0.2.1", "1.0.0.1", "223.255.255.255"] {
-            assert!(is_host(addr(host), &own) && !is_group(addr(host), &own), "{host}");
+            assert!(is_host(addr(host)) && !is_group(addr(host)), "{host}");
         }
         for no in [
             "0.0.0.0",
@@ -97,14 +89,30 @@ mod tests {
             "10.0.0.255",
             "10.0.0.0",
         ] {
-            assert!(!is_host(addr(no), &own), "{no}");
+            assert!(!is_host(addr(no)), "{no}");
         }
         for group in ["224.0.0.1", "239.255.255.255", "255.255.255.255", "10.0.0.255"] {
-            assert!(is_group(addr(group), &own), "{group}");
+            assert!(is_group(addr(group)), "{group}");
         }
-        assert!(!is_group(addr("240.0.0.1"), &own) && !is_group(addr("127.0.0.1"), &own));
-        assert_eq!(source(&own, addr("192.0.2.1")), Some(addr("192.0.2.0")));
-        assert_eq!(source(&own, addr("8.8.8.8")), Some(addr("10.0.0.1")));
-        assert_eq!(source(&[], addr("8.8.8.8")), None);
+        assert!(!is_group(addr("240.0.0.1")) && !is_group(addr("127.0.0.1")));
+        assert_eq!(source(&own, None, addr("192.0.2.1")), Some(addr("192.0.2.0")));
+        assert_eq!(source(&own, None, addr("8.8.8.8")), Some(addr("10.0.0.1")));
+        assert_eq!(source(&[], None, addr("8.8.8.8")), None);
+    }
+
+    #[test]
+    fn hosts_groups_and_sources_of_ipv6() {
+        let addr = |s: &str| -> Ipv6Addr { s.parse().expect("an address") };
+        for no in ["::", "::1", "ff02::1"] {
+            assert!(!Ip6::is_host(addr(no), &[]), "{no}");
+        }
+        assert!(Ip6::is_host(addr("fe80::1"), &[]) && Ip6::is_group(addr("ff02::1"), &[]));
+        let own: [Ip6Prefix; 2] =
+            ["2001:db8:1::1/64", "2001:db8:2::1/64"].map(|p| p.parse().expect("a prefix"));
+        let link = Some(addr("fe80::7"));
+        assert_eq!(source(&own, link, addr("fe80::9")), link);
+        assert_eq!(source(&own, link, addr("2001:db8:2::9")), Some(own[1].addr()));
+        assert_eq!(source(&own, link, addr("3000::9")), Some(own[0].addr()));
+        assert_eq!(source(&[], link, addr("3000::9")), link);
     }
 }

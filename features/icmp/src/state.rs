@@ -2,11 +2,13 @@
 //! What an operator sets, and which nodes take what.
 
 use crate::limit::Limit;
-use graph::{NodeIndex, Shared, SwIfIndex, World};
+use crate::version::Icmp;
+use graph::{NodeIndex, Shared, SwIfIndex, World, filled};
 use net::{IfEvent, Interfaces};
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use sync::{Snapshot, Turn};
-use wire::{Icmp4Type, IpProtocol};
+use wire::IpProtocol;
 
 /// What an operator sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,9 +25,16 @@ pub struct Settings {
     pub no_redirects: BTreeSet<SwIfIndex>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { rate: 1000, burst: 100, echo: true, echo_broadcast: false, no_redirects: BTreeSet::new() }
+impl Settings {
+    /// What is set if nobody says otherwise.
+    pub fn usual<F: Icmp>() -> Self {
+        Self {
+            rate: 1000,
+            burst: 100,
+            echo: true,
+            echo_broadcast: F::ECHO_GROUPS,
+            no_redirects: BTreeSet::new(),
+        }
     }
 }
 
@@ -45,32 +54,34 @@ impl From<Settings> for Applied {
 /// Who takes what a number stands for.
 type Takers = [Option<NodeIndex>; 256];
 
-/// The state of an instance.
-pub struct Icmp {
+/// The state of an instance, for one IP version.
+pub struct State<F> {
     applied: Snapshot<Applied>,
     types: Snapshot<Takers>,
     quoted: Snapshot<Takers>,
+    version: PhantomData<F>,
 }
 
-impl Shared for Icmp {
+impl<F: Icmp> Shared for State<F> {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| {
             if let IfEvent::Deleting(sw_if) = event {
-                world.get::<Icmp>().change(|s| {
+                world.get::<Self>().change(|s| {
                     s.no_redirects.remove(&sw_if);
                 });
             }
         });
         let takers = || Snapshot::new(world.qsbr.clone(), [None; 256]);
         Self {
-            applied: Snapshot::new(world.qsbr.clone(), Settings::default().into()),
+            applied: Snapshot::new(world.qsbr.clone(), Settings::usual::<F>().into()),
             types: takers(),
             quoted: takers(),
+            version: PhantomData,
         }
     }
 }
 
-impl Icmp {
+impl<F: Icmp> State<F> {
     /// What workers go by.
     #[inline(always)]
     pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Applied {
@@ -103,32 +114,27 @@ impl Icmp {
 }
 
 /// Sends received ICMP messages of a type to a node. Length and checksum are right, and all headers lie in the first segment,
-/// which starts at the IP header.
+/// which starts at the IP header; [`wire::UpperLayer::of`] tells where the message begins. Who wants a certain hop limit
+/// looks himself.
 ///
 /// # Errors
 /// A node that doesn't exist; a type that another node takes.
-pub fn register_icmp_type(world: &World, kind: Icmp4Type, node: &str) -> Result<(), String> {
-    register(
-        world,
-        &world.get::<Icmp>().types,
-        "ip4-icmp-input",
-        &format!("ICMP type {}", kind.0),
-        kind.0,
-        node,
-    )
+pub fn register_icmp_type<F: Icmp>(world: &World, kind: u8, node: &str) -> Result<(), String> {
+    let what = format!("{} type {kind}", F::ICMP);
+    register::<F>(world, &world.get::<State<F>>().types, "{ip}-icmp-input", &what, kind, node)
 }
 
 /// Sends received ICMP errors about packets that we sent to a node, by the protocol of the packet that they quote. The quoted
-/// header and 8 bytes behind it lie in the first segment, which starts at the outer IP header.
+/// headers and 8 bytes behind them lie in the first segment, which starts at the outer IP header.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
-pub fn register_icmp_error(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
-    let what = format!("ICMP errors about {protocol}");
-    register(world, &world.get::<Icmp>().quoted, "ip4-icmp-quoted", &what, protocol.0, node)
+pub fn register_icmp_error<F: Icmp>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    let what = format!("{} errors about {protocol}", F::ICMP);
+    register::<F>(world, &world.get::<State<F>>().quoted, "{ip}-icmp-quoted", &what, protocol.0, node)
 }
 
-fn register(
+fn register<F: Icmp>(
     world: &World,
     takers: &Snapshot<Takers>,
     from: &str,
@@ -136,7 +142,7 @@ fn register(
     number: u8,
     node: &str,
 ) -> Result<(), String> {
-    let taker = world.link(from, node)?;
+    let taker = world.link(&filled(from, F::IS_V6), &filled(node, F::IS_V6))?;
     let at = usize::from(number);
     if let Some(other) = takers.read(|t| t[at]) {
         return Err(format!("{what}: taken by {}", world.node_name(other)));

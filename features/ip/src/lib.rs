@@ -51,7 +51,7 @@ mod udp;
 mod version4;
 mod version6;
 
-pub use family::{Ip, Says};
+pub use family::{Ip, IpTrace, Says};
 pub use protocols::{register_protocol, register_udp_port, unregister_udp_port};
 
 use ethernet::{register_ethertype, register_ethertype_verified};

@@ -9,7 +9,7 @@
 //! Requests are made on the main thread and start at `ip4-lookup`, in the table of the source interface or in the one that was
 //! named.
 //!
-//! Limits: IPv4 only; `traceroute` by ICMP only.
+//! Limits: `traceroute` by ICMP only. A link-local address needs the interface that it is on: `source`.
 
 mod api;
 mod background;
@@ -23,14 +23,20 @@ mod text;
 mod traceroute;
 
 use cli::Command;
-use graph::{Node, NodeDef, Plugin};
-use wire::{Icmp4Type, IpProtocol};
+use graph::{NodeDef, Plugin, World, name_of};
+use icmp::Icmp;
+use wire::{Ip4, Ip6};
 
 /// `ping` and `traceroute`.
 pub static PLUGIN: Plugin = Plugin {
     name: "ping",
     about: "ping and traceroute from the router",
-    nodes: &[NodeDef::of::<reply::EchoReply>(), NodeDef::of::<reply::PingError>()],
+    nodes: &[
+        NodeDef::of::<reply::EchoReply<Ip4>>(),
+        NodeDef::of::<reply::EchoReply<Ip6>>(),
+        NodeDef::of::<reply::PingError<Ip4>>(),
+        NodeDef::of::<reply::PingError<Ip6>>(),
+    ],
     cli: &[
         Command {
             path: "ping",
@@ -49,8 +55,13 @@ pub static PLUGIN: Plugin = Plugin {
     start: |world| {
         world.get::<sessions::Sessions>().set_world(world);
         background::Background::start(world);
-        icmp::register_icmp_type(world, Icmp4Type::ECHO_REPLY, reply::EchoReply::NAME)?;
-        icmp::register_icmp_error(world, IpProtocol::ICMP, reply::PingError::NAME)
+        listen::<Ip4>(world)?;
+        listen::<Ip6>(world)
     },
     ..Plugin::EMPTY
 };
+
+fn listen<F: Icmp>(world: &World) -> Result<(), String> {
+    icmp::register_icmp_type::<F>(world, F::ECHO_REPLY, name_of::<reply::EchoReply<F>>())?;
+    icmp::register_icmp_error::<F>(world, F::ICMP, name_of::<reply::PingError<F>>())
+}

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4>} [source <source:interface>] [size <size:0-65499>] \
+pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4> | ipv6 <ip6:ip6>} [source <source:interface>] [size <size:0-65499>] \
      [interval <interval:f64>] [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:1-256>] [verbose]";
 const _: () = assert!(MAX_SIZE == 65_499);
 
@@ -157,13 +157,17 @@ impl Ping {
             }
             Says::Error(kind, code, rest) => {
                 self.errors += 1;
-                let _ = writeln!(self.text, "From {from}: icmp_seq={seq} {}", text::error(kind, code, rest));
+                let _ = writeln!(
+                    self.text,
+                    "From {from}: icmp_seq={seq} {}",
+                    text::error(from, kind, code, rest)
+                );
             }
         }
         if self.answers.len() < LISTED {
             let error = match says {
                 Says::Reply => Value::Null,
-                Says::Error(kind, code, rest) => text::error(kind, code, rest).into(),
+                Says::Error(kind, code, rest) => text::error(from, kind, code, rest).into(),
             };
             self.answers.push(json!({
                 "from": from.to_string(), "seq": seq, "ttl": ttl, "bytes": len, "rtt_ms": rtt.map(|_| ms), "error": error,

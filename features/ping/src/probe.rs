@@ -5,15 +5,16 @@ use crate::sessions::{Opened, Session};
 use buffer::Flags;
 use cli::{Error, Matches};
 use graph::{SwIfIndex, ThreadIndex, World};
+use icmp::Icmp;
 use msg::retval;
-use net::{Addresses, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, TableIndex};
-use std::net::{IpAddr, Ipv4Addr};
+use net::{Addresses, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, LinkLocals, TableIndex};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::checksum::Sum;
-use wire::{Header, Icmp4Type, IcmpHeader, Ip4, IpProtocol, Ipv4Header, U16};
+use wire::{Address, Header, IcmpHeader, Ip4, Ip6, IpProtocol, Ipv4Header, Ipv6Header, U16};
 
-/// Bytes in front of the data: IP header, ICMP header, the time of sending.
+/// Bytes in front of the data: IPv4 header, ICMP header, the time of sending. (IPv6 doesn't count its header.)
 const HEADERS: usize = 20 + 8 + 8;
 /// The most data that an IP packet can hold.
 pub const MAX_SIZE: usize = 65_535 - HEADERS;
@@ -31,9 +32,9 @@ pub enum Way {
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The other end.
-    pub to: Ipv4Addr,
-    /// Our end.
-    pub from: Ipv4Addr,
+    pub to: IpAddr,
+    /// Our end, of the same version.
+    pub from: IpAddr,
     /// Where routes are looked up.
     pub table: TableIndex,
     /// Bytes of data behind the time.
@@ -41,17 +42,26 @@ pub struct Target {
 }
 
 impl Target {
-    /// From the words `ip`, `ip4`, `source`, `table`, `size`.
+    /// From the words `ip`, `ip4`, `ip6`, `source`, `table`, `size`.
     ///
     /// # Errors
     /// Those of [`Self::new`].
     pub fn of(w: &World, m: &Matches, size: usize) -> Result<Self, Error> {
-        let to = m.opt::<IpAddr>("ip")?.map_or_else(|| m.req("ip4").map(IpAddr::V4), Ok)?;
+        let to = match (m.opt::<IpAddr>("ip")?, m.has("ip6")) {
+            (Some(to), _) => to,
+            (None, true) => IpAddr::V6(m.req("ip6")?),
+            (None, false) => IpAddr::V4(m.req("ip4")?),
+        };
         let way = if m.has("source") {
             let sw_if = w.get::<Interfaces>().find(m.str("source"));
             Way::From(sw_if.map_err(|e| e.at(m.span("source")))?)
         } else {
-            let table = w.get::<Fib<Ip4>>().find_table(m.get("table").unwrap_or(0));
+            let id = m.get("table").unwrap_or(0);
+            let table = if to.is_ipv6() {
+                w.get::<Fib<Ip6>>().find_table(id)
+            } else {
+                w.get::<Fib<Ip4>>().find_table(id)
+            };
             Way::In(table.map_err(|e| e.at(m.span("table")))?)
         };
         let size = m.opt("size")?.unwrap_or(size);
@@ -62,58 +72,45 @@ impl Target {
     /// Finds our end for another one.
     ///
     /// # Errors
-    /// What is no address of one host (−58), what isn't built (−9); no way to the other end (−51), or no address of ours there
-    /// (−57).
+    /// What is no address of one host (−58), or means nothing without an interface; no way to the other end (−51), or no
+    /// address of ours there (−57).
     pub fn new(w: &World, to: IpAddr, way: Way, size: usize) -> Result<Self, Error> {
-        let IpAddr::V4(to) = to else {
-            return Err(Error::unsupported("IPv6 is not there yet").retval(retval::UNIMPLEMENTED));
+        let (table, from) = match to {
+            IpAddr::V4(to) => ends::<Ip4>(w, to, way).map(|(table, from)| (table, from.into()))?,
+            IpAddr::V6(to) => ends::<Ip6>(w, to, way).map(|(table, from)| (table, from.into()))?,
         };
-        if to.is_multicast() || to.is_broadcast() || to.is_unspecified() {
-            let why = format!("{to} is no address of one host");
-            return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
-        }
-        let (table, from) = match way {
-            Way::From(sw_if) => (w.get::<Addresses<Ip4>>().table_of(sw_if)?, source_on(w, sw_if, to)),
-            Way::In(table) => (table, source_to(w, table, to)?),
-        };
-        let from = from.ok_or_else(|| {
-            let name = match way {
-                Way::From(sw_if) => w.get::<Interfaces>().name(sw_if),
-                Way::In(_) => "the interface it leaves by".into(),
-            };
-            Error::failed(format!("no source address: {name} has none")).retval(retval::INVALID_SRC_ADDRESS)
-        })?;
         Ok(Self { to, from, table, size })
     }
 
     /// A request from its IP header on. `sent` is only carried, for who reads captures.
     pub fn request(&self, id: u16, seq: u16, ttl: u8, sent: u64) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADERS + self.size);
-        bytes.resize(28, 0);
-        bytes.extend(sent.to_be_bytes());
-        bytes.extend((0..self.size).map(|i| i as u8));
-        let mut header = Ipv4Header::new(self.from, self.to, IpProtocol::ICMP, (bytes.len() - 20) as u16);
-        header.ttl = ttl;
-        // Long ones may be fragmented: no two in flight may have the same (RFC 6864 4.2).
-        header.id = U16::new(seq.wrapping_add(id));
-        header.set_checksum();
-        if let Some(slot) = Ipv4Header::view_mut(&mut bytes) {
-            *slot = header;
-        }
+        let mut message = vec![0; IcmpHeader::LEN];
+        message.extend(sent.to_be_bytes());
+        message.extend((0..self.size).map(|i| i as u8));
+        let len = message.len() as u16;
         let rest = u32::from(id) << 16 | u32::from(seq);
-        if let Some(slot) = IcmpHeader::view_at_mut(&mut bytes, 20) {
-            *slot = IcmpHeader::new(Icmp4Type::ECHO_REQUEST.0, 0, rest);
+        match (self.from, self.to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let mut header = Ipv4Header::new(from, to, IpProtocol::ICMP, len);
+                header.ttl = ttl;
+                // Long ones may be fragmented: no two in flight may have the same (RFC 6864 4.2).
+                header.id = U16::new(seq.wrapping_add(id));
+                header.set_checksum();
+                finish::<Ip4>(header, message, rest)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let mut header = Ipv6Header::new(from, to, IpProtocol::ICMP6, len);
+                header.hop_limit = ttl;
+                finish::<Ip6>(header, message, rest)
+            }
+            _ => unreachable!("both ends are of one version"),
         }
-        let checksum = Sum::of(&bytes[20..]).finish();
-        if let Some(slot) = IcmpHeader::view_at_mut(&mut bytes, 20) {
-            slot.checksum = U16::new(checksum);
-        }
-        bytes
     }
 
     /// Sends requests of a session, on the main thread.
     pub fn send(&self, w: &World, opened: &Opened, requests: Vec<Vec<u8>>) {
-        let Some(lookup) = w.node("ip4-lookup") else { return };
+        let lookup = if self.to.is_ipv6() { "ip6-lookup" } else { "ip4-lookup" };
+        let Some(lookup) = w.node(lookup) else { return };
         let (table, session): (u32, Arc<Session>) = (self.table.0, opened.session.clone());
         w.on_thread(ThreadIndex(0), move |rt| {
             for request in requests {
@@ -138,14 +135,83 @@ impl Target {
     }
 }
 
-/// Our address on an interface, for a peer.
-fn source_on(w: &World, sw_if: SwIfIndex, peer: Ipv4Addr) -> Option<Ipv4Addr> {
-    icmp::source(&w.get::<Addresses<Ip4>>().list(sw_if), peer)
+/// An echo request behind its IP header.
+fn finish<F: Icmp>(header: F::Header, mut message: Vec<u8>, rest: u32) -> Vec<u8> {
+    if let Some(slot) = IcmpHeader::view_mut(&mut message) {
+        *slot = IcmpHeader::new(F::ECHO_REQUEST, 0, rest);
+    }
+    let checksum = (F::pseudo(&header, message.len()) + Sum::of(&message)).finish();
+    if let Some(slot) = IcmpHeader::view_mut(&mut message) {
+        slot.checksum = U16::new(checksum);
+    }
+    let mut bytes = vec![0; F::HEADER_LEN];
+    if let Some(slot) = F::Header::view_mut(&mut bytes) {
+        *slot = header;
+    }
+    bytes.extend(message);
+    bytes
+}
+
+/// The table that `to` is looked up in, and our address.
+fn ends<F: Icmp>(w: &World, to: F::Addr, way: Way) -> Result<(TableIndex, F::Addr), Error> {
+    if !F::is_host(to, &[]) {
+        let why = format!("{to} is no address of one host");
+        return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
+    }
+    let on_link = F::IS_V6 && to.link_local();
+    let (table, from) = match way {
+        Way::From(sw_if) if on_link => (link(w, sw_if)?, source_on::<F>(w, sw_if, to, to)),
+        Way::From(sw_if) => (w.get::<Addresses<F>>().table_of(sw_if)?, source_on::<F>(w, sw_if, to, to)),
+        Way::In(_) if on_link => {
+            let why = format!("{to} is on which link? `source' names the interface");
+            return Err(Error::usage(why).retval(retval::INVALID_DST_ADDRESS));
+        }
+        Way::In(table) => (table, source_to::<F>(w, table, to)?),
+    };
+    let from = from.ok_or_else(|| {
+        let name = match way {
+            Way::From(sw_if) => w.get::<Interfaces>().name(sw_if),
+            Way::In(_) => "the interface it leaves by".into(),
+        };
+        Error::failed(format!("no source address: {name} has none")).retval(retval::INVALID_SRC_ADDRESS)
+    })?;
+    Ok((table, from))
+}
+
+/// The table of an interface's link.
+fn link(w: &World, sw_if: SwIfIndex) -> Result<TableIndex, Error> {
+    w.get::<LinkLocals>().table(sw_if).ok_or_else(|| {
+        let name = w.get::<Interfaces>().name(sw_if);
+        Error::failed(format!("{name} has no IPv6")).retval(retval::INVALID_SRC_ADDRESS)
+    })
+}
+
+/// Our address on an interface, for `to` behind the neighbour `nexthop`.
+fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr) -> Option<F::Addr> {
+    let addresses = w.get::<Addresses<F>>();
+    let own = addresses.list(sw_if);
+    if !F::IS_V6 {
+        return icmp::source(&own, None, nexthop);
+    }
+    let link = w.get::<LinkLocals>().address(sw_if).and_then(|link| F::of_ip(link.into()));
+    if own.is_empty() && !to.link_local() {
+        // The link has none that is known further away: another one's (RFC 6724 5).
+        let table = addresses.table_of(sw_if).ok();
+        let others =
+            w.get::<Interfaces>().list().into_iter().filter(|i| addresses.table_of(i.sw_if).ok() == table);
+        return others.flat_map(|i| addresses.own(i.sw_if)).map(|p| p.addr()).next().or(link);
+    }
+    icmp::source(&own, link, if to.link_local() { to } else { nexthop_or(to, nexthop) })
+}
+
+/// Whose network decides: the neighbour's, if its address says anything of it.
+fn nexthop_or<A: Address>(to: A, nexthop: A) -> A {
+    if nexthop.link_local() { to } else { nexthop }
 }
 
 /// Our address on the interface that packets to `to` leave by.
-fn source_to(w: &World, mut table: TableIndex, to: Ipv4Addr) -> Result<Option<Ipv4Addr>, Error> {
-    let (fib, adjacencies) = (w.get::<Fib<Ip4>>(), w.get::<Adjacencies>());
+fn source_to<F: Icmp>(w: &World, mut table: TableIndex, to: F::Addr) -> Result<Option<F::Addr>, Error> {
+    let (fib, adjacencies) = (w.get::<Fib<F>>(), w.get::<Adjacencies>());
     let none = || Error::not_found(format!("no route to {to}")).retval(retval::UNKNOWN_DESTINATION);
     // A route may lead to another table, and that to a third; not for ever.
     for _ in 0..8 {
@@ -160,10 +226,11 @@ fn source_to(w: &World, mut table: TableIndex, to: Ipv4Addr) -> Result<Option<Ip
         match (info.adj.kind, info.sw_if()) {
             (AdjKind::Lookup, _) => table = TableIndex(info.adj.table),
             (AdjKind::Receive, _) => return Ok(Some(to)),
-            (AdjKind::Glean, Some(sw_if)) => return Ok(source_on(w, sw_if, to)),
+            (AdjKind::Glean, Some(sw_if)) => return Ok(source_on::<F>(w, sw_if, to, to)),
             (_, Some(sw_if)) => {
-                let IpAddr::V4(nexthop) = info.adj.nexthop() else { return Err(none()) };
-                return Ok(source_on(w, sw_if, nexthop));
+                // One of the other version says nothing of our networks.
+                let nexthop = F::of_ip(info.adj.nexthop()).unwrap_or(to);
+                return Ok(source_on::<F>(w, sw_if, to, nexthop));
             }
             _ => return Err(none()),
         }

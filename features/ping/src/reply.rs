@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-echo-reply` and `ip4-ping-error`: answers go to the command that waits for them.
+//! `ip4-icmp-echo-reply`, `ip4-ping-error`, and those of IPv6: answers go to the command that waits for them.
 
 use crate::sessions::{Heard, Says, Sessions};
 use buffer::Buffer;
 use graph::{Build, Clock, Cx, Head, Next, Node, ThreadIndex, Trace, World};
+use icmp::Icmp;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
-use wire::describe::{Layer, describe};
-use wire::{Header, Icmp4Type, IcmpHeader, IpHeader, Ipv4Header};
+use wire::describe::describe;
+use wire::{Header, IcmpHeader, IpHeader, UpperLayer};
 
 /// What both have.
-struct Ears {
+struct Ears<F> {
     sessions: Arc<Sessions>,
     clock: Arc<Clock>,
+    version: PhantomData<F>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -30,22 +33,23 @@ pub enum To {
 
 /// The answer.
 #[derive(Clone, Copy)]
-pub struct AnswerTrace {
+pub struct AnswerTrace<F> {
     head: Head,
     id: u16,
     heard: bool,
+    version: PhantomData<F>,
 }
 
-impl Trace for AnswerTrace {
+impl<F: Icmp> Trace for AnswerTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = if self.heard { "a ping waits for it" } else { "no ping waits for it" };
-        write!(f, "ICMP id {}: {who}\n{}", self.id, describe(self.head.bytes(), Layer::Ip4))
+        write!(f, "ICMP id {}: {who}\n{}", self.id, describe(self.head.bytes(), F::LAYER))
     }
 }
 
-impl Ears {
+impl<F: Icmp> Ears<F> {
     fn new(world: &World) -> Self {
-        Self { sessions: world.get(), clock: world.clock.clone() }
+        Self { sessions: world.get(), clock: world.clock.clone(), version: PhantomData }
     }
 
     #[inline(always)]
@@ -65,70 +69,79 @@ impl Ears {
         };
         if TRACED {
             let id = answer.map_or(0, |(id, _)| id);
-            cx.trace(b, AnswerTrace { head: Head::of(b), id, heard: matches!(to, To::Heard) });
+            let heard = matches!(to, To::Heard);
+            cx.trace(b, AnswerTrace::<F> { head: Head::of(b), id, heard, version: PhantomData });
         }
         to
     }
 
     /// What headers say; the rest is the caller's.
     #[inline(always)]
-    fn heard(&self, ip: &Ipv4Header, says: Says, request: &IcmpHeader) -> (u16, Heard) {
-        let len = ip.packet_len().saturating_sub(ip.header_len()) as u16;
-        let heard =
-            Heard { at: self.clock.now(), from: ip.src(), says, seq: request.seq.get(), len, ttl: ip.ttl };
+    fn heard(&self, ip: &F::Header, at: usize, says: Says, request: &IcmpHeader) -> (u16, Heard) {
+        let len = ip.packet_len().saturating_sub(at) as u16;
+        let (from, ttl) = (ip.src().into(), ip.ttl());
+        let heard = Heard { at: self.clock.now(), from, says, seq: request.seq.get(), len, ttl };
         (request.id.get(), heard)
     }
 }
 
-/// Echo replies.
-pub struct EchoReply(Ears);
+/// The IP header, and where the ICMP message begins.
+#[inline(always)]
+fn message<F: Icmp>(b: &Buffer) -> Option<(&F::Header, usize)> {
+    Some((F::Header::view(b.data())?, UpperLayer::of::<F>(b.data()).ok()?.offset))
+}
 
-impl Build for EchoReply {
+/// Echo replies.
+pub struct EchoReply<F>(Ears<F>);
+
+impl<F: Icmp> Build for EchoReply<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self(Ears::new(world))
     }
 }
 
-impl Node for EchoReply {
-    const NAME: &'static str = "ip4-icmp-echo-reply";
-    const DROP: &'static str = "ip4-drop";
-    const PUNT: &'static str = "ip4-punt";
+impl<F: Icmp> Node for EchoReply<F> {
+    const NAME: &'static str = "{ip}-icmp-echo-reply";
+    const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = AnswerTrace;
+    type Trace = AnswerTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let answer = Ipv4Header::view(b.data()).and_then(|ip| {
-            let reply = IcmpHeader::view_at(b.data(), ip.header_len())?;
-            Some(self.0.heard(ip, Says::Reply, reply))
+        let answer = message::<F>(b).and_then(|(ip, at)| {
+            let reply = IcmpHeader::view_at(b.data(), at)?;
+            Some(self.0.heard(ip, at, Says::Reply, reply))
         });
         self.0.hear(b, cx, answer)
     }
 }
 
 /// Errors about our ICMP messages.
-pub struct PingError(Ears);
+pub struct PingError<F>(Ears<F>);
 
-impl Build for PingError {
+impl<F: Icmp> Build for PingError<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self(Ears::new(world))
     }
 }
 
-impl Node for PingError {
-    const NAME: &'static str = "ip4-ping-error";
-    const DROP: &'static str = "ip4-drop";
-    const PUNT: &'static str = "ip4-punt";
+impl<F: Icmp> Node for PingError<F> {
+    const NAME: &'static str = "{ip}-ping-error";
+    const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
+    const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = AnswerTrace;
+    type Trace = AnswerTrace<F>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let answer = Ipv4Header::view(b.data()).and_then(|ip| {
-            let error = IcmpHeader::view_at(b.data(), ip.header_len())?;
-            let request = IcmpHeader::view(icmp::quoted(b.data())?.1)?;
+        let answer = message::<F>(b).and_then(|(ip, at)| {
+            let error = IcmpHeader::view_at(b.data(), at)?;
+            let request = IcmpHeader::view(icmp::quoted::<F>(b.data())?.inner)?;
             let says = Says::Error(error.kind, error.code, error.rest());
-            (request.kind == Icmp4Type::ECHO_REQUEST.0).then(|| self.0.heard(ip, says, request))
+            (request.kind == F::ECHO_REQUEST).then(|| self.0.heard(ip, at, says, request))
         });
         self.0.hear(b, cx, answer)
     }

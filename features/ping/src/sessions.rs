@@ -4,10 +4,11 @@
 
 use crossbeam_queue::ArrayQueue;
 use graph::{Shared, World};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use sync::{Snapshot, Turn};
+use wire::{Icmp4Type, Icmp6Type};
 
 /// Answers that wait for the command at most.
 const ROOM: usize = 1024;
@@ -27,7 +28,7 @@ pub struct Heard {
     /// The instance's clock when it came, in nanoseconds.
     pub at: u64,
     /// Who sent it.
-    pub from: Ipv4Addr,
+    pub from: IpAddr,
     /// What it says.
     pub says: Says,
     /// The request's sequence number.
@@ -36,6 +37,15 @@ pub struct Heard {
     pub len: u16,
     /// Its TTL when it came.
     pub ttl: u8,
+}
+
+impl Heard {
+    /// From a router where the TTL or hop limit ended.
+    pub fn is_on_the_way(&self) -> bool {
+        let expired =
+            if self.from.is_ipv6() { Icmp6Type::TIME_EXCEEDED.0 } else { Icmp4Type::TIME_EXCEEDED.0 };
+        matches!(self.says, Says::Error(kind, ..) if kind == expired)
+    }
 }
 
 /// One command.

@@ -259,7 +259,10 @@ fn the_source_is_that_of_the_way() {
         ("10.0.0.9 source bare", "bare has none"),
         ("1.1.1.1", "no route to 1.1.1.1"),
         ("10.0.0.9 source nope", "no interface is named `nope'"),
-        ("2001:db8::1", "IPv6"),
+        ("2001:db8::1", "no route to 2001:db8::1"),
+        ("fe80::1", "on which link"),
+        ("fe80::1 source t0", "t0 has no IPv6"),
+        ("ff02::1", "no address of one host"),
         ("255.255.255.255", "no address of one host"),
         ("224.0.0.1 source t0", "no address of one host"),
         ("10.0.0.9 interval -1", "interval"),
@@ -377,7 +380,7 @@ fn the_binary_api_pings_and_tells_when_all_is_over() {
     assert_eq!(client.call(want([10, 0, 0, 9], 1, -1.0)), Err(-7));
     let six =
         WantPingFinishedEvents { address: std::net::IpAddr::from([1u16; 8]).into(), ..want([0; 4], 1, 1.0) };
-    assert_eq!(client.call(six), Err(-9));
+    assert_eq!(client.call(six), Err(-51));
 
     // One who leaves takes his pings with him; nobody has more than there may be.
     let patient = || want([10, 0, 0, 66], u32::MAX, 1000.0);

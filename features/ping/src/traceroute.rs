@@ -8,11 +8,10 @@ use cli::{Error, Matches, Output, Task, TaskState};
 use graph::World;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
-use wire::Icmp4Type;
 
-pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4>} [icmp] [source <source:interface>] [table-id <table:u32>] \
+pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4> | ipv6 <ip6:ip6>} [icmp] [source <source:interface>] [table-id <table:u32>] \
      [max-hops <hops:1-255>] [repeat <repeat:1-255>] [size <size:0-65499>] [interval <interval:f64>]";
 
 struct Traceroute {
@@ -75,8 +74,7 @@ impl Traceroute {
         if let (true, Some(slot @ None)) = (hop == self.hop, self.heard.get_mut(usize::from(i))) {
             *slot = Some(heard);
             self.reached |= heard.says == Says::Reply;
-            self.over |=
-                !matches!(heard.says, Says::Error(kind, ..) if Icmp4Type(kind) == Icmp4Type::TIME_EXCEEDED);
+            self.over |= !heard.is_on_the_way();
         }
     }
 
@@ -84,7 +82,7 @@ impl Traceroute {
     fn close(&mut self) -> String {
         self.until = None;
         let mut line = format!("{}: ", self.hop);
-        let mut last: Option<Ipv4Addr> = None;
+        let mut last: Option<IpAddr> = None;
         let mut answers = Vec::new();
         for heard in &self.heard {
             let Some(h) = heard else {
@@ -100,8 +98,8 @@ impl Traceroute {
             }
             let _ = write!(line, "{ms:.4}\t");
             let error = match h.says {
-                Says::Error(kind, code, rest) if Icmp4Type(kind) != Icmp4Type::TIME_EXCEEDED => {
-                    let error = text::error(kind, code, rest);
+                Says::Error(kind, code, rest) if !h.is_on_the_way() => {
+                    let error = text::error(h.from, kind, code, rest);
                     let _ = write!(line, "({error})\t");
                     Some(error)
                 }

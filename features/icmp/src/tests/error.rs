@@ -219,5 +219,5 @@ fn redirects_name_the_gateway_and_can_be_switched_off() {
     run(&mut bench, "set ip icmp redirect t1 disable");
     let world = bench.world.clone();
     world.get::<Interfaces>().delete(&world, bare).expect("deleted");
-    assert!(world.get::<crate::Icmp>().settings().no_redirects.is_empty(), "an index is used again");
+    assert!(world.get::<crate::State<Ip4>>().settings().no_redirects.is_empty(), "an index is used again");
 }

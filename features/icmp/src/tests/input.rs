@@ -17,11 +17,11 @@ fn message(kind: u8, payload: usize) -> Vec<u8> {
 fn messages_go_to_who_takes_their_type() {
     let (mut bench, ..) = bench();
     bench.world.add_node("taker", |world, _| tx(world, SwIfIndex(0)));
-    register_icmp_type(&bench.world, Icmp4Type::ECHO_REPLY, "taker").expect("free");
-    let error =
-        register_icmp_type(&bench.world, Icmp4Type::ECHO_REPLY, "ip4-icmp-quoted").expect_err("taken");
+    register_icmp_type::<Ip4>(&bench.world, Icmp4Type::ECHO_REPLY.0, "taker").expect("free");
+    let error = register_icmp_type::<Ip4>(&bench.world, Icmp4Type::ECHO_REPLY.0, "ip4-icmp-quoted")
+        .expect_err("taken");
     assert!(error.contains("taken by taker"), "{error}");
-    assert!(register_icmp_type(&bench.world, Icmp4Type(99), "nobody").is_err());
+    assert!(register_icmp_type::<Ip4>(&bench.world, 99, "nobody").is_err());
     let quote = pkt::ip4("10.0.0.1", "8.8.8.8").icmp_echo(7, 1).payload_len(8).build();
     let quoting = |kind| pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(kind), 0, 0).payload(&quote).build();
     for (packet, node, reason) in [
@@ -109,8 +109,8 @@ fn checksums_cross_odd_segments() {
 fn errors_go_to_who_sent_the_packet() {
     let (mut bench, ..) = bench();
     bench.world.add_node("taker", |world, _| tx(world, SwIfIndex(0)));
-    register_icmp_error(&bench.world, IpProtocol::ICMP, "taker").expect("free");
-    assert!(register_icmp_error(&bench.world, IpProtocol::ICMP, "taker").is_err());
+    register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").expect("free");
+    assert!(register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").is_err());
     let about =
         |quote: &[u8]| pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build();
     let echo = pkt::ip4("10.0.0.1", "8.8.4.4").icmp_echo(7, 1).payload_len(8).build();
@@ -125,8 +125,8 @@ fn errors_go_to_who_sent_the_packet() {
         (&udp, "ip4-punt", Some("error about a protocol that nothing here speaks")),
         (&foreign, "ip4-drop", Some("error about a packet that we didn't send")),
         (&six, "ip4-drop", Some("error about a packet that we didn't send")),
-        (&echo[..27], "ip4-drop", Some("quoted packet is too short")),
-        (&options[..60], "ip4-drop", Some("quoted packet is too short")),
+        (&echo[..27], "ip4-drop", Some("quoted packet is too short or malformed")),
+        (&options[..60], "ip4-drop", Some("quoted packet is too short or malformed")),
     ] {
         let out = one(bench.node("ip4-icmp-quoted", &[about(quote)], |_| {}));
         assert_eq!((out.node.as_str(), out.reason), (node, reason), "{quote:x?}");
@@ -134,8 +134,11 @@ fn errors_go_to_who_sent_the_packet() {
     options[0] = 0x44;
     assert_eq!(
         one(bench.node("ip4-icmp-quoted", &[about(&options)], |_| {})).reason,
-        Some("quoted packet is too short")
+        Some("quoted packet is too short or malformed")
     );
     let (ip, inner) = (about(&echo), 48);
-    assert_eq!(crate::quoted(&ip).map(|(q, i)| (q.dst, &i[..])), Some(([8, 8, 4, 4], &ip[inner..inner + 8])));
+    assert_eq!(
+        crate::quoted::<Ip4>(&ip).map(|q| (q.ip.dst, &q.inner[..])),
+        Some(([8, 8, 4, 4], &ip[inner..inner + 8]))
+    );
 }

@@ -4,6 +4,7 @@ mod error;
 mod graph;
 mod input;
 mod mutated;
+mod six;
 
 use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};

@@ -144,7 +144,7 @@ fn bases() -> Vec<Vec<u8>> {
             ether
                 .clone()
                 .ip6(HOST6, to)
-                .ext(wire::IpProtocol::HOP_BY_HOP, [17, 0, 5, 2, 0, 0, 1, 0])
+                .ext(wire::IpProtocol::HOP_BY_HOP, [0, 5, 2, 0, 0, 1, 0])
                 .udp(1, 2)
                 .build(),
         );
