@@ -49,6 +49,7 @@ pub fn verb() -> Res {
     step("models", &mut verbs::models);
     step("inlining", &mut inlining::verb);
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
+    step("lookup smoke", &mut || verbs::bench(&["lookup", "--smoke"]));
     step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));
 
     println!("\n== summary");

@@ -41,6 +41,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   doc                    API documentation, warnings are errors
   graph [--check]        the packet graph as a picture in docs/
   bench [--smoke]        clocks per packet
+  bench lookup [--smoke] clocks per route lookup, beside other structures
   new-feature NAME       a feature that compiles: one node, one command, one test
   fuzz [--smoke | --seconds N] [--keep] [--asan] [TARGET…]
                          every parser for a while, from the kept corpus

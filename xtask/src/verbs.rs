@@ -132,14 +132,19 @@ pub fn doc() -> Res {
     Ok(())
 }
 
-/// The benchmarks of benches/, whose program takes `args`.
+/// The benchmarks of benches/, whose program takes `args`: of the forwarding path, or, if the first is `lookup`, of route
+/// lookups alone.
 pub fn bench(args: &[&str]) -> Res {
     if !root().join("benches/Cargo.toml").exists() {
         println!("bench: benches/ is not in the tree yet: nothing was measured");
         return Ok(());
     }
     setup::ensure(&[setup::BUILD])?;
-    sh::run(sh::cargo("run --release --manifest-path benches/Cargo.toml --").args(args))
+    let (package, args) = match args {
+        ["lookup", rest @ ..] => ("ferrovia-bench-lookup", rest),
+        all => ("ferrovia-bench", all),
+    };
+    sh::run(sh::cargo("run --release --package").arg(package).arg("--").args(args))
 }
 
 /// Remove what was built.

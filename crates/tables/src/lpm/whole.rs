@@ -19,7 +19,7 @@ pub struct Sizes {
 }
 
 /// The bitmap trie takes 2 MiB at least.
-pub(super) const SIZES: Sizes = Sizes { small: 1024, large: 4096 };
+pub(super) const SIZES: Sizes = Sizes { small: 256, large: 512 };
 
 /// A structure that a table can do with alone, or change for another.
 pub trait Whole: Sized {
