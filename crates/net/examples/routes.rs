@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes a second: added one by one, read, changed, removed, while readers look up.
+//! Routes a second: added one by one, read, changed, removed, while readers look up. The table is like the Internet's.
 //!
-//! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1]`
+//! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1] [sorted=0] [ip=4]`
 
 use graph::{World, WorldConfig};
 use net::drive::{Nowhere, Tx};
-use net::{Fib, IfKind, Interfaces, NewInterface, Path, PathKind, Source, TableIndex};
-use std::net::Ipv4Addr;
+use net::{Fib, IfKind, Interfaces, Net, NewInterface, Path, PathKind, Source, TableIndex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use wire::{Ip4, Ip4Prefix, MacAddr};
-
-/// Lengths as the Internet's routes have them, more or less; every prefix is different.
-fn prefixes(n: u32) -> Vec<Ip4Prefix> {
-    let mut all = std::collections::HashSet::new();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    while all.len() < n as usize {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let len = match state >> 57 {
-            0..=75 => 24,
-            76..=90 => 22,
-            91..=100 => 23,
-            101..=115 => 19 + (state >> 40 & 1) as u8,
-            116..=124 => 12 + (state >> 40 & 7) as u8,
-            _ => 32,
-        };
-        let addr = (state >> 20) as u32 % (0xdf00_0000 - 0x100_0000) + 0x100_0000;
-        let prefix = Ip4Prefix::new(Ipv4Addr::from_bits(addr), len).expect("a length").network();
-        if prefix.addr().octets()[0] != 127 {
-            all.insert(prefix);
-        }
-    }
-    all.into_iter().collect()
-}
+use testkit::internet::{Internet, routes};
+use wire::{Ip4, Ip6, MacAddr};
 
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -53,11 +30,17 @@ fn measure(what: &str, n: usize, f: impl FnOnce()) {
 }
 
 fn main() {
-    let mut settings = [100_000, 0, 1];
+    let mut settings = [100_000, 0, 1, 0, 4];
     for (setting, given) in settings.iter_mut().zip(std::env::args().skip(1)) {
         *setting = given.parse().expect("a number");
     }
-    let [n, readers, hops] = settings;
+    match settings[4] {
+        6 => run::<Ip6>(settings),
+        _ => run::<Ip4>(settings),
+    }
+}
+
+fn run<F: Net + Internet>([n, readers, hops, sorted, _]: [u32; 5]) {
     let (world, _runtimes) = World::new(&WorldConfig::default(), &[]).expect("an instance");
     let interfaces = world.get::<Interfaces>();
     let new = NewInterface {
@@ -70,7 +53,7 @@ fn main() {
     };
     let sw_if = interfaces.create(&world, new, |_, _, _| Tx).expect("an interface");
     interfaces.set_admin(&world, sw_if, true).expect("up");
-    let fib = world.get::<Fib<Ip4>>();
+    let fib = world.get::<Fib<F>>();
     let (stop, turns, longest) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for seed in 0..readers {
@@ -83,7 +66,8 @@ fn main() {
                     let turn = reader.turn();
                     for _ in 0..256 {
                         addr = addr.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                        std::hint::black_box(fib.adj(TableIndex::DEFAULT, addr.into(), &turn));
+                        let to = <F as Internet>::addr(u128::from(addr) << 93);
+                        std::hint::black_box(fib.adj(TableIndex::DEFAULT, to, &turn));
                     }
                     drop(turn);
                     turns.fetch_add(1, Ordering::Relaxed);
@@ -92,9 +76,12 @@ fn main() {
             });
         }
         let table = TableIndex::DEFAULT;
-        let all = prefixes(n);
+        let mut all: Vec<_> = routes::<F>(n as usize, 1).into_iter().map(|route| route.prefix).collect();
+        if sorted > 0 {
+            all.sort_unstable();
+        }
         let path = |i: u32| {
-            let nexthop = Ipv4Addr::from_bits(0x0a00_0002 + i % hops);
+            let nexthop = <F as Internet>::addr(u128::from(0x0a00_0002 + i % hops) << 96 | 1);
             [Path::new(PathKind::Neighbor { sw_if, nexthop })]
         };
         for round in ["", " again"] {

@@ -15,7 +15,7 @@ mod change;
 
 use super::Leaf;
 use super::engine::{BATCH, Change, Engine, Refused};
-use super::intervals::DOWN;
+use super::intervals::{DOWN, Intervals};
 use super::places::Places;
 use mem::Reserve;
 use simd::Isa;
@@ -50,6 +50,21 @@ pub struct Bits<const PER: u32> {
 pub(super) struct Control {
     pub places: Places,
     pub deep: Numbers,
+    /// Kept for their memory.
+    blank: Vec<Intervals>,
+}
+
+impl Control {
+    /// An empty row.
+    pub fn blank(&mut self) -> Intervals {
+        self.blank.pop().unwrap_or_default()
+    }
+
+    /// Takes back a row.
+    pub fn spare(&mut self, mut row: Intervals) {
+        row.clear();
+        self.blank.push(row);
+    }
 }
 
 /// Numbers, used again after a grace period.
@@ -107,7 +122,7 @@ impl<const PER: u32> Bits<PER> {
             words: Reserve::with_huge_pages(WORDS as usize)?,
             routes: Reserve::new(NODES + (WORDS * PER) as usize)?,
             deep: Reserve::new(Self::DEEP_RUNS as usize)?,
-            control: Mutex::new(Control { places, deep: Numbers::new(domain) }),
+            control: Mutex::new(Control { places, deep: Numbers::new(domain), blank: Vec::new() }),
         };
         // One interval with the leaf zero.
         this.words[0].store(1, Ordering::Relaxed);
@@ -180,6 +195,24 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
                 *route = of_leaves[*route as usize].load(Ordering::Relaxed) & (Leaf::ROUTES - 1);
             }
         }
+    }
+
+    fn cell(&self, key: u32) -> u64 {
+        let words = self.words.as_slice();
+        let node = self.nodes[(key >> 14) as usize].load(Ordering::Relaxed);
+        let (hop, number) = if node & MARK != 0 {
+            (node & !MARK, key >> 14)
+        } else {
+            let mut number = Self::in_run(words, node, key);
+            let mut leaf = Self::leaf(words, number);
+            if leaf & Self::TOP != 0 {
+                let run = self.deep[(leaf ^ Self::TOP) as usize].load(Ordering::Relaxed);
+                number = Self::in_deep(words, run, key);
+                leaf = Self::leaf(words, number);
+            }
+            (leaf, NODES as u32 + number)
+        };
+        u64::from(self.routes[number as usize].load(Ordering::Relaxed)) << 32 | u64::from(hop)
     }
 
     fn paint(&self, change: &Change<u32>) -> Result<(), Refused> {

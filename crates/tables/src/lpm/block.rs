@@ -8,6 +8,7 @@
 use super::intervals::{Intervals, Row};
 use super::places::{LINE, Places};
 use simd::Isa;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A cache line.
@@ -83,27 +84,28 @@ impl Block {
         let last = (n as u32 - 1).div_ceil(LINE).max(1);
         let first = places.take(Self::size(n, levels)) / LINE;
         let cells = first + above + last;
-        let line = |number: u32| &lines[number as usize];
-        // From below: level by level, how many lines there are, and how many of the last level are below each.
+        let (ends, words) = (&content.ends, lines.as_flattened());
+        let at = |line: u32| (line * LINE) as usize;
+        let rest = std::iter::repeat_n(&u64::MAX, at(last) - ends.len());
+        for (separator, end) in words[at(first + above)..at(cells)].iter().zip(ends.iter().chain(rest)) {
+            separator.store(*end, Ordering::Relaxed);
+        }
+        // From below: where a level begins, and how many of the last level's lines are below each of its lines.
         let (mut start, mut below) = (above, 1);
-        for level in (0..levels).rev() {
-            for node in 0..last.div_ceil(below) {
-                for (slot, separator) in line(first + start + node).iter().enumerate() {
-                    let end = if below == 1 {
-                        content.ends.get((node * LINE) as usize + slot)
-                    } else {
-                        // The last below this child, if there is a child behind it.
-                        let behind = (node * 9 + slot as u32 + 1) * (below / 9);
-                        content.ends[..].get((behind * LINE) as usize - 1).filter(|_| behind < last)
-                    };
-                    separator.store(end.copied().unwrap_or(u64::MAX), Ordering::Relaxed);
+        for _ in 1..levels {
+            start = (start - 1) / 9;
+            for node in 0..last.div_ceil(below * 9) {
+                for (slot, separator) in (1..).zip(&lines[(first + start + node) as usize]) {
+                    // The last end below this child, if there is a child behind it.
+                    let behind = (node * 9 + slot) * below;
+                    let end = if behind < last { ends[at(behind) - 1] } else { u64::MAX };
+                    separator.store(end, Ordering::Relaxed);
                 }
             }
-            start = if level > 0 { (start - 1) / 9 } else { 0 };
             below *= 9;
         }
-        for (i, cell) in content.cells.iter().enumerate() {
-            line(cells + i as u32 / LINE)[i % LINE as usize].store(*cell, Ordering::Relaxed);
+        for (word, cell) in words[at(cells)..].iter().zip(&content.cells) {
+            word.store(*cell, Ordering::Relaxed);
         }
         let place = u64::from(first) | u64::from(cells) << NUMBER;
         Self(place | u64::from(levels) << (2 * NUMBER) | u64::from(directory) << 63)
@@ -111,8 +113,10 @@ impl Block {
 
     /// Its content, for control.
     pub fn row(self, lines: &[Line]) -> BlockRow<'_> {
-        let ends = self.lines() + ABOVE[self.levels() as usize];
-        BlockRow { lines, block: self, ends: ends * LINE, cells: self.cells() * LINE, len: self.len(lines) }
+        let (words, n) = (lines.as_flattened(), self.len(lines));
+        let ends = ((self.lines() + ABOVE[self.levels() as usize]) * LINE) as usize;
+        let cells = (self.cells() * LINE) as usize;
+        BlockRow { lines, block: self, ends: &words[ends..ends + n - 1], cells: &words[cells..cells + n] }
     }
 
     /// How many separators are below the key.
@@ -139,41 +143,51 @@ pub(super) fn word(lines: &[Line], number: u32) -> &AtomicU64 {
 pub(super) struct BlockRow<'a> {
     lines: &'a [Line],
     block: Block,
-    /// The first word of the separators in order, and of the cells.
-    ends: u32,
-    cells: u32,
-    len: usize,
+    ends: &'a [AtomicU64],
+    cells: &'a [AtomicU64],
 }
 
 impl BlockRow<'_> {
     /// Replaces a cell. Release: who comes through it finds what is behind it filled.
     pub fn set(&self, i: usize, cell: u64) {
-        word(self.lines, self.cells + i as u32).store(cell, Ordering::Release);
+        self.cells[i].store(cell, Ordering::Release);
     }
 
     /// All of it.
     pub fn copy(&self, out: &mut Intervals) {
         out.clear();
-        out.ends.extend((0..self.len - 1).map(|i| self.end(i)));
-        out.cells.extend((0..self.len).map(|i| self.cell(i)));
+        self.ends_to(0..self.ends.len(), &mut out.ends);
+        self.cells_to(0..self.cells.len(), &mut out.cells);
     }
+}
+
+fn load(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
 }
 
 impl Row for BlockRow<'_> {
     fn len(&self) -> usize {
-        self.len
+        self.cells.len()
     }
 
     fn end(&self, i: usize) -> u64 {
-        word(self.lines, self.ends + i as u32).load(Ordering::Relaxed)
+        load(&self.ends[i])
     }
 
     fn cell(&self, i: usize) -> u64 {
-        word(self.lines, self.cells + i as u32).load(Ordering::Relaxed)
+        load(&self.cells[i])
     }
 
     fn find(&self, key: u64) -> usize {
         self.block.rank::<simd::V1>(self.lines, key) as usize
+    }
+
+    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
+        out.extend(self.ends[range].iter().map(load));
+    }
+
+    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
+        out.extend(self.cells[range].iter().map(load));
     }
 }
 

@@ -35,6 +35,9 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// The leaf of one key.
     fn lookup(&self, key: K) -> Leaf;
 
+    /// For control: the leaf of one key with the length of its prefix plus one, as [`cell`](super::intervals::cell) has it.
+    fn cell(&self, key: K) -> u64;
+
     /// The hops of up to [`BATCH`] keys, and their routes if asked for.
     fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
 

@@ -2,6 +2,7 @@
 //! Keys in a row, cut into intervals that have a cell each. What all structures of this module have at their ends.
 
 use super::Leaf;
+use std::ops::Range;
 
 /// Set in a cell that stands for no leaf but names what the rest of the key is looked up in.
 pub(super) const DOWN: u64 = 1 << 31;
@@ -46,6 +47,10 @@ pub(super) trait Row {
     fn cell(&self, i: usize) -> u64;
     /// The one with this key.
     fn find(&self, key: u64) -> usize;
+    /// Adds some of the ends to a list.
+    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>);
+    /// Adds some of the cells to a list.
+    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>);
 }
 
 /// Which part of a row is painted, and what that does to its boundaries.
@@ -95,8 +100,8 @@ impl Plan {
         let Self { lo, hi, .. } = *self;
         out.clear();
         let keep = if self.join_lo { lo - 1 } else { lo };
-        out.ends.extend((0..keep).map(|i| row.end(i)));
-        out.cells.extend((0..keep).map(|i| row.cell(i)));
+        row.ends_to(0..keep, &mut out.ends);
+        row.cells_to(0..keep, &mut out.cells);
         if let Some(first) = self.cut_lo {
             out.push(row.cell(lo), first - 1);
         }
@@ -110,8 +115,8 @@ impl Plan {
         }
         // The boundary behind the last goes with the cell of the next, if these become one.
         let rest = if self.join_hi { hi + 1 } else { hi };
-        out.ends.extend((rest..n - 1).map(|i| row.end(i)));
-        out.cells.extend((rest + 1..n).map(|i| row.cell(i)));
+        row.ends_to(rest..n - 1, &mut out.ends);
+        row.cells_to(rest + 1..n, &mut out.cells);
     }
 }
 
@@ -150,5 +155,13 @@ impl Row for Intervals {
 
     fn find(&self, key: u64) -> usize {
         self.ends.partition_point(|end| *end < key)
+    }
+
+    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
+        out.extend(&self.ends[range]);
+    }
+
+    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
+        out.extend(&self.cells[range]);
     }
 }

@@ -2,10 +2,11 @@
 //! A table of routes.
 
 use super::engine::{BATCH, Change, Engine, Refused};
-use super::intervals::{Brush, cell};
+use super::intervals::{Brush, cell, leaf};
 use super::whole::{SIZES, Sizes, Whole};
 use super::{Forest, Full, Key, Leaf, Route, check_leaf, check_len};
 use simd::Isa;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 use std::fmt;
@@ -29,16 +30,26 @@ pub struct Lpm<K: Key> {
 
 type Routes<K> = BTreeMap<(K, u8), Leaf>;
 
+/// Routes looked at one behind the other before the map is searched again.
+const STEPS: usize = 16;
+
 /// The longest of the routes of at most `len` bits that cover `key`.
 fn covering<K: Key>(routes: &Routes<K>, key: K, mut len: u8) -> Option<Route<K>> {
     loop {
-        let (&(network, of), &leaf) = routes.range(..=(key.network(len), len)).next_back()?;
         // Whatever covers the key lies before it, and behind whatever shares fewer bits with it.
-        let common = key.common(network);
-        if common >= of {
-            return Some(Route { key: network, len: of, leaf });
+        let before = routes.range(..=(key.network(len), len)).rev();
+        let mut seen = 0;
+        for (&(network, of), &leaf) in before.take(STEPS) {
+            let common = key.common(network);
+            if of <= common.min(len) {
+                return Some(Route { key: network, len: of, leaf });
+            }
+            len = len.min(common);
+            seen += 1;
         }
-        len = common;
+        if seen < STEPS {
+            return None;
+        }
     }
 }
 
@@ -172,7 +183,15 @@ impl<K: Key> Lpm<K> {
     /// What exactly this route gives.
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
-        self.routes().get(&(key.network(len), len)).copied()
+        let (key, routes) = (key.network(len), self.routes());
+        // The structure knows it, unless a longer prefix begins there too. It will be changed next, most often: the map of a
+        // million routes is the dearest thing to ask.
+        let cell = self.engine.read(|engine| engine.cell(key));
+        match (cell >> 56).cmp(&(u64::from(len) + 1)) {
+            Ordering::Less => None,
+            Ordering::Equal => Some(leaf(cell)),
+            Ordering::Greater => routes.get(&(key, len)).copied(),
+        }
     }
 
     /// The longest route that covers the prefix; the prefix itself counts.

@@ -21,8 +21,10 @@ use std::sync::atomic::Ordering;
 
 /// Levels of the blocks of a directory.
 const LEVELS: u32 = 3;
-/// Intervals of such a block.
-const MAX: usize = ROOM[LEVELS as usize];
+/// Intervals of such a block: less than there is room for, since a change copies half of them on average, and a million
+/// routes still find room below a directory of four levels.
+const MAX: usize = 433;
+const _: () = assert!(MAX <= ROOM[LEVELS as usize]);
 
 /// The tree of one table.
 pub struct Tree {
@@ -353,12 +355,17 @@ fn last(key: u64, len: u8) -> u64 {
 impl<K: Halves> Engine<K> for Tree {
     #[inline(always)]
     fn lookup(&self, key: K) -> Leaf {
+        leaf(Engine::<K>::cell(self, key))
+    }
+
+    #[inline(always)]
+    fn cell(&self, key: K) -> u64 {
         let lines = self.forest.lines.as_slice();
-        let mut cell = find::<simd::V1>(lines, self.root, key.high());
+        let cell = find::<simd::V1>(lines, self.root, key.high());
         if K::BITS > 64 && cell & DOWN != 0 {
-            cell = find::<simd::V1>(lines, down(cell), key.low());
+            return find::<simd::V1>(lines, down(cell), key.low());
         }
-        leaf(cell)
+        cell
     }
 
     #[inline(always)]

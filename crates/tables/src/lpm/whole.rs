@@ -132,6 +132,10 @@ impl Engine<u32> for Either {
         each!(self, engine => Engine::<u32>::lookup(engine, key))
     }
 
+    fn cell(&self, key: u32) -> u64 {
+        each!(self, engine => Engine::<u32>::cell(engine, key))
+    }
+
     #[inline(always)]
     fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
         each!(self, engine => Engine::<u32>::leaves::<I, ROUTES>(engine, keys, hops, routes));

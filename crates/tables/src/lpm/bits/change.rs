@@ -19,8 +19,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(cell: u64, bits: u32) -> Self {
-        Self { content: Intervals { ends: Vec::new(), cells: vec![cell] }, place: None, bits }
+    fn new(mut content: Intervals, cell: u64, bits: u32) -> Self {
+        content.cells.push(cell);
+        Self { content, place: None, bits }
     }
 
     fn bounds(&self) -> (u64, u64) {
@@ -44,28 +45,42 @@ impl<const PER: u32> Bits<PER> {
         let last = key | u32::MAX.checked_shr(len.into()).unwrap_or(0);
         if len <= 18 {
             for node in (key >> 14) as usize..=(last >> 14) as usize {
-                self.paint_node(node, brush);
+                self.paint_node(&mut control, node, brush);
             }
             return Ok(());
         }
-        let node = (key >> 14) as usize;
-        let mut run = self.run_of(node);
+        let run = self.run_of(&mut control, (key >> 14) as usize);
+        let result = self.change_run(&mut control, &run, grow, change);
+        control.spare(run.content);
+        result
+    }
+
+    /// Of a prefix that lies in one node.
+    fn change_run(
+        &self,
+        control: &mut Control,
+        run: &Run,
+        grow: bool,
+        change: &Change<u32>,
+    ) -> Result<(), Refused> {
+        let Change { key, len, brush, .. } = *change;
+        let (node, last) = ((key >> 14) as usize, key | u32::MAX.checked_shr(len.into()).unwrap_or(0));
         let part = |key: u32| u64::from(key >> 8 & 63);
         if len <= 24 {
             let plan = Plan::new(&run.content, run.bounds(), part(key), part(last), brush);
-            self.paint_below(&run, &plan, brush);
+            self.paint_below(control, run, &plan, brush);
             if plan.in_place() || !grow {
-                self.paint_in_place(&run, &plan, brush);
+                self.paint_in_place(run, &plan, brush);
             } else {
-                self.rewrite(&mut control, node, &mut run, &plan, brush);
+                self.rewrite(control, node, run, &plan, brush);
             }
             return Ok(());
         }
         let cell = run.content.cell(run.content.find(part(key)));
         let number = (cell & DOWN != 0).then_some((cell & (DOWN - 1)) as u32);
-        let mut deep = match number {
-            Some(number) => self.read(self.deep[number as usize].load(Ordering::Relaxed), DEEP),
-            None => Run::new(cell, DEEP),
+        let deep = match number {
+            Some(number) => self.read(control, self.deep[number as usize].load(Ordering::Relaxed), DEEP),
+            None => Run::new(control.blank(), cell, DEEP),
         };
         let address = |key: u32| u64::from(key & 255);
         let plan = Plan::new(&deep.content, deep.bounds(), address(key), address(last), brush);
@@ -73,35 +88,36 @@ impl<const PER: u32> Bits<PER> {
             self.paint_in_place(&deep, &plan, brush);
             return Ok(());
         }
-        let mut content = Intervals::default();
+        let mut content = control.blank();
         plan.paint(&deep.content, brush, &mut content);
-        std::mem::swap(&mut deep.content, &mut content);
-        let to = if deep.content.len() == 1 {
-            deep.content.cell(0)
+        let to = if content.len() == 1 {
+            content.cell(0)
         } else {
             let number = match number {
                 Some(number) => number,
                 None => control.deep.take(Self::DEEP_RUNS).ok_or(Refused::Narrow)?,
             };
-            let first = self.write(&mut control, &deep.content, DEEP);
+            let first = self.write(control, &content, DEEP);
             self.deep[number as usize].store(first, Ordering::Release);
             DOWN | u64::from(number)
         };
         if to != cell {
             let brush = Brush::All(to);
             let plan = Plan::new(&run.content, run.bounds(), part(key), part(key), brush);
-            if plan.in_place() && run.place.is_some() {
-                self.paint_in_place(&run, &plan, brush);
+            if plan.in_place() {
+                self.paint_in_place(run, &plan, brush);
             } else {
-                self.rewrite(&mut control, node, &mut run, &plan, brush);
+                self.rewrite(control, node, run, &plan, brush);
             }
         }
         if let Some((first, _)) = deep.place {
-            control.places.give(first, Self::words(content.len(), DEEP));
+            control.places.give(first, Self::words(deep.content.len(), DEEP));
         }
         if let Some(number) = number.filter(|_| to & DOWN == 0) {
             control.deep.give(number);
         }
+        control.spare(deep.content);
+        control.spare(content);
         Ok(())
     }
 
@@ -110,18 +126,19 @@ impl<const PER: u32> Bits<PER> {
         bits + (leaves as u32).div_ceil(PER)
     }
 
-    fn paint_node(&self, node: usize, brush: Brush) {
-        let run = self.run_of(node);
+    fn paint_node(&self, control: &mut Control, node: usize, brush: Brush) {
+        let run = self.run_of(control, node);
         if run.place.is_none() {
             let (old, new) = (run.content.cell(0), brush.on(run.content.cell(0)));
             if new != old {
                 self.set_node(node, new);
             }
-            return;
+        } else {
+            let plan = Plan::new(&run.content, run.bounds(), 0, u64::MAX, brush);
+            self.paint_below(control, &run, &plan, brush);
+            self.paint_in_place(&run, &plan, brush);
         }
-        let plan = Plan::new(&run.content, run.bounds(), 0, u64::MAX, brush);
-        self.paint_below(&run, &plan, brush);
-        self.paint_in_place(&run, &plan, brush);
+        control.spare(run.content);
     }
 
     /// A leaf in the place of a node.
@@ -131,12 +148,13 @@ impl<const PER: u32> Bits<PER> {
     }
 
     /// Paints the deep runs in this part of a run.
-    fn paint_below(&self, run: &Run, plan: &Plan, brush: Brush) {
+    fn paint_below(&self, control: &mut Control, run: &Run, plan: &Plan, brush: Brush) {
         let cells = &run.content.cells[plan.lo..=plan.hi];
         for number in cells.iter().filter(|cell| *cell & DOWN != 0).map(|cell| cell & (DOWN - 1)) {
-            let deep = self.read(self.deep[number as usize].load(Ordering::Relaxed), DEEP);
+            let deep = self.read(control, self.deep[number as usize].load(Ordering::Relaxed), DEEP);
             let plan = Plan::new(&deep.content, deep.bounds(), 0, u64::MAX, brush);
             self.paint_in_place(&deep, &plan, brush);
+            control.spare(deep.content);
         }
     }
 
@@ -156,8 +174,8 @@ impl<const PER: u32> Bits<PER> {
     }
 
     /// A run of the /24s of a node, painted.
-    fn rewrite(&self, control: &mut Control, node: usize, run: &mut Run, plan: &Plan, brush: Brush) {
-        let mut content = Intervals::default();
+    fn rewrite(&self, control: &mut Control, node: usize, run: &Run, plan: &Plan, brush: Brush) {
+        let mut content = control.blank();
         plan.paint(&run.content, brush, &mut content);
         if content.len() == 1 && content.cell(0) & DOWN == 0 {
             self.set_node(node, content.cell(0));
@@ -168,6 +186,7 @@ impl<const PER: u32> Bits<PER> {
         if let Some((first, _)) = run.place {
             control.places.give(first, Self::words(run.content.len(), 1));
         }
+        control.spare(content);
     }
 
     const MASK: u64 = Self::TOP as u64 | (Self::TOP as u64 - 1);
@@ -179,18 +198,18 @@ impl<const PER: u32> Bits<PER> {
     }
 
     /// The intervals of a node: those of its run, or one.
-    fn run_of(&self, node: usize) -> Run {
+    fn run_of(&self, control: &mut Control, node: usize) -> Run {
         match self.nodes[node].load(Ordering::Relaxed) {
             hop if hop == 0 || hop & MARK != 0 => {
                 let route = self.routes[node].load(Ordering::Relaxed);
-                Run::new(u64::from(route) << 32 | u64::from(hop & !MARK), 1)
+                Run::new(control.blank(), u64::from(route) << 32 | u64::from(hop & !MARK), 1)
             }
-            first => self.read(first, 1),
+            first => self.read(control, first, 1),
         }
     }
 
-    fn read(&self, first: u32, bits: u32) -> Run {
-        let (words, mut content) = (self.words.as_slice(), Intervals::default());
+    fn read(&self, control: &mut Control, first: u32, bits: u32) -> Run {
+        let (words, mut content) = (self.words.as_slice(), control.blank());
         let mut leaf = (first + bits) * PER;
         let place = Some((first, leaf));
         for at in 0..bits {
