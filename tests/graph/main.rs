@@ -2,6 +2,7 @@
 //! The graph and the commands of all plugins together.
 
 mod config;
+mod fragments;
 mod mutated;
 mod names;
 mod tally;

@@ -16,8 +16,8 @@ use crate::tally::{Tallier, Tally};
 const FRAMES: u64 = 1_000_000;
 const SEED: u64 = 20_260_701;
 
-/// Packets that may wait for neighbours on a thread.
-const WAITING: i64 = 1024;
+/// Packets that may wait for neighbours on a thread, and fragments for further ones.
+const WAITING: i64 = 1024 + 4 * 600;
 
 const HOST: &str = "02:aa:00:00:00:01";
 const ROUTER: &str = "02:fe:00:00:00:01";
@@ -83,8 +83,9 @@ pub fn bases() -> Vec<Vec<u8>> {
 }
 
 /// A router in this process, to which frames are sent as if they came in by `pg0`.
-struct Rig {
-    bench: Bench,
+pub struct Rig {
+    /// The router.
+    pub bench: Bench,
     rx_if: u32,
     input: graph::NodeIndex,
     tallier: Tallier,
@@ -92,9 +93,10 @@ struct Rig {
 }
 
 impl Rig {
-    fn new() -> Self {
+    /// With further configuration.
+    pub fn new(more: &[&str]) -> Self {
         let mut bench = Bench::new(plugins::ALL);
-        for line in CONFIGURATION {
+        for line in CONFIGURATION.iter().chain(more) {
             bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
         }
         bench.settle();
@@ -130,38 +132,40 @@ impl Rig {
     }
 
     /// Packets by the reasons that the graph counted them under.
-    fn reasons(&self) -> BTreeMap<String, u64> {
+    pub fn reasons(&self) -> BTreeMap<String, u64> {
         let errors = self.bench.world.stats.simple(ERRORS);
         let reasons = self.bench.world.reasons().into_iter().enumerate();
         reasons.map(|(i, r)| (format!("{}: {}", r.node, r.text), errors.sum(i))).collect()
     }
 }
 
-#[test]
-fn a_million_mutated_frames() {
-    let (bases, mut mutator, mut rig) = (bases(), Mutator::new(SEED), Rig::new());
+/// Sends so many frames, most of them broken, in vectors of every size, and waits until nothing is held any more. `mend` makes of
+/// a broken frame what comes further. Gives the sums, after they were held against each other.
+pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut Vec<u8>)) -> Tally {
+    let mut mutator = Mutator::new(SEED);
     let mut frames: Vec<Vec<u8>> = vec![Vec::new(); 256];
     let mut tally = rig.check(&Tally::default());
-    while rig.came < FRAMES {
+    while rig.came < count {
         // Singly, so that a fault can be seen where it happens, in small vectors, and in large ones.
         let n = match mutator.rng().below(4) {
             0 => 1,
             1 => 1 + mutator.rng().below(7),
             _ => 1 + mutator.rng().below(256),
         };
-        let n = n.min((FRAMES - rig.came) as usize);
+        let n = n.min((count - rig.came) as usize);
         for frame in &mut frames[..n] {
             // One in eight is good.
             if mutator.rng().one_in(8) {
-                frame.clone_from(mutator.rng().pick(&bases));
+                frame.clone_from(mutator.rng().pick(bases));
             } else {
-                mutator.next_frame(&bases, frame);
+                mutator.next_frame(bases, frame);
+                mend(frame);
             }
         }
         rig.send(&frames[..n]);
         tally = rig.check(&tally);
     }
-    // Who doesn't answer is given up.
+    // Who doesn't answer is given up, and what isn't whole by then.
     for _ in 0..8 {
         rig.bench.world.clock.adjust(1_000_000_000);
         rig.bench.settle();
@@ -169,6 +173,13 @@ fn a_million_mutated_frames() {
     let end = rig.check(&tally);
     assert_eq!(end.held(rig.came), 0, "{end:#?}");
     println!("{end:#?}");
+    end
+}
+
+#[test]
+fn a_million_mutated_frames() {
+    let mut rig = Rig::new(&[]);
+    let end = send_all(&mut rig, &bases(), FRAMES, |_| {});
     let reasons = rig.reasons();
     let (seen, unseen): (Vec<_>, Vec<_>) = reasons.iter().partition(|(_, n)| **n > 0);
     for (reason, n) in &seen {

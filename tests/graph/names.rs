@@ -44,7 +44,8 @@ const ENTERED: &[(&str, &str)] = &[
     ("ethernet-input", "the inputs of drivers, and streams"),
     ("ip4-full-reassembly", "who has fragments that are to come in anew"),
     ("ip4-full-reassembly-custom", "features that work on whole datagrams"),
-    ("ip4-local-full-reassembly", "fragments for us, once they are sent there"),
+    ("ip6-full-reassembly", "who has fragments that are to come in anew"),
+    ("ip6-full-reassembly-custom", "features that work on whole datagrams"),
     ("ip4-local-end-of-arc", "the end of an arc that has no feature yet"),
 ];
 

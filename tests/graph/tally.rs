@@ -22,6 +22,8 @@ pub struct Tally {
     pub fragmented: u64,
     /// Fragments made.
     pub fragments: u64,
+    /// Fragments that have become part of another packet.
+    pub joined: u64,
     /// ARP requests and announcements made.
     pub asked: u64,
     /// Copies made to tell the sender of a better way.
@@ -51,6 +53,9 @@ pub struct Tallier {
     arp_drops: Vec<usize>,
     frag_drops: Vec<usize>,
     fragments: Vec<usize>,
+    /// Fragments that datagrams were made of, and the datagrams.
+    parts: Vec<usize>,
+    wholes: Vec<usize>,
     redirects: Vec<usize>,
 }
 
@@ -82,6 +87,10 @@ impl Tallier {
             arp_drops: errors(&|r| r.drop && &*r.node == "arp-reply"),
             frag_drops: errors(&|r| r.drop && &*r.node == "ip4-frag"),
             fragments: errors(&|r| &*r.node == "ip4-frag" && r.reason == "sent"),
+            parts: errors(&|r| r.reason == "reass_fragments_reassembled"),
+            wholes: errors(&|r| {
+                r.node.contains("-full-") && ["reass_success", "reass_too_long"].contains(&r.reason)
+            }),
             redirects: errors(&|r| &*r.node == "ip4-rewrite" && r.reason == "same_interface"),
         }
     }
@@ -99,6 +108,7 @@ impl Tallier {
             noted: node("arp-reply") - errors(&self.arp_drops) - arp(&self.replies),
             fragmented: node("ip4-frag") - errors(&self.frag_drops),
             fragments: errors(&self.fragments),
+            joined: errors(&self.parts) - errors(&self.wholes),
             asked: arp(&self.requests) + arp(&self.announced),
             redirects: errors(&self.redirects),
             resolving: through(&self.resolvers),
@@ -109,11 +119,12 @@ impl Tallier {
 }
 
 impl Tally {
-    /// Packets that are still inside when so many came in: they wait for a neighbour's answer. Negative if more came out than
+    /// Packets that are still inside when so many came in: they wait for a neighbour's answer, or for further fragments. Negative if more came out than
     /// went in.
     pub fn held(&self, came: u64) -> i64 {
         let born = came + self.asked + self.redirects + self.fragments;
-        let gone = self.sent + self.dropped + self.punted + self.noted + self.fragmented + self.lost;
+        let gone =
+            self.sent + self.dropped + self.punted + self.noted + self.fragmented + self.joined + self.lost;
         born as i64 - gone as i64
     }
 }

@@ -16,6 +16,14 @@ fn messages(m: &mut Messages<World>) {
     m.call(set);
     m.call(get);
     m.call(enable);
+    m.call(|w: &World, _: &Caller<'_, World>, r: IpLocalReassEnableDisable| {
+        control::set_local(w, false, r.enable_ip4)?;
+        control::set_local(w, true, r.enable_ip6)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, _: IpLocalReassGet| {
+        let [ip4_is_enabled, ip6_is_enabled] = [false, true].map(|v6| control::is_local(w, v6));
+        Ok(IpLocalReassGetReply { ip4_is_enabled, ip6_is_enabled })
+    });
 }
 
 /// Which kind of reassembly.
@@ -117,5 +125,28 @@ pub struct IpReassemblyEnableDisable {
 fn enable(w: &World, _: &Caller<'_, World>, r: IpReassemblyEnableDisable) -> Result<()> {
     let (sw_if, kind) = (r.sw_if_index.existing(w)?, r.r#type.into());
     control::enable(w, sw_if, kind, false, r.enable_ip4)?;
-    if r.enable_ip6 { control::enable(w, sw_if, kind, true, true) } else { Ok(()) }
+    control::enable(w, sw_if, kind, true, r.enable_ip6)
+}
+
+/// Says whether datagrams that are for us are put together.
+#[derive(Message)]
+pub struct IpLocalReassEnableDisable {
+    /// IPv4.
+    pub enable_ip4: bool,
+    /// IPv6.
+    pub enable_ip6: bool,
+}
+
+/// Asks whether datagrams that are for us are put together.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpLocalReassGet {}
+
+/// Whether datagrams that are for us are put together.
+#[derive(Message)]
+pub struct IpLocalReassGetReply {
+    /// IPv4.
+    pub ip4_is_enabled: bool,
+    /// IPv6.
+    pub ip6_is_enabled: bool,
 }

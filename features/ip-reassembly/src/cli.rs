@@ -21,6 +21,12 @@ macro_rules! commands {
             $(Command { path: concat!("set ", $name), usage: LIMITS, help: SET, run: |w, m| set(w, m, Kind::$kind, $v6) },
             Command { path: concat!("show ", $name), usage: "[details]", help: SHOW, run: |w, m| show(w, m, Kind::$kind, $v6) },)*
             Command {
+                path: "set ip local-reassembly",
+                usage: "{ip4|ip6} {enable|disable}",
+                help: "Put datagrams together that are for us",
+                run: set_local,
+            },
+            Command {
                 path: "set interface reassembly",
                 usage: "<interface:interface> <what:on|off|ip4|ip6>",
                 help: "Put datagrams together that come in by an interface, before they are routed",
@@ -38,7 +44,9 @@ macro_rules! commands {
 
 pub const COMMANDS: &[Command<World>] = commands! {
     "ip4-full-reassembly" Full false,
-    "ip4-sv-reassembly" Shallow false
+    "ip6-full-reassembly" Full true,
+    "ip4-sv-reassembly" Shallow false,
+    "ip6-sv-reassembly" Shallow true
 };
 
 fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
@@ -53,10 +61,16 @@ fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
     Ok(Output::empty())
 }
 
+fn set_local(w: &World, m: &Matches) -> Result<Output> {
+    control::set_local(w, m.flag("ip6"), m.flag("enable"))?;
+    Ok(Output::empty())
+}
+
 fn enable(w: &World, m: &Matches, kind: Kind) -> Result<Output> {
     let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let what = m.str("what");
     control::enable(w, sw_if, kind, false, matches!(what, "on" | "ip4"))?;
+    control::enable(w, sw_if, kind, true, matches!(what, "on" | "ip6"))?;
     Ok(Output::empty())
 }
 

@@ -9,8 +9,15 @@ use net::Interfaces;
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
+    for (ip, v6) in [("ip4", false), ("ip6", true)] {
+        if !control::is_local(world, v6) {
+            let line = format!("set ip local-reassembly {ip}");
+            config.push(Phase::Settings, format!("{line} disable"), format!("{line} enable"));
+        }
+    }
     for kind in Kind::ALL {
         limits(world, kind, false, config);
+        limits(world, kind, true, config);
         let word = match kind {
             Kind::Full => "reassembly",
             Kind::Shallow => "virtual-reassembly",

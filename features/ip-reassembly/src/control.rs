@@ -13,7 +13,8 @@ use msg::retval;
 use net::IfEvent;
 use net::Interfaces;
 use std::sync::Arc;
-use wire::Ip4;
+use std::sync::atomic::Ordering;
+use wire::{Ip4, Ip6};
 
 /// Calls a function for the family that is asked for.
 macro_rules! of_family {
@@ -48,7 +49,7 @@ pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool
 /// Says whether what comes in by an interface is reassembled.
 ///
 /// # Errors
-/// A family that isn't built.
+/// An arc that isn't there.
 pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -> Result<()> {
     for (arc, node) in features(kind, v6) {
         world.set_feature(arc, node, sw_if, on.then_some(0)).map_err(Error::unsupported)?;
@@ -80,6 +81,27 @@ pub fn configure(world: &World, kind: Kind, v6: bool, new: Settings) -> Result<(
     of_family!(v6, set(world, kind, new));
     world.get::<Walk>().0.raise();
     Ok(())
+}
+
+/// Whether fragments for us are put together.
+pub fn is_local(world: &World, v6: bool) -> bool {
+    fn of<F: Fragments>(world: &World) -> bool {
+        world.get::<Reassembly<F>>().local.load(Ordering::Relaxed)
+    }
+    of_family!(v6, of(world))
+}
+
+/// Says whether fragments for us are put together.
+///
+/// # Errors
+/// Nodes that aren't there.
+pub fn set_local(world: &World, v6: bool, on: bool) -> Result<()> {
+    fn set<F: Fragments>(world: &World, on: bool) -> std::result::Result<(), String> {
+        ip::set_fragments::<F>(world, on.then_some("{ip}-local-full-reassembly"))?;
+        world.get::<Reassembly<F>>().local.store(on, Ordering::Relaxed);
+        Ok(())
+    }
+    of_family!(v6, set(world, on)).map_err(Error::unsupported)
 }
 
 /// Datagrams under way on all threads.
@@ -178,18 +200,20 @@ impl Process for ExpireWalk {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        let soon = [Self::walk::<Ip4>(world)].into_iter().flatten().min();
+        let soon = [Self::walk::<Ip4>(world), Self::walk::<Ip6>(world)].into_iter().flatten().min();
         soon.map_or(Sleep::Event, |interval| Sleep::Until(world.clock.now() + interval))
     }
 }
 
 /// Called once, when all nodes are there.
 pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
+    set_local(world, false, true).map_err(|e| e.to_string())?;
+    set_local(world, true, true).map_err(|e| e.to_string())?;
     world.processes.spawn(Box::new(ExpireWalk), &world.get::<Walk>().0);
     world.get::<Interfaces>().subscribe(|world, event| {
         if let IfEvent::Deleting(sw_if) = event {
-            for kind in Kind::ALL {
-                let done = enable(world, sw_if, kind, false, false);
+            for (kind, v6) in Kind::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+                let done = enable(world, sw_if, kind, v6, false);
                 debug_assert!(done.is_ok(), "the arcs are there: {done:?}");
             }
         }

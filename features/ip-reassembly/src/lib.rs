@@ -41,7 +41,7 @@ pub use full::{Then, UnderWay};
 pub use state::{Kind, Knobs, Reassembly, Settings};
 
 use ::graph::{Feature, NodeDef, Plugin};
-use wire::Ip4;
+use wire::{Ip4, Ip6};
 
 /// Reassembly.
 pub static PLUGIN: Plugin = Plugin {
@@ -52,9 +52,16 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<full::Full<Ip4, { full::LOCAL }>>(),
         NodeDef::of::<full::Full<Ip4, { full::INPUT }>>(),
         NodeDef::of::<full::Full<Ip4, { full::CUSTOM }>>(),
+        NodeDef::of::<full::Full<Ip6, { full::FEATURE }>>(),
+        NodeDef::of::<full::Full<Ip6, { full::LOCAL }>>(),
+        NodeDef::of::<full::Full<Ip6, { full::INPUT }>>(),
+        NodeDef::of::<full::Full<Ip6, { full::CUSTOM }>>(),
         NodeDef::of::<shallow::Shallow<Ip4, { shallow::UNICAST }>>(),
         NodeDef::of::<shallow::Shallow<Ip4, { shallow::MULTICAST }>>(),
         NodeDef::of::<shallow::Shallow<Ip4, { shallow::OUTPUT }>>(),
+        NodeDef::of::<shallow::Shallow<Ip6, { shallow::UNICAST }>>(),
+        NodeDef::of::<shallow::Shallow<Ip6, { shallow::MULTICAST }>>(),
+        NodeDef::of::<shallow::Shallow<Ip6, { shallow::OUTPUT }>>(),
     ],
     features: &[
         Feature {
@@ -80,6 +87,30 @@ pub static PLUGIN: Plugin = Plugin {
             node: "ip4-sv-reassembly-output-feature",
             before: &["ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
             after: &[],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-sv-reassembly-feature",
+            before: &["ip6-full-reassembly-feature"],
+            after: &["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-full-reassembly-feature",
+            before: &["ip6-not-enabled"],
+            after: &["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"],
+        },
+        Feature {
+            arc: "ip6-multicast",
+            node: "ip6-sv-reassembly-mcast-feature",
+            before: &["ip6-not-enabled"],
+            after: &[],
+        },
+        Feature {
+            arc: "ip6-output",
+            node: "ip6-sv-reassembly-output-feature",
+            before: &[],
+            after: &["ip6-tx-urpf-strict", "ip6-tx-urpf-loose"],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -4,7 +4,7 @@
 use crate::fragment::Fragments;
 use graph::{Shared, ThreadIndex, World};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = 1_000_000;
@@ -139,13 +139,16 @@ impl Kind {
 pub struct Reassembly<F> {
     full: Knobs,
     shallow: Knobs,
+    /// Fragments for us are put together.
+    pub(crate) local: AtomicBool,
     family: PhantomData<F>,
 }
 
 impl<F: Fragments> Shared for Reassembly<F> {
     fn make(world: &World) -> Self {
         let knobs = |kind: Kind| Knobs::new(kind.usual(), world.threads());
-        Self { full: knobs(Kind::Full), shallow: knobs(Kind::Shallow), family: PhantomData }
+        let (full, shallow) = (knobs(Kind::Full), knobs(Kind::Shallow));
+        Self { full, shallow, local: AtomicBool::new(false), family: PhantomData }
     }
 }
 

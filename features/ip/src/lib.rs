@@ -22,8 +22,9 @@
 //! **Which table.** That of the interface that the packet came in by, `local0`'s (0) for packets of our own; with
 //! [`buffer::Flags::TABLE`], the one whose index stands in `tx_if`.
 //!
-//! Limits: fragments for us are not reassembled yet; multicast is delivered within 224.0.0.0/24 and not
-//! forwarded; both are dropped by name. Source routing is refused (RFC 7126 4.3).
+//! Fragments for us go to who puts them together ([`set_fragments`]).
+//!
+//! Limits: multicast is delivered within 224.0.0.0/24 and not forwarded, but dropped by name. Source routing is refused (RFC 7126 4.3).
 
 pub mod api;
 mod cli;
@@ -52,7 +53,7 @@ mod version4;
 mod version6;
 
 pub use family::{Ip, IpTrace, Says};
-pub use protocols::{register_protocol, register_udp_port, unregister_udp_port};
+pub use protocols::{register_protocol, register_udp_port, set_fragments, unregister_udp_port};
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};

@@ -37,7 +37,7 @@ pub enum To {
     /// {ip} source lookup miss
     #[drop]
     SrcLookupMiss,
-    /// {ip} fragments for us are not reassembled
+    /// {ip} fragments for us are not put together: that is disabled
     #[drop]
     Fragment,
     /// {ip} length < header length
@@ -208,6 +208,9 @@ impl<F: Ip> Node for Local<F> {
         }
         let upper = match self.check(b, cx) {
             Ok(upper) => upper,
+            Err(To::Fragment) => {
+                return self.deliver.protocols.fragments(cx.turn).map_or(To::Fragment, To::Node);
+            }
             Err(why) => return why,
         };
         match cx.start_arc(self.arc, b.rx_if, b) {

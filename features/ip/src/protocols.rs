@@ -12,6 +12,9 @@ struct Takers(Box<[u16]>);
 
 const NONE: u16 = u16::MAX;
 
+/// Where among the protocols those are that have none of their own yet.
+const FRAGMENTS: usize = 1 << 8;
+
 impl Takers {
     fn new(len: usize) -> Self {
         Self(vec![NONE; len].into())
@@ -39,7 +42,7 @@ pub struct Protocols<F> {
 impl<F: Family> Shared for Protocols<F> {
     fn make(world: &World) -> Self {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
-        Self { protocols: takers(1 << 8), ports: takers(1 << 16), version: PhantomData }
+        Self { protocols: takers(FRAGMENTS + 1), ports: takers(1 << 16), version: PhantomData }
     }
 }
 
@@ -47,6 +50,11 @@ impl<F> Protocols<F> {
     #[inline(always)]
     pub fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(protocol.0.into())
+    }
+
+    /// Who puts fragments together.
+    pub fn fragments(&self, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.protocols.get(turn).get(FRAGMENTS)
     }
 
     #[inline(always)]
@@ -68,6 +76,17 @@ pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &
     }
     let what = format!("IPv{} {protocol}", F::VERSION);
     set(world, &world.get::<Protocols<F>>().protocols, protocol.0.into(), &node, &what)
+}
+
+/// Sends fragments for us to a node, which sends the whole back to `ip4-local` or `ip6-local`; without one they are dropped.
+///
+/// # Errors
+/// A node that doesn't exist.
+pub fn set_fragments<F: Family>(world: &World, node: Option<&str>) -> Result<(), String> {
+    let link = |node| world.link(&filled("{ip}-local", F::IS_V6), &filled(node, F::IS_V6));
+    let index = node.map(link).transpose()?;
+    world.get::<Protocols<F>>().protocols.update(|old| old.with(FRAGMENTS, index));
+    Ok(())
 }
 
 /// Sends UDP datagrams for us to a port to a node. They start at their payload; layer 3 is marked at the IP header.

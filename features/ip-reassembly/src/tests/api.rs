@@ -69,11 +69,30 @@ fn interfaces_are_enabled_and_forgotten() {
         config(&bench),
         ["set interface reassembly t0 ip4", "set interface virtual-reassembly t0 ip4"]
     );
+    run(&mut bench, "set interface reassembly t0 on");
+    assert_eq!(config(&bench)[0], "set interface reassembly t0 on");
     run(&mut bench, "set interface reassembly t0 off");
     assert_eq!(config(&bench), ["set interface virtual-reassembly t0 ip4"]);
     bench.world.get::<Interfaces>().delete(&bench.world, sw_if).expect("deleted");
     let again = interface(&bench.world);
     assert_eq!((again, config(&bench)), (sw_if, vec![]));
+}
+
+#[test]
+fn local_delivery_may_be_disabled() {
+    let (mut bench, _) = bench();
+    let get = |bench: &Bench| {
+        let r = call(bench, IpLocalReassGet {}).expect("told");
+        (r.ip4_is_enabled, r.ip6_is_enabled)
+    };
+    assert_eq!(get(&bench), (true, true));
+    assert!(call(&bench, IpLocalReassEnableDisable { enable_ip4: true, enable_ip6: false }).is_ok());
+    assert_eq!(
+        (get(&bench), config(&bench)),
+        ((true, false), vec!["set ip local-reassembly ip6 disable".to_string()])
+    );
+    run(&mut bench, "set ip local-reassembly ip6 enable");
+    assert_eq!((get(&bench), config(&bench)), ((true, true), vec![]));
 }
 
 #[test]

@@ -3,6 +3,7 @@ mod api;
 mod full;
 mod oracle;
 mod shallow;
+mod six;
 mod threads;
 
 use crate::PLUGIN;
@@ -11,11 +12,11 @@ use ::graph::{Plugin, SwIfIndex};
 use net::drive::{Nowhere, Tx};
 use net::{Addresses, IfKind, Interfaces, NewInterface};
 use std::sync::Arc;
-use wire::{Header, Ip4, IpHeader, Ipv4Header, MacAddr, U16};
+use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
-/// An instance with an interface that has 10.0.0.1/24.
+/// An instance with an interface that has 10.0.0.1/24 and 2001:db8::1/64.
 fn bench() -> (Bench, SwIfIndex) {
     let bench = Bench::new(PLUGINS);
     let sw_if = interface(&bench.world);
@@ -34,6 +35,8 @@ fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
     let sw_if = world.get::<Interfaces>().create(world, new, |_, _, _| Tx).expect("created");
     let prefix = "10.0.0.1/24".parse().expect("a prefix");
     world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");
+    let prefix = "2001:db8::1/64".parse().expect("a prefix");
+    world.get::<Addresses<Ip6>>().add(world, sw_if, prefix).expect("added");
     sw_if
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 use testkit::pkt;
+use wire::{Family, Ip6, IpProtocol, UpperLayer};
 
 /// A fragment as it is sent.
 #[derive(Clone, Debug)]
@@ -98,7 +99,7 @@ fn byte(i: usize) -> u8 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn what_is_put_together_is_what_the_oracle_puts_together(
         len in 9usize..5600,
@@ -118,33 +119,56 @@ proptest! {
         sent.retain(|s| s.start != 0 || s.more);
         let want = oracle(&sent);
 
-        let (mut bench, sw_if) = bench();
-        run(&mut bench, "set interface reassembly t0 on");
-        let base = pkt::ip4("192.0.2.9", "198.51.100.7").id(0x77).ttl(9).udp(1, 2).build();
-        let packets: Vec<_> = sent.iter().map(|s| {
-            let packet = [&base[..20], &s.bytes].concat();
-            with(packet, |ip| {
-                ip.total_len = U16::new((20 + s.bytes.len()) as u16);
-                let more = if s.more { Ipv4Header::MF } else { 0 };
-                ip.flags_fragment = U16::new(more | (s.start / 8) as u16);
-            })
-        }).collect();
-        let mut out = Vec::new();
-        for packets in packets.chunks(if at_once { 256 } else { 1 }) {
-            out.extend(bench.feature("ip4-unicast", sw_if, packets));
-        }
-        let mut got = Fate { dropped: went(&out, "ip4-drop").len(), ..Fate::default() };
-        for o in went(&out, "ip4-lookup") {
-            let ip = Ipv4Header::view(&o.bytes).expect("a header");
-            prop_assert!(ip.checksum_ok() && !ip.is_fragment() && ip.packet_len() == o.bytes.len());
-            prop_assert_eq!((ip.src(), ip.dst(), ip.ttl), ([192, 0, 2, 9].into(), [198, 51, 100, 7].into(), 9));
-            got.wholes.push(o.bytes[20..].to_vec());
-        }
-        let merged: usize = bench.count("ip4-full-reassembly-feature", "reass_fragments_reassembled") as usize;
-        got.waiting = sent.len() - got.dropped - merged;
-        prop_assert_eq!(got, want);
-        // What waits goes in time, and no buffer is lost: the instance's end checks that.
-        pass(&mut bench, 6000);
-        prop_assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, false), 0);
+        check::<Ip4>(&sent, &want, at_once)?;
+        check::<Ip6>(&sent, &want, at_once)?;
     }
+}
+
+/// A packet of a family that carries these bytes of a datagram.
+fn packet<F: Family>(s: &Sent) -> Vec<u8> {
+    if F::IS_V6 {
+        // An extension header in front of the fragment's, and a protocol that nobody knows the header of.
+        let header = pkt::ip6("2001:db8:9::9", "2001:db8:7::7").ttl(9);
+        let options = header.ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
+        return options.fragment6(0x7777_7777, s.start as u16, s.more).payload(&s.bytes).build();
+    }
+    let header = pkt::ip4("192.0.2.9", "198.51.100.7").ttl(9).id(0x77).fragment(s.start as u16, s.more);
+    header.payload(&s.bytes).build()
+}
+
+/// The payload of a datagram that was put together.
+fn payload<F: Family>(packet: &[u8]) -> &[u8] {
+    let upper = UpperLayer::find(packet).expect("headers");
+    assert!(!upper.is_fragment() && upper.end == packet.len());
+    let header = F::Header::view(packet).expect("a header");
+    assert_eq!((header.ttl(), upper.protocol), (9, IpProtocol(253)));
+    assert!(F::IS_V6 || Ipv4Header::checksum_ok_at(packet));
+    &packet[upper.offset..]
+}
+
+fn brief(fate: &Fate) -> (Vec<usize>, usize, usize) {
+    (fate.wholes.iter().map(Vec::len).collect(), fate.dropped, fate.waiting)
+}
+
+fn check<F: Family>(sent: &[Sent], want: &Fate, at_once: bool) -> Result<(), TestCaseError> {
+    let name = |text| ::graph::filled(text, F::IS_V6);
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let packets: Vec<_> = sent.iter().map(packet::<F>).collect();
+    let mut out = Vec::new();
+    for packets in packets.chunks(if at_once { 256 } else { 1 }) {
+        out.extend(bench.feature(&name("{ip}-unicast"), sw_if, packets));
+    }
+    let mut got = Fate { dropped: went(&out, &name("{ip}-drop")).len(), ..Fate::default() };
+    for o in went(&out, &name("{ip}-lookup")) {
+        got.wholes.push(payload::<F>(&o.bytes).to_vec());
+    }
+    let node = name("{ip}-full-reassembly-feature");
+    let merged: usize = bench.count(&node, "reass_fragments_reassembled") as usize;
+    got.waiting = sent.len() - got.dropped - merged;
+    prop_assert!(got == *want, "{}: {:?}, expected {:?}", node, brief(&got), brief(want));
+    // What waits goes in time, and no buffer is lost: the instance's end checks that.
+    pass(&mut bench, 6000);
+    prop_assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, F::IS_V6), 0);
+    Ok(())
 }
