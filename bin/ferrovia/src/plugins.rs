@@ -12,6 +12,7 @@ pub static ALL: &[&Plugin] = &[
     &ip::PLUGIN,
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
+    &urpf::PLUGIN,
     &ping::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `urpf`.
+
+use crate::control::{self, Check, Mode, Urpf};
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages, Module, Wire};
+use net::api::{AddressFamily, InterfaceIndex};
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "urpf", version: "1.0.0", crc: 0x8875_9016, core: false, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: UrpfUpdate| {
+        update(w, r.sw_if_index, r.af, r.is_input, r.mode, u32::MAX)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: UrpfUpdateV2| {
+        update(w, r.sw_if_index, r.af, r.is_input, r.mode, r.table_id)
+    });
+    m.dump(dump);
+}
+
+/// How sources are checked.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[wire(prefix = "URPF_API_MODE_")]
+pub enum UrpfMode {
+    /// Not at all.
+    Off = 0,
+    /// They need a route.
+    Loose = 1,
+    /// They need a route by this interface.
+    Strict = 2,
+}
+
+impl From<UrpfMode> for Mode {
+    fn from(mode: UrpfMode) -> Self {
+        match mode {
+            UrpfMode::Off => Self::Off,
+            UrpfMode::Loose => Self::Loose,
+            UrpfMode::Strict => Self::Strict,
+        }
+    }
+}
+
+impl From<Mode> for UrpfMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Off => Self::Off,
+            Mode::Loose => Self::Loose,
+            Mode::Strict => Self::Strict,
+        }
+    }
+}
+
+/// Says how sources are checked on an interface.
+#[derive(Message)]
+pub struct UrpfUpdate {
+    /// What comes in, not what leaves.
+    #[wire(default = "true")]
+    pub is_input: bool,
+    /// How.
+    pub mode: UrpfMode,
+    /// The family.
+    pub af: AddressFamily,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Says how sources are checked on an interface, and in which table.
+#[derive(Message)]
+pub struct UrpfUpdateV2 {
+    /// What comes in, not what leaves.
+    #[wire(default = "true")]
+    pub is_input: bool,
+    /// How.
+    pub mode: UrpfMode,
+    /// The family.
+    pub af: AddressFamily,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table; all bits set is the interface's own.
+    #[wire(default = "4294967295")]
+    pub table_id: u32,
+}
+
+fn update(
+    w: &World,
+    sw_if: InterfaceIndex,
+    af: AddressFamily,
+    rx: bool,
+    mode: UrpfMode,
+    table: u32,
+) -> Result<()> {
+    let check = Check { sw_if: sw_if.existing(w)?, v6: af.is_ip6(), rx };
+    control::set(w, check, mode.into(), (table != u32::MAX).then_some(table))
+}
+
+/// Asks where sources are checked.
+#[derive(Message)]
+#[msg(details)]
+pub struct UrpfInterfaceDump {
+    /// One interface, or all.
+    #[wire(default = "4294967295")]
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Where sources are checked.
+#[derive(Message)]
+pub struct UrpfInterfaceDetails {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// What comes in, not what leaves.
+    pub is_input: bool,
+    /// How.
+    pub mode: UrpfMode,
+    /// The family.
+    pub af: AddressFamily,
+    /// The table; all bits set is the interface's own.
+    pub table_id: u32,
+}
+
+fn dump(w: &World, _: &Caller<'_, World>, r: UrpfInterfaceDump) -> Result<Vec<UrpfInterfaceDetails>> {
+    let only = r.sw_if_index.existing_or_all(w)?;
+    let all = w.get::<Urpf>().list().into_iter();
+    let all = all.filter(|(check, ..)| only.is_none_or(|sw_if| sw_if == check.sw_if));
+    let details = |(check, mode, table): (Check, Mode, Option<u32>)| UrpfInterfaceDetails {
+        sw_if_index: check.sw_if.into(),
+        is_input: check.rx,
+        mode: mode.into(),
+        af: if check.v6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 },
+        table_id: table.unwrap_or(u32::MAX),
+    };
+    Ok(all.map(details).collect())
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-rx-urpf-strict` and its kind.
+
+use crate::control::Accepted;
+use buffer::{Buffer, FRAME_SIZE, Flags};
+use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
+use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
+use simd::Isa;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use sync::Turn;
+use wire::{Address, Header, IpHeader};
+
+/// Lookups in other tables, one behind the other, before a route counts as leading in a circle.
+const STEPS: usize = 8;
+
+/// With `TX`, on the arc of packets that leave; with `STRICT`, the route has to lead back by the same interface.
+pub struct Urpf<F: Net, const TX: bool, const STRICT: bool> {
+    fib: Arc<Fib<F>>,
+    adjacencies: Arc<Adjacencies>,
+    interfaces: Arc<Interfaces>,
+    accepted: Arc<Accepted<F>>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next_feature]
+    Next,
+    /// source that has no route
+    #[drop]
+    NoRoute,
+    /// source whose route leads elsewhere
+    #[drop]
+    OtherInterface,
+    /// {ip} length < header length
+    #[drop]
+    TooShort,
+}
+
+#[derive(Clone, Copy)]
+pub struct UrpfTrace {
+    source: Option<IpAddr>,
+    fib: TableIndex,
+    to: To,
+}
+
+impl Trace for UrpfTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(source) = self.source else { return f.write_str("not asked") };
+        let how = match self.to {
+            To::Next => "passes",
+            To::NoRoute => "has no route",
+            To::OtherInterface => "is reached by another interface",
+            To::TooShort => "can't be read",
+        };
+        write!(f, "source {source} in fib {} {how}", self.fib)
+    }
+}
+
+impl<F: Net, const TX: bool, const STRICT: bool> Build for Urpf<F, TX, STRICT> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { fib: world.get(), adjacencies: world.get(), interfaces: world.get(), accepted: world.get() }
+    }
+}
+
+/// The source of a packet that has to be asked for; `Err` for one that needn't be, or can't.
+#[inline(always)]
+fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
+    let at = if TX { b.l3_at() } else { 0 };
+    let ip = F::Header::view_at(b.data(), at).ok_or(To::TooShort)?;
+    let (src, dst) = (ip.src(), ip.dst());
+    let to_many = dst.multicast() || !F::IS_V6 && dst == F::Addr::mask(F::BITS);
+    let exempt = src == F::Addr::ZERO && to_many || F::IS_V6 && src.link_local();
+    if exempt || TX && b.flags.has(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
+}
+
+impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
+    /// The interface that is asked about.
+    #[inline(always)]
+    fn sw_if(b: &Buffer) -> u32 {
+        if TX { b.tx_if } else { b.rx_if }
+    }
+
+    /// The table that sources are looked up in: as configured on the interface, its own for 0.
+    #[inline(always)]
+    fn table<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> TableIndex {
+        match cx.feature_config(b) {
+            0 => {
+                let view = self.interfaces.views(cx.turn).get(Self::sw_if(b) as usize);
+                TableIndex(view.map_or(0, |view| if F::IS_V6 { view.fib6 } else { view.fib4 }))
+            }
+            index => TableIndex(index - 1),
+        }
+    }
+
+    /// Whether what a route leads to is a way back.
+    #[inline(always)]
+    fn judge(&self, adj: AdjIndex, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+        match self.adjacencies.get(adj, turn) {
+            Some(adj) if adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if) => {
+                To::Next
+            }
+            _ => self.look_closer(adj, src, fib, sw_if, turn),
+        }
+    }
+
+    /// Several paths, another table, or none; and what is accepted all the same.
+    #[cold]
+    #[inline(never)]
+    fn look_closer(&self, adj: AdjIndex, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+        let to = self.follow(adj, src, sw_if, turn, STEPS);
+        if to != To::Next && self.accepted.has(fib, src, turn) { To::Next } else { to }
+    }
+
+    fn follow(&self, index: AdjIndex, src: F::Addr, sw_if: u32, turn: &Turn<'_>, steps: usize) -> To {
+        let Some(adj) = self.adjacencies.get(index, turn).filter(|_| steps > 0) else { return To::NoRoute };
+        match adj.kind {
+            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean if !STRICT || adj.tx_if == sw_if => {
+                To::Next
+            }
+            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => To::OtherInterface,
+            AdjKind::LoadBalance => {
+                let mut to = To::NoRoute;
+                for bucket in self.adjacencies.buckets(adj, turn) {
+                    match self.follow(*bucket, src, sw_if, turn, steps - 1) {
+                        To::Next => return To::Next,
+                        To::OtherInterface => to = To::OtherInterface,
+                        _ => {}
+                    }
+                }
+                to
+            }
+            AdjKind::Lookup => match self.fib.adj(TableIndex(adj.table), src, turn) {
+                Some(next) => self.follow(next, src, sw_if, turn, steps - 1),
+                None => To::NoRoute,
+            },
+            _ => To::NoRoute,
+        }
+    }
+
+    #[inline(always)]
+    fn decide<const TRACED: bool>(&self, b: &Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let fib = self.table(b, cx);
+        let src = source::<F, TX>(b);
+        let to = match src {
+            Err(to) => to,
+            Ok(src) => match self.fib.adj(fib, src, cx.turn) {
+                Some(adj) => self.judge(adj, src, fib, Self::sw_if(b), cx.turn),
+                None => To::NoRoute,
+            },
+        };
+        if TRACED {
+            cx.trace(b, UrpfTrace { source: src.ok().map(Into::into), fib, to });
+        }
+        to
+    }
+}
+
+impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
+    const NAME: &'static str = match (TX, STRICT) {
+        (false, true) => "{ip}-rx-urpf-strict",
+        (false, false) => "{ip}-rx-urpf-loose",
+        (true, true) => "{ip}-tx-urpf-strict",
+        (true, false) => "{ip}-tx-urpf-loose",
+    };
+    const V6: Option<bool> = Some(F::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
+    type Next = To;
+    type Trace = UrpfTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        self.decide(b, cx)
+    }
+
+    /// All sources are looked up together, so that the loads of the table's cells overlap.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let (n, turn) = (v.len(), cx.turn);
+        let fib = self.table(v.get(0), cx);
+        let zero = F::key(F::Addr::ZERO);
+        let (mut keys, mut hops) = ([zero; FRAME_SIZE], [0; FRAME_SIZE]);
+        let mut differ = false;
+        for (key, b) in keys.iter_mut().zip(v.iter()) {
+            differ |= self.table(b, cx) != fib;
+            *key = source::<F, TX>(b).map_or(zero, F::key);
+        }
+        let Some(table) = self.fib.table(fib, turn).filter(|_| !differ) else {
+            for (b, out) in v.packets() {
+                out.go(self.decide(b, cx));
+            }
+            return;
+        };
+        table.hops::<I>(&keys[..n], &mut hops[..n], turn);
+        for ((b, out), hop) in v.packets().zip(&hops) {
+            out.go(match source::<F, TX>(b) {
+                Ok(src) => self.judge(AdjIndex(*hop), src, fib, Self::sw_if(b), turn),
+                Err(to) => to,
+            });
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{self, Check, Mode, Urpf};
+use cli::{Cell, Command, Matches, Output, Result, Table};
+use graph::World;
+use net::Interfaces;
+use serde_json::json;
+use std::net::IpAddr;
+use wire::{Ip4Prefix, Ip6Prefix};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set urpf",
+        usage: "[ip4|ip6] [rx|tx] {off|strict|loose} <interface:interface> [table <table:u32>]",
+        help: "Drop packets whose source has no route, or none by this interface",
+        run: set,
+    },
+    Command {
+        path: "set urpf-accept",
+        usage: "[table <table:u32>] [add|del] <prefix:prefix>",
+        help: "Let sources of a network pass whatever their routes say",
+        run: accept,
+    },
+    Command {
+        path: "show urpf",
+        usage: "[<interface:interface>]",
+        help: "Where sources are checked",
+        run: show,
+    },
+];
+
+fn set(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let mode = match () {
+        () if m.flag("strict") => Mode::Strict,
+        () if m.flag("loose") => Mode::Loose,
+        () => Mode::Off,
+    };
+    let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
+    let set = control::set(w, check, mode, m.opt("table")?);
+    set.map_err(|e| if e.code() == -3 { e.at(m.span("table")) } else { e })?;
+    Ok(Output::empty())
+}
+
+fn accept(w: &World, m: &Matches) -> Result<Output> {
+    let text = m.str("prefix");
+    let prefix = match text.contains(':') {
+        true => text.parse::<Ip6Prefix>().ok().map(|p| (IpAddr::from(p.addr()), p.len())),
+        false => text.parse::<Ip4Prefix>().ok().map(|p| (IpAddr::from(p.addr()), p.len())),
+    };
+    let prefix = prefix.ok_or_else(|| cli::Error::parse("expected a prefix").at(m.span("prefix")))?;
+    control::accept(w, m.opt("table")?.unwrap_or(0), prefix, !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let interfaces = w.get::<Interfaces>();
+    let only = m.has("interface").then(|| interfaces.find(m.str("interface"))).transpose()?;
+    let mut table =
+        Table::new().left("interface").left("family").left("direction").left("mode").right("table");
+    for (check, mode, id) in w.get::<Urpf>().list() {
+        if only.is_some_and(|sw_if| sw_if != check.sw_if) {
+            continue;
+        }
+        table.row([
+            interfaces.name(check.sw_if).into(),
+            (if check.v6 { "ip6" } else { "ip4" }).into(),
+            (if check.rx { "rx" } else { "tx" }).into(),
+            mode.name().into(),
+            id.map_or_else(|| Cell::new("own", serde_json::Value::Null), Cell::from),
+        ]);
+    }
+    let accepted = control::accepted(w);
+    let mut text = table.render();
+    for (table, prefix) in &accepted {
+        text += &format!("accepted in table {table}: {prefix}\n");
+    }
+    let accepted: Vec<_> = accepted.iter().map(|(t, p)| json!({ "table": t, "prefix": p })).collect();
+    Ok(Output::both(text, json!({ "checks": table.to_json(), "accepted": accepted })))
+}

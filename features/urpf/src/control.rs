@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+use cli::{Error, Result, quote};
+use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
+use net::{Fib, IfEvent, Interfaces, Net, TableIndex};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Snapshot, Turn};
+use wire::{Ip4, Ip6, Prefix};
+
+/// How sources are checked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Mode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// They need a route.
+    Loose,
+    /// They need a route by this interface.
+    Strict,
+}
+
+impl Mode {
+    /// As commands say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Loose => "loose",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// Where sources are checked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Check {
+    /// On this interface.
+    pub sw_if: SwIfIndex,
+    /// Of IPv6.
+    pub v6: bool,
+    /// What comes in, not what leaves.
+    pub rx: bool,
+}
+
+impl Check {
+    const fn arc(self) -> &'static str {
+        match (self.v6, self.rx) {
+            (false, true) => "ip4-unicast",
+            (false, false) => "ip4-output",
+            (true, true) => "ip6-unicast",
+            (true, false) => "ip6-output",
+        }
+    }
+
+    fn node(self, mode: Mode) -> String {
+        let (ip, way) = (if self.v6 { "ip6" } else { "ip4" }, if self.rx { "rx" } else { "tx" });
+        format!("{ip}-{way}-urpf-{}", mode.name())
+    }
+}
+
+/// What is configured: how, and in which table, by its id, if not the interface's own.
+type Checks = BTreeMap<Check, (Mode, Option<u32>)>;
+
+/// The control side.
+#[derive(Default)]
+pub struct Urpf(Mutex<Checks>);
+
+impl Shared for Urpf {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Urpf {
+    fn checks(&self) -> MutexGuard<'_, Checks> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// All checks that aren't off.
+    pub fn list(&self) -> Vec<(Check, Mode, Option<u32>)> {
+        self.checks().iter().map(|(check, (mode, table))| (*check, *mode, *table)).collect()
+    }
+}
+
+/// Says how sources are checked somewhere, and in which table, by its id: the interface's own without.
+///
+/// # Errors
+/// A table that isn't there (−3); a family that isn't built.
+pub fn set(world: &World, check: Check, mode: Mode, table: Option<u32>) -> Result<()> {
+    let index = table.map(|id| find_table(world, check.v6, id)).transpose()?;
+    // 0 is the interface's own.
+    let config = index.map_or(0, |index| index.0 + 1);
+    for other in [Mode::Loose, Mode::Strict] {
+        world
+            .set_feature(check.arc(), &check.node(other), check.sw_if, (other == mode).then_some(config))
+            .map_err(Error::unsupported)?;
+    }
+    let urpf = world.get::<Urpf>();
+    match mode {
+        Mode::Off => urpf.checks().remove(&check),
+        _ => urpf.checks().insert(check, (mode, table)),
+    };
+    Ok(())
+}
+
+fn find_table(world: &World, v6: bool, id: u32) -> Result<TableIndex> {
+    if v6 { world.get::<Fib<Ip6>>().find_table(id) } else { world.get::<Fib<Ip4>>().find_table(id) }
+}
+
+/// Prefixes that pass whatever their routes say, with the tables that they are sources in.
+pub struct Accepted<F: Net>(Snapshot<Vec<(TableIndex, Prefix<F::Addr>)>>);
+
+impl<F: Net> Shared for Accepted<F> {
+    fn make(world: &World) -> Self {
+        Self(Snapshot::new(world.qsbr.clone(), Vec::new()))
+    }
+}
+
+impl<F: Net> Accepted<F> {
+    /// Whether a source is accepted in a table.
+    pub fn has(&self, table: TableIndex, src: F::Addr, turn: &Turn<'_>) -> bool {
+        self.0.get(turn).iter().any(|(t, prefix)| *t == table && prefix.contains(src))
+    }
+
+    /// All, with the ids of their tables.
+    fn list(&self, world: &World) -> Vec<(u32, Prefix<F::Addr>)> {
+        let fib = world.get::<Fib<F>>();
+        self.0.read(|all| all.iter().filter_map(|(t, p)| Some((fib.table_id(*t)?, *p))).collect())
+    }
+
+    fn set(&self, table: TableIndex, prefix: Prefix<F::Addr>, on: bool) -> bool {
+        let there = self.0.read(|all| all.contains(&(table, prefix)));
+        if there != on {
+            self.0.update(|old| {
+                let mut new: Vec<_> = old.iter().copied().filter(|one| *one != (table, prefix)).collect();
+                if on {
+                    new.push((table, prefix));
+                }
+                new
+            });
+        }
+        there
+    }
+}
+
+/// A prefix of either family.
+pub type AnyPrefix = (IpAddr, u8);
+
+/// Lets sources of a prefix pass in a table, by its id, whatever their routes say; or no longer.
+///
+/// # Errors
+/// A table that isn't there (−3); taking back what wasn't accepted (−6).
+pub fn accept(world: &World, table: u32, prefix: AnyPrefix, on: bool) -> Result<()> {
+    fn set<F: Net>(world: &World, table: u32, prefix: Option<Prefix<F::Addr>>, on: bool) -> Result<bool> {
+        let prefix = prefix.ok_or_else(|| Error::parse("a network has no such length"))?;
+        let index = world.get::<Fib<F>>().find_table(table)?;
+        Ok(world.get::<Accepted<F>>().set(index, prefix.network(), on))
+    }
+    let (addr, len) = prefix;
+    let there = match addr {
+        IpAddr::V4(addr) => set::<Ip4>(world, table, Prefix::new(addr, len), on)?,
+        IpAddr::V6(addr) => set::<Ip6>(world, table, Prefix::new(addr, len), on)?,
+    };
+    if on || there {
+        return Ok(());
+    }
+    Err(Error::not_found(format!("{addr}/{len} isn't accepted in table {table}")).retval(-6))
+}
+
+/// All accepted prefixes with the ids of their tables.
+pub fn accepted(world: &World) -> Vec<(u32, String)> {
+    let four = world.get::<Accepted<Ip4>>().list(world).into_iter().map(|(t, p)| (t, p.to_string()));
+    let six = world.get::<Accepted<Ip6>>().list(world).into_iter().map(|(t, p)| (t, p.to_string()));
+    four.chain(six).collect()
+}
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    for (check, mode, table) in world.get::<Urpf>().list() {
+        let name = quote(&world.get::<Interfaces>().name(check.sw_if));
+        let (ip, way) = (if check.v6 { "ip6" } else { "ip4" }, if check.rx { "rx" } else { "tx" });
+        let table = table.map_or(String::new(), |id| format!(" table {id}"));
+        let line = |mode: Mode| format!("set urpf {ip} {way} {} {name}", mode.name());
+        config.push(Phase::Features, line(mode) + &table, line(Mode::Off));
+    }
+    for (table, prefix) in accepted(world) {
+        let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
+        config.push(Phase::Features, line("add"), line("del"));
+    }
+}
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let IfEvent::Deleting(sw_if) = event {
+            let all = world.get::<Urpf>().list();
+            for (check, ..) in all.into_iter().filter(|(check, ..)| check.sw_if == sw_if) {
+                let done = set(world, check, Mode::Off, None);
+                debug_assert!(done.is_ok(), "it was set: {done:?}");
+            }
+        }
+    });
+    Ok(())
+}
