@@ -16,6 +16,7 @@ pub static ALL: &[&Plugin] = &[
     &ping::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
+    &ip6_nd::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,
     &trace::PLUGIN,

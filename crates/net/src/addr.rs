@@ -17,6 +17,8 @@ use wire::{Address, Family, Prefix};
 struct Here<A> {
     /// In the order of adding; the first is the source of what we send.
     addresses: Vec<Prefix<A>>,
+    /// Of these, those that nobody set: routers told of them.
+    learned: Vec<Prefix<A>>,
     /// The protocol was enabled without an address.
     enabled: bool,
     /// Whose addresses it uses.
@@ -25,7 +27,7 @@ struct Here<A> {
 
 impl<A> Default for Here<A> {
     fn default() -> Self {
-        Self { addresses: Vec::new(), enabled: false, lender: None }
+        Self { addresses: Vec::new(), learned: Vec::new(), enabled: false, lender: None }
     }
 }
 
@@ -142,6 +144,11 @@ impl<F: Net> Addresses<F> {
             return Err(Error::failed(why).retval(-7));
         }
         is_host::<F>(prefix)?;
+        if self.is_learned(sw_if, prefix) {
+            // From now on it stays.
+            self.all().entry(sw_if).or_default().learned.retain(|p| *p != prefix);
+            return Ok(());
+        }
         let table = self.table_of(sw_if)?;
         self.check_free(sw_if, table, prefix)?;
         let first = {
@@ -158,6 +165,26 @@ impl<F: Net> Addresses<F> {
         self.changed(world, sw_if)
     }
 
+    /// Gives an interface an address that routers told of: it is no part of what was set.
+    ///
+    /// # Errors
+    /// Those of [`Self::add`].
+    pub fn add_learned(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        prefix: Prefix<F::Addr>,
+    ) -> Result<(), Error> {
+        self.add(world, sw_if, prefix)?;
+        self.all().entry(sw_if).or_default().learned.push(prefix);
+        Ok(())
+    }
+
+    /// Whether an address is one that routers told of.
+    pub fn is_learned(&self, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> bool {
+        self.all().get(&sw_if).is_some_and(|h| h.learned.contains(&prefix))
+    }
+
     /// Takes an address from an interface.
     ///
     /// # Errors
@@ -166,7 +193,11 @@ impl<F: Net> Addresses<F> {
         let table = self.table_of(sw_if)?;
         let other = {
             let mut all = self.all();
-            let addresses = all.get_mut(&sw_if).map(|h| &mut h.addresses);
+            let here = all.get_mut(&sw_if);
+            let addresses = here.map(|h| {
+                h.learned.retain(|p| *p != prefix);
+                &mut h.addresses
+            });
             let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
             let (Some(addresses), Some(at)) = (addresses, at) else {
                 let name = self.interfaces.name(sw_if);

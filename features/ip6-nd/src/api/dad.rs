@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `ip6_dad`.
+
+use crate::dad::{Change, Dad, Settings};
+use cli::Result;
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages, Module, Wire};
+use net::api::{InterfaceIndex, Ip6Address};
+use std::net::Ipv6Addr;
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "ip6_dad", version: "1.0.0", crc: 0xf43f_b69c, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(enable_disable);
+    m.dump(dump);
+    m.call(want);
+    m.answer::<Ip6DadEvent>();
+}
+
+/// Where an address stands.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+#[wire(prefix = "IP6_DAD_STATE_")]
+pub enum Ip6DadState {
+    /// Not asked for.
+    #[default]
+    Idle = 0,
+    /// Asked for.
+    Tentative = 1,
+    /// Ours.
+    Preferred = 2,
+    /// Another's.
+    Duplicate = 3,
+}
+
+/// Asks for our addresses before they are used, or no longer.
+#[derive(Message)]
+pub struct Ip6DadEnableDisable {
+    /// Ask, not stop asking.
+    #[wire(default = "\"true\"")]
+    pub enable: bool,
+    /// How often, 1 to 10.
+    #[wire(default = "1")]
+    pub dad_transmits: u8,
+    /// Seconds between two questions, and after the last.
+    #[wire(default = "1.0")]
+    pub dad_retransmit_delay: f64,
+}
+
+fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6DadEnableDisable) -> Result<()> {
+    let dad = w.get::<Dad>();
+    if !r.enable {
+        return dad.set(w, Settings { enabled: false, ..dad.settings() });
+    }
+    dad.set(w, Settings { enabled: true, transmits: r.dad_transmits, delay: r.dad_retransmit_delay })
+}
+
+/// Asks whether and how addresses are asked for.
+#[derive(Message)]
+#[msg(details)]
+pub struct Ip6DadDump {}
+
+/// Whether and how addresses are asked for.
+#[derive(Message)]
+pub struct Ip6DadDetails {
+    /// They are.
+    pub enabled: bool,
+    /// How often.
+    pub dad_transmits: u8,
+    /// Seconds between two questions, and after the last.
+    pub dad_retransmit_delay: f64,
+}
+
+fn dump(w: &World, _: &Caller<'_, World>, _: Ip6DadDump) -> Result<Vec<Ip6DadDetails>> {
+    let Settings { enabled, transmits, delay } = w.get::<Dad>().settings();
+    Ok(vec![Ip6DadDetails { enabled, dad_transmits: transmits, dad_retransmit_delay: delay }])
+}
+
+/// Asks for events of our addresses.
+#[derive(Message)]
+#[msg(events(Ip6DadEvent))]
+pub struct WantIp6DadEvents {
+    /// Ask, not stop asking.
+    pub enable_disable: bool,
+    /// Comes back with every event.
+    pub pid: u32,
+}
+
+fn want(_: &World, c: &Caller<'_, World>, r: WantIp6DadEvents) -> Result<()> {
+    c.hub.want::<Ip6DadEvent>(c, r.pid, r.enable_disable);
+    Ok(())
+}
+
+/// An address of ours is asked for, is ours, or is another's.
+#[derive(Message)]
+pub struct Ip6DadEvent {
+    /// Where it stands now.
+    pub state: Ip6DadState,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The address.
+    pub address: Ip6Address,
+    /// Questions sent.
+    pub dad_count: u8,
+    /// Questions to send.
+    pub dad_transmits: u8,
+}
+
+/// Tells clients what happened to an address.
+pub fn publish(w: &World, sw_if: SwIfIndex, ip: Ipv6Addr, change: Change, sent: u8, transmits: u8) {
+    let state = match change {
+        Change::Tentative => Ip6DadState::Tentative,
+        Change::Preferred => Ip6DadState::Preferred,
+        Change::Duplicate => Ip6DadState::Duplicate,
+    };
+    w.api.publish(&Ip6DadEvent {
+        state,
+        sw_if_index: sw_if.into(),
+        address: Ip6Address(ip.octets()),
+        dad_count: sent,
+        dad_transmits: transmits,
+    });
+}

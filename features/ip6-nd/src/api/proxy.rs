@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whom we answer for.
+
+use crate::proxy::Proxies;
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages};
+use net::api::{InterfaceIndex, Ip6Address};
+use std::net::Ipv6Addr;
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(add_del);
+    m.call(enable_disable);
+    m.dump(dump);
+}
+
+/// Answers for a host, or no longer.
+#[derive(Message)]
+pub struct Ip6ndProxyAddDel {
+    /// The interface that it is behind.
+    pub sw_if_index: InterfaceIndex,
+    /// Answer, not stop answering.
+    pub is_add: bool,
+    /// The host.
+    pub ip: Ip6Address,
+}
+
+fn add_del(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyAddDel) -> Result<()> {
+    w.get::<Proxies>().set_host(w, r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0), r.is_add)
+}
+
+/// Answers for all that are routed by other interfaces, or no longer.
+#[derive(Message)]
+pub struct Ip6ndProxyEnableDisable {
+    /// The interface where they are asked for.
+    pub sw_if_index: InterfaceIndex,
+    /// Answer, not stop answering.
+    pub is_enable: bool,
+}
+
+fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyEnableDisable) -> Result<()> {
+    w.get::<Proxies>().enable(w, r.sw_if_index.existing(w)?, r.is_enable)
+}
+
+/// Asks for the hosts that are answered for.
+#[derive(Message)]
+#[msg(details)]
+pub struct Ip6ndProxyDump {}
+
+/// A host that is answered for.
+#[derive(Message)]
+pub struct Ip6ndProxyDetails {
+    /// The interface that it is behind.
+    pub sw_if_index: InterfaceIndex,
+    /// The host.
+    pub ip: Ip6Address,
+}
+
+fn dump(w: &World, _: &Caller<'_, World>, _: Ip6ndProxyDump) -> Result<Vec<Ip6ndProxyDetails>> {
+    let hosts = w.get::<Proxies>().hosts().into_iter();
+    Ok(hosts
+        .map(|(i, ip)| Ip6ndProxyDetails { sw_if_index: i.into(), ip: Ip6Address(ip.octets()) })
+        .collect())
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is wrong with a message, whatever it says (RFC 4861 6.1, 7.1; RFC 6980).
+
+use buffer::Buffer;
+use std::net::Ipv6Addr;
+use wire::nd::{HOP_LIMIT, NdOptions};
+use wire::{Ethernet, ExtHeaders, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr};
+
+/// A fault that any of the messages may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    TooShort,
+    TooLong,
+    HopLimit,
+    Code,
+    Fragmented,
+    Options,
+    NoHeader,
+}
+
+/// Gives a node's enum of ways the faults of [`Fault`], with their texts in one place.
+macro_rules! ways {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
+        $(#[$meta])*
+        #[derive(graph::Next, Clone, Copy)]
+        $vis enum $name {
+            $($body)*
+            /// message is shorter than its type wants
+            #[drop]
+            TooShort,
+            /// message is longer than a buffer
+            #[drop]
+            TooLong,
+            /// hop limit is not 255: the message was forwarded
+            #[drop]
+            HopLimit,
+            /// code is not 0
+            #[drop]
+            Code,
+            /// message was sent in fragments (RFC 6980)
+            #[drop]
+            Fragmented,
+            /// malformed option
+            #[drop]
+            Options,
+            /// frame has no Ethernet header
+            #[drop]
+            NoHeader,
+        }
+
+        impl From<$crate::check::Fault> for $name {
+            #[inline(always)]
+            fn from(fault: $crate::check::Fault) -> Self {
+                match fault {
+                    $crate::check::Fault::TooShort => Self::TooShort,
+                    $crate::check::Fault::TooLong => Self::TooLong,
+                    $crate::check::Fault::HopLimit => Self::HopLimit,
+                    $crate::check::Fault::Code => Self::Code,
+                    $crate::check::Fault::Fragmented => Self::Fragmented,
+                    $crate::check::Fault::Options => Self::Options,
+                    $crate::check::Fault::NoHeader => Self::NoHeader,
+                }
+            }
+        }
+    };
+}
+pub(crate) use ways;
+
+/// A message that is well-formed.
+#[derive(Clone, Copy)]
+pub struct Checked<'b, M> {
+    pub src: Ipv6Addr,
+    pub dst: Ipv6Addr,
+    /// Its fixed part.
+    pub message: &'b M,
+    /// Its options, all of which can be walked.
+    pub options: &'b [u8],
+    /// All of it, from its type on.
+    pub bytes: &'b [u8],
+}
+
+/// The message in a packet that starts at its IPv6 header; its checksum was found right.
+#[inline(always)]
+pub fn check<M: Header>(b: &Buffer) -> Result<Checked<'_, M>, Fault> {
+    let data = b.data();
+    let ip = Ipv6Header::view(data).ok_or(Fault::TooShort)?;
+    if ip.hop_limit != HOP_LIMIT {
+        return Err(Fault::HopLimit);
+    }
+    let mut walk = ExtHeaders::new(data);
+    for header in walk.by_ref() {
+        match header {
+            Ok(header) if header.kind == IpProtocol::FRAGMENT => return Err(Fault::Fragmented),
+            Ok(_) => {}
+            Err(_) => return Err(Fault::TooShort),
+        }
+    }
+    if ip.packet_len() > data.len() {
+        return Err(if b.is_chained() { Fault::TooLong } else { Fault::TooShort });
+    }
+    let bytes = data.get(walk.offset()..ip.packet_len()).ok_or(Fault::TooShort)?;
+    let (message, options) = M::split(bytes).ok_or(Fault::TooShort)?;
+    if IcmpHeader::view(bytes).is_none_or(|icmp| icmp.code != 0) {
+        return Err(Fault::Code);
+    }
+    if NdOptions::new(options).any(|option| option.is_err()) {
+        return Err(Fault::Options);
+    }
+    Ok(Checked { src: ip.src(), dst: ip.dst(), message, options, bytes })
+}
+
+/// The source address of the frame around the packet, and the length of its header.
+#[inline(always)]
+pub fn ethernet_source(b: &mut Buffer) -> Result<(MacAddr, usize), Fault> {
+    let l2 = b.l2_len();
+    if l2 < Ethernet::LEN || !b.rewind(l2) {
+        return Err(Fault::NoHeader);
+    }
+    let source = Ethernet::view(b.data()).map(|e| e.src);
+    let pulled = b.pull(l2);
+    debug_assert!(pulled);
+    Ok((source.ok_or(Fault::NoHeader)?, l2))
+}
+
+/// Whether a link-layer address can be that of one station.
+#[inline(always)]
+pub fn is_station(mac: MacAddr) -> bool {
+    mac.is_unicast() && !mac.is_zero()
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call.
+
+use crate::dad::{Dad, Settings};
+use crate::proxy::Proxies;
+use crate::ra::{Advertiser, RaConfig, RaPrefix, domain, usual_lifetime};
+use crate::rd::{Backoff, Receiver};
+use crate::{show, verbs};
+use cli::{Command, Error, Matches, Output, Result};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use wire::Ip6Prefix;
+use wire::nd::PrefixInfo;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "ip6 nd",
+        usage: "<interface:interface> [no] {ra-suppress | ra-managed-config-flag | ra-other-config-flag \
+                | ra-suppress-link-layer | ra-send-unicast | ra-cease \
+                | ra-lifetime [<lifetime:u32>] | ra-initial [<count:u32> <interval:u32>] \
+                | ra-interval [<max:u32> [<min:u32>]] | ra-hop-limit [<hops:u8>] \
+                | ra-dns <server:ip6> [lifetime <seconds:u32>] | ra-search <domain:word> [lifetime <seconds:u32>] \
+                | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
+                  [no-advertise] [off-link] [no-autoconfig] [no-onlink]}",
+        help: "What router advertisements on an interface tell",
+        run: nd,
+    },
+    Command {
+        path: "ip6 nd address autoconfig",
+        usage: "<interface:interface> [default-route] [disable]",
+        help: "Make addresses of the prefixes that routers tell, and a default route",
+        run: autoconfig,
+    },
+    Command {
+        path: "ip6 nd router-solicitation",
+        usage: "<interface:interface> [stop] [irt <irt:u32>] [mrt <mrt:u32>] [mrc <mrc:u32>] [mrd <mrd:u32>]",
+        help: "Ask routers for an advertisement: first and longest pause, number, time (seconds; 0: no limit)",
+        run: solicit,
+    },
+    Command {
+        path: "set ip6 nd proxy",
+        usage: "<interface:interface> [del] <host:ip6>",
+        help: "Answer for a host behind this interface where it is asked for on others",
+        run: proxy,
+    },
+    Command {
+        path: "set interface ip6-nd proxy",
+        usage: "<interface:interface> [enable|disable]",
+        help: "Answer on this interface for all that are routed by others",
+        run: proxy_all,
+    },
+    Command {
+        path: "set ip6 dad enable",
+        usage: "[transmits <transmits:u8>] [delay <delay:f64>]",
+        help: "Ask whether somebody has an address before it is used",
+        run: dad_enable,
+    },
+    Command {
+        path: "set ip6 dad disable",
+        usage: "",
+        help: "Use addresses without asking whether somebody has them",
+        run: dad_disable,
+    },
+    Command {
+        path: "show ip6 dad",
+        usage: "",
+        help: "Whether addresses are asked for before they are used, and those that are not ours yet",
+        run: show::dad,
+    },
+    Command {
+        path: "show ip6 interface",
+        usage: "[<interface:interface>]",
+        help: "Addresses, groups and router advertisements of interfaces with IPv6",
+        run: show::interface,
+    },
+    Command {
+        path: "show ip6 ra",
+        usage: "[<interface:interface>]",
+        help: "Router advertisements that are sent",
+        run: show::ra,
+    },
+    Command {
+        path: "show ip6 nd autoconfig",
+        usage: "[<interface:interface>]",
+        help: "Addresses and default routers that router advertisements told",
+        run: show::autoconfig,
+    },
+    Command {
+        path: "show ip6 nd proxy",
+        usage: "",
+        help: "Hosts that are answered for, and the interfaces where all others are",
+        run: show::proxy,
+    },
+];
+
+pub fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
+    w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
+}
+
+fn nd(w: &World, m: &Matches) -> Result<Output> {
+    let (sw_if, on) = (interface(w, m)?, !m.flag("no"));
+    if m.flag("prefix") {
+        let prefix: Ip6Prefix = m.req("prefix")?;
+        verbs::set_prefix(w, sw_if, prefix.network(), if on { Some(ra_prefix(w, m)?) } else { None })?;
+        return Ok(Output::empty());
+    }
+    w.get::<Advertiser>().change(w, sw_if, |c| set(c, m, on))?;
+    Ok(Output::empty())
+}
+
+fn ra_prefix(w: &World, m: &Matches) -> Result<RaPrefix> {
+    let usual = RaPrefix::default();
+    let (valid, preferred) = match (m.flag("infinite"), m.opt("valid")?) {
+        (true, _) => (PrefixInfo::INFINITE, PrefixInfo::INFINITE),
+        (false, Some(valid)) if !m.flag("default") => (valid, m.req("preferred")?),
+        _ => (usual.valid, usual.preferred),
+    };
+    Ok(RaPrefix {
+        valid,
+        preferred,
+        no_advertise: m.flag("no-advertise"),
+        off_link: m.flag("off-link"),
+        no_autoconfig: m.flag("no-autoconfig"),
+        no_onlink: m.flag("no-onlink"),
+        since: m.flag("absolute").then(|| w.clock.now()),
+    })
+}
+
+fn set(c: &mut RaConfig, m: &Matches, on: bool) -> Result<()> {
+    let usual = RaConfig::default();
+    let number = |name: &str, usual: u32| -> Result<u32> {
+        match (on, m.opt(name)?) {
+            (true, Some(number)) => Ok(number),
+            (true, None) => Err(Error::usage(format!("<{name}> is missing"))),
+            (false, _) => Ok(usual),
+        }
+    };
+    for (word, flag) in [
+        ("ra-suppress", &mut c.suppress),
+        ("ra-managed-config-flag", &mut c.managed),
+        ("ra-other-config-flag", &mut c.other),
+        ("ra-suppress-link-layer", &mut c.no_link),
+        ("ra-send-unicast", &mut c.unicast),
+        ("ra-cease", &mut c.cease),
+    ] {
+        if m.flag(word) {
+            *flag = on;
+        }
+    }
+    if m.flag("ra-lifetime") {
+        c.lifetime = number("lifetime", usual_lifetime(c.max_interval))?;
+    }
+    if m.flag("ra-initial") {
+        c.initial_count = number("count", usual.initial_count)?;
+        c.initial_interval = number("interval", usual.initial_interval)?;
+    }
+    if m.flag("ra-interval") {
+        let max = number("max", usual.max_interval)?;
+        let least = (max.saturating_mul(3) / 4).max(3);
+        c.set_intervals(max, if on { m.opt("min")?.unwrap_or(least) } else { usual.min_interval });
+    }
+    if m.flag("ra-hop-limit") {
+        c.hop_limit = number("hops", usual.hop_limit.into())? as u8;
+    }
+    // Three times the longest interval (RFC 8106 5.1).
+    let seconds = m.opt("seconds")?.unwrap_or(3 * c.max_interval);
+    if let Some(server) = m.opt("server")? {
+        let _ = if on { c.servers.insert(server, seconds) } else { c.servers.remove(&server) };
+    }
+    if m.has("domain") {
+        let name = domain(m.str("domain")).map_err(|e| e.at(m.span("domain")))?;
+        let _ = if on { c.domains.insert(name, seconds) } else { c.domains.remove(&name) };
+    }
+    Ok(())
+}
+
+fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = interface(w, m)?;
+    w.get::<Receiver>().autoconfig(w, sw_if, !m.flag("disable"), m.flag("default-route"))?;
+    Ok(Output::empty())
+}
+
+fn solicit(w: &World, m: &Matches) -> Result<Output> {
+    let number = |name: &str, usual| Ok::<u32, Error>(m.opt(name)?.unwrap_or(usual));
+    let backoff = Backoff {
+        initial: number("irt", 1)?,
+        longest: number("mrt", 120)?,
+        count: number("mrc", 0)?,
+        duration: number("mrd", 0)?,
+    };
+    w.get::<Receiver>().solicit(w, interface(w, m)?, (!m.flag("stop")).then_some(backoff))?;
+    Ok(Output::empty())
+}
+
+fn proxy(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Proxies>().set_host(w, interface(w, m)?, m.req("host")?, !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+fn proxy_all(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Proxies>().enable(w, interface(w, m)?, !m.flag("disable"))?;
+    Ok(Output::empty())
+}
+
+fn dad_enable(w: &World, m: &Matches) -> Result<Output> {
+    let usual = Settings::default();
+    let transmits = m.opt("transmits")?.unwrap_or(usual.transmits);
+    let delay = m.opt("delay")?.unwrap_or(usual.delay);
+    w.get::<Dad>().set(w, Settings { enabled: true, transmits, delay })?;
+    Ok(Output::empty())
+}
+
+fn dad_disable(w: &World, _: &Matches) -> Result<Output> {
+    let dad = w.get::<Dad>();
+    dad.set(w, Settings { enabled: false, ..dad.settings() })?;
+    Ok(Output::empty())
+}

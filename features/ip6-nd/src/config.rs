@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What was set, as commands.
+
+use crate::dad::{Dad, Settings};
+use crate::proxy::Proxies;
+use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
+use crate::rd::Receiver;
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
+use wire::nd::PrefixInfo;
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
+    if dad != usual && dad.enabled {
+        let line = format!("set ip6 dad enable transmits {} delay {}", dad.transmits, dad.delay);
+        config.push(Phase::Settings, line, "set ip6 dad disable");
+    }
+    let interfaces = world.get::<Interfaces>();
+    for (sw_if, link) in world.get::<Advertiser>().list() {
+        let name = quote(&interfaces.name(sw_if));
+        for (set, unset) in advertised(&link.config, world.clock.now()) {
+            let line = |rest: String| format!("ip6 nd {name} {rest}");
+            config.push(Phase::Features, line(set), line(unset));
+        }
+    }
+    for (sw_if, link) in world.get::<Receiver>().list().into_iter().filter(|(_, link)| link.autoconfig) {
+        let line = format!("ip6 nd address autoconfig {}", quote(&interfaces.name(sw_if)));
+        let route = if link.default_route { " default-route" } else { "" };
+        config.push(Phase::Features, format!("{line}{route}"), format!("{line} disable"));
+    }
+    let proxies = world.get::<Proxies>();
+    for (sw_if, ip) in proxies.hosts() {
+        let line = format!("set ip6 nd proxy {}", quote(&interfaces.name(sw_if)));
+        config.push(Phase::Features, format!("{line} {ip}"), format!("{line} del {ip}"));
+    }
+    for sw_if in proxies.enabled() {
+        let line = format!("set interface ip6-nd proxy {}", quote(&interfaces.name(sw_if)));
+        config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
+    }
+}
+
+/// The rest of a line that sets, and of one that takes it back.
+fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
+    let usual = RaConfig::default();
+    let mut lines = Vec::new();
+    for (word, on) in [
+        ("ra-suppress", c.suppress),
+        ("ra-managed-config-flag", c.managed),
+        ("ra-other-config-flag", c.other),
+        ("ra-suppress-link-layer", c.no_link),
+        ("ra-send-unicast", c.unicast),
+        ("ra-cease", c.cease),
+    ] {
+        if on {
+            lines.push((word.to_string(), format!("no {word}")));
+        }
+    }
+    // The interval first: the lifetime has to go with it.
+    if (c.max_interval, c.min_interval) != (usual.max_interval, usual.min_interval) {
+        let interval = format!("ra-interval {} {}", c.max_interval, c.min_interval);
+        lines.push((interval, "no ra-interval".into()));
+    }
+    if c.lifetime != usual_lifetime(c.max_interval) {
+        lines.push((format!("ra-lifetime {}", c.lifetime), "no ra-lifetime".into()));
+    }
+    if (c.initial_count, c.initial_interval) != (usual.initial_count, usual.initial_interval) {
+        let initial = format!("ra-initial {} {}", c.initial_count, c.initial_interval);
+        lines.push((initial, "no ra-initial".into()));
+    }
+    if c.hop_limit != usual.hop_limit {
+        lines.push((format!("ra-hop-limit {}", c.hop_limit), "no ra-hop-limit".into()));
+    }
+    for (prefix, p) in &c.prefixes {
+        lines.push((format!("prefix {prefix}{}", words(p, now)), format!("no prefix {prefix}")));
+    }
+    for (server, lifetime) in &c.servers {
+        lines.push((format!("ra-dns {server} lifetime {lifetime}"), format!("no ra-dns {server}")));
+    }
+    for (domain, lifetime) in &c.domains {
+        lines.push((format!("ra-search {domain} lifetime {lifetime}"), format!("no ra-search {domain}")));
+    }
+    lines
+}
+
+fn words(p: &RaPrefix, now: u64) -> String {
+    let usual = RaPrefix::default();
+    // What is absolute is said as what is left of it.
+    let mut words = match (p.left(p.valid, now), p.left(p.preferred, now)) {
+        (PrefixInfo::INFINITE, PrefixInfo::INFINITE) => " infinite".to_string(),
+        both if both == (usual.valid, usual.preferred) => String::new(),
+        (valid, preferred) => format!(" {valid} {preferred}"),
+    };
+    for (word, on) in [
+        (" absolute", p.since.is_some()),
+        (" no-advertise", p.no_advertise),
+        (" off-link", p.off_link),
+        (" no-autoconfig", p.no_autoconfig),
+        (" no-onlink", p.no_onlink),
+    ] {
+        if on {
+            words += word;
+        }
+    }
+    words
+}

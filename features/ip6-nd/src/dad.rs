@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, all are asked whether somebody has it.
+//!
+//! Until the answer is known, the address is tentative: we don't answer for it and don't speak by it. One that somebody has
+//! isn't answered for either; it stays configured, so that an operator sees it.
+
+use crate::compose::duplicate_probe;
+use crate::dice::Dice;
+use crate::ours::AllOurs;
+use crate::protocol::{announce, speaking};
+use cli::{Error, Result};
+use graph::{Process, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
+use ip_neighbor::resolve::{Lanes, transmit};
+use msg::retval;
+use net::Interfaces;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use wire::MacAddr;
+
+/// Another's use of our address is told of at most this often, in nanoseconds.
+const TELL_INTERVAL: u64 = 10_000_000_000;
+
+/// What an operator sets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Addresses are asked for before they are used.
+    pub enabled: bool,
+    /// How often, 1 to 10.
+    pub transmits: u8,
+    /// Seconds between two questions, and after the last.
+    pub delay: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { enabled: false, transmits: 1, delay: 1.0 }
+    }
+}
+
+/// Where an address stands that isn't simply ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It is asked for.
+    Tentative {
+        /// The question carries this number.
+        nonce: [u8; 6],
+        /// Questions so far.
+        sent: u8,
+        /// When the next question is due, or the end; never while the interface is down.
+        due: Option<u64>,
+    },
+    /// Somebody else has it.
+    Duplicate,
+}
+
+/// What happened to an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It is asked for.
+    Tentative,
+    /// It is ours.
+    Preferred,
+    /// Somebody else has it.
+    Duplicate,
+}
+
+#[derive(Default)]
+struct Inner {
+    settings: Settings,
+    all: BTreeMap<(SwIfIndex, Ipv6Addr), State>,
+    told: BTreeMap<(SwIfIndex, Ipv6Addr), u64>,
+}
+
+/// The addresses of all interfaces that aren't simply ours.
+pub struct Dad {
+    inner: Mutex<Inner>,
+    signal: Signal,
+}
+
+impl Shared for Dad {
+    fn make(world: &World) -> Self {
+        Self { inner: Mutex::default(), signal: world.processes.signal() }
+    }
+}
+
+impl Dad {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    /// Starts the process.
+    pub fn start(world: &World) {
+        let dad: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(Asking(dad.clone())), &dad.signal);
+    }
+
+    /// What is set.
+    pub fn settings(&self) -> Settings {
+        self.inner().settings
+    }
+
+    /// Sets whether and how addresses are asked for. What is tentative when it is disabled becomes ours.
+    ///
+    /// # Errors
+    /// Not 1 to 10 questions; a pause that is not above 0 and at most an hour (−7).
+    pub fn set(&self, world: &World, new: Settings) -> Result<()> {
+        let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        if !(1..=10).contains(&new.transmits) {
+            return refuse(format!("{} transmits: 1 to 10 are possible", new.transmits));
+        }
+        if !(new.delay > 0.0 && new.delay <= 3600.0) {
+            return refuse(format!("a delay of {} seconds: above 0 and up to 3600 is possible", new.delay));
+        }
+        let sure: Vec<_> = {
+            let mut inner = self.inner();
+            inner.settings = new;
+            let tentative = |s: &State| matches!(s, State::Tentative { .. });
+            let sure = inner.all.iter().filter(|(_, s)| !new.enabled && tentative(s)).map(|(k, _)| *k);
+            sure.collect()
+        };
+        for (sw_if, ip) in sure {
+            self.prefer(world, sw_if, ip);
+        }
+        Ok(())
+    }
+
+    /// Where an address stands; `None` if it is simply ours.
+    pub fn state(&self, sw_if: SwIfIndex, ip: Ipv6Addr) -> Option<State> {
+        self.inner().all.get(&(sw_if, ip)).copied()
+    }
+
+    /// All addresses that aren't simply ours.
+    pub fn list(&self) -> Vec<(SwIfIndex, Ipv6Addr, State)> {
+        self.inner().all.iter().map(|((sw_if, ip), state)| (*sw_if, *ip, *state)).collect()
+    }
+
+    /// Starts to ask for addresses of an interface.
+    pub fn begin(&self, world: &World, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
+        let is_ethernet = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == net::IfKind::Ethernet);
+        if !self.settings().enabled || !is_ethernet {
+            return;
+        }
+        let due = speaking(world, sw_if).map(|_| world.clock.now());
+        let nonce = world.get::<Dice>().nonce();
+        for ip in ips {
+            self.inner().all.insert((sw_if, *ip), State::Tentative { nonce, sent: 0, due });
+            self.tell(world, sw_if, *ip, Change::Tentative, 0);
+        }
+        self.signal.raise();
+    }
+
+    /// Forgets all but these addresses of an interface.
+    pub fn retain(&self, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
+        let mut inner = self.inner();
+        inner.all.retain(|(i, ip), _| *i != sw_if || ips.contains(ip));
+        inner.told.retain(|(i, ip), _| *i != sw_if || ips.contains(ip));
+    }
+
+    /// Forgets an interface.
+    pub fn forget(&self, sw_if: SwIfIndex) {
+        self.retain(sw_if, &[]);
+    }
+
+    /// Another station has an address of ours, or wants it.
+    pub fn conflict(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, mac: MacAddr) {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let sent = match self.state(sw_if, ip) {
+            Some(State::Duplicate) => return,
+            Some(State::Tentative { sent, .. }) => Some(sent),
+            None => None,
+        };
+        let Some(sent) = sent else {
+            let now = world.clock.now();
+            let last = self.inner().told.get(&(sw_if, ip)).copied();
+            if last.is_none_or(|last| now >= last + TELL_INTERVAL) {
+                self.inner().told.insert((sw_if, ip), now);
+                log::warn!("{mac} uses our address {ip} on {}", interface.name);
+            }
+            return;
+        };
+        log::warn!("{mac} has {ip}: it is not used on {}", interface.name);
+        self.inner().all.insert((sw_if, ip), State::Duplicate);
+        world.get::<AllOurs>().publish(world, sw_if);
+        self.tell(world, sw_if, ip, Change::Duplicate, sent);
+    }
+
+    /// Nobody has it: it is ours.
+    fn prefer(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr) {
+        let old = self.inner().all.remove(&(sw_if, ip));
+        let Some(State::Tentative { sent, .. }) = old else { return };
+        world.get::<AllOurs>().publish(world, sw_if);
+        announce(world, sw_if, &[ip]);
+        crate::ra::on_state(world, sw_if);
+        crate::rd::on_state(world, sw_if);
+        self.tell(world, sw_if, ip, Change::Preferred, sent);
+    }
+
+    fn tell(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, change: Change, sent: u8) {
+        crate::api::dad::publish(world, sw_if, ip, change, sent, self.settings().transmits);
+    }
+
+    /// Does what is due, and gives the time of the next.
+    fn run(&self, world: &World) -> Option<u64> {
+        let (now, settings) = (world.clock.now(), self.settings());
+        let pause = (settings.delay * 1e9) as u64;
+        for (sw_if, ip, state) in self.list() {
+            let State::Tentative { nonce, sent, due: Some(due) } = state else { continue };
+            if due > now {
+                continue;
+            }
+            let Some(interface) = speaking(world, sw_if) else {
+                // It starts again when the interface is up.
+                self.inner().all.insert((sw_if, ip), State::Tentative { nonce, sent: 0, due: None });
+                continue;
+            };
+            if sent >= settings.transmits {
+                self.prefer(world, sw_if, ip);
+                continue;
+            }
+            let state = State::Tentative { nonce, sent: sent + 1, due: Some(now + pause) };
+            self.inner().all.insert((sw_if, ip), state);
+            Lanes::tx::<crate::protocol::Nd>(world, ThreadIndex(0)).requests.add(sw_if.at(), 1);
+            transmit(world, &interface, vec![duplicate_probe(interface.mac, ip, nonce)]);
+        }
+        let due = |state: &State| if let State::Tentative { due, .. } = state { *due } else { None };
+        self.inner().all.values().filter_map(due).min()
+    }
+}
+
+struct Asking(Arc<Dad>);
+
+impl Process for Asking {
+    fn name(&self) -> &'static str {
+        "ip6-dad-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        self.0.run(world).map_or(Sleep::Event, Sleep::Until)
+    }
+}

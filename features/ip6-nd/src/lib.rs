@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! IPv6 neighbour discovery: which station on a link has an address, which routers and prefixes the link has (RFC 4861,
+//! RFC 4862, RFC 6980, RFC 7527, RFC 8106), and which groups we listen to (RFC 3810, RFC 2710).
+//!
+//! ```text
+//! ip6-icmp-input → icmp6-neighbor-solicitation → the interface's output (the answer, in place)
+//!                → icmp6-neighbor-advertisement, icmp6-router-solicitation, icmp6-router-advertisement,
+//!                  icmp6-multicast-listener-query: noted for control
+//! ip6-lookup → ip6-discover-neighbor, ip6-glean → the interface's output (the question) … ip6-rewrite (what waited)
+//! arc ip6-unicast: ip6-unicast-nd-proxy
+//! ```
+//!
+//! Workers answer by themselves. What they learn goes to control by bounded queues; control keeps the table of neighbours
+//! ([`net::Neighbors`]), asks for duplicates of our addresses before they are used ([`Dad`]), advertises us as a router
+//! ([`Advertiser`]), makes addresses and default routes of what other routers tell ([`Receiver`]), answers for others
+//! ([`Proxies`]), and reports groups. Asking, and what waits for answers, is [`ip_neighbor::resolve`]'s.
+//!
+//! As in VPP, router advertisements are sent wherever IPv6 is enabled, unless they are suppressed, and duplicates are
+//! looked for only if that is enabled.
+//!
+//! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
+//! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;
+//! advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not spoken.
+
+mod advertisement;
+mod api;
+mod check;
+mod cli;
+mod compose;
+mod config;
+mod dad;
+mod dice;
+mod mld;
+mod ours;
+mod protocol;
+mod proxy;
+mod query;
+mod ra;
+mod rd;
+mod router_advertisement;
+mod router_solicitation;
+mod show;
+mod solicitation;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod unicast_proxy;
+mod verbs;
+
+pub use dad::{Change, Dad, Settings, State};
+pub use proxy::Proxies;
+pub use ra::{Advertiser, RaConfig, RaPrefix};
+pub use rd::{Backoff, Receiver};
+pub use verbs::set_prefix;
+
+use graph::{Feature, NodeDef, Plugin};
+use ip_neighbor::resolve::{Glean, Unresolved};
+use protocol::Nd;
+
+/// IPv6 neighbour discovery.
+pub static PLUGIN: Plugin = Plugin {
+    name: "ip6-nd",
+    about: "IPv6 neighbour discovery: neighbours, duplicate addresses, routers, groups, proxy",
+    nodes: &[
+        NodeDef::of::<solicitation::Solicitation>(),
+        NodeDef::of::<advertisement::Advertisement>(),
+        NodeDef::of::<router_solicitation::Solicited>(),
+        NodeDef::of::<router_advertisement::Advertised>(),
+        NodeDef::of::<query::ListenerQuery>(),
+        NodeDef::of::<unicast_proxy::UnicastProxy>(),
+        NodeDef::of::<Unresolved<Nd>>(),
+        NodeDef::of::<Glean<Nd>>(),
+    ],
+    features: &[Feature {
+        arc: "ip6-unicast",
+        node: "ip6-unicast-nd-proxy",
+        before: &["ip6-not-enabled"],
+        after: &[],
+    }],
+    cli: cli::COMMANDS,
+    config: config::say,
+    api: &[api::nd::API, api::dad::API, api::rd::API],
+    start: protocol::start,
+    ..Plugin::EMPTY
+};

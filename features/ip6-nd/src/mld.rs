@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router speaks only that): switches and routers learn
+//! which groups we listen to.
+
+use crate::compose::{listener, report_to};
+use crate::dice::Dice;
+use crate::ours::AllOurs;
+use crate::protocol::speaking;
+use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use ip_neighbor::resolve::transmit;
+use net::{IfKind, Interfaces};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::Mailbox;
+use wire::mld::{Mld2Record, Mld2Report, MldMessage};
+use wire::nd::{ALL_NODES, ALL_ROUTERS, solicited_node};
+use wire::{Icmp6Type, MacAddr};
+use zerocopy::IntoBytes;
+
+const SECOND: u64 = 1_000_000_000;
+/// How often a change is reported (RFC 3810 9.1, robustness).
+const TIMES: u8 = 2;
+/// Between two reports of a change at most (9.11).
+const INTERVAL: u64 = SECOND;
+/// How long a router that speaks version 1 only is remembered (9.12: 2 × 125 s + 10 s).
+const VERSION1: u64 = 260 * SECOND;
+/// Records in one report: one packet of 1280 bytes holds them.
+const RECORDS: usize = 60;
+/// Queries that wait for control at most.
+const QUERIES: usize = 64;
+
+/// A router asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Query {
+    pub sw_if: u32,
+    /// Who listens to this group; to any, if unspecified.
+    pub group: Ipv6Addr,
+    /// Milliseconds for the answer.
+    pub within: u32,
+    pub version1: bool,
+}
+
+/// A group that is listened to, or was until now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Group {
+    /// It was left.
+    left: bool,
+    /// So often the change is still to be reported.
+    reports: u8,
+    /// When that is due.
+    due: u64,
+    /// A router wants to know by then.
+    asked: Option<u64>,
+}
+
+/// The groups of one interface.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Link {
+    groups: BTreeMap<Ipv6Addr, Group>,
+    version1_until: u64,
+}
+
+impl Link {
+    /// The groups are now these: what has changed will be reported.
+    fn sync(&mut self, now: u64, wanted: &BTreeSet<Ipv6Addr>) {
+        for group in wanted {
+            let fresh = Group { left: false, reports: TIMES, due: now, asked: None };
+            let entry = self.groups.entry(*group).or_insert(fresh);
+            if entry.left {
+                *entry = fresh;
+            }
+        }
+        for (group, state) in &mut self.groups {
+            if !state.left && !wanted.contains(group) {
+                *state = Group { left: true, reports: TIMES, due: now, asked: None };
+            }
+        }
+    }
+
+    /// A router asks: when the answer is due.
+    fn query(&mut self, now: u64, query: &Query, delay: u64) {
+        if query.version1 {
+            self.version1_until = now + VERSION1;
+        }
+        for (group, state) in &mut self.groups {
+            if !state.left && (query.group.is_unspecified() || query.group == *group) {
+                let due = now + delay;
+                state.asked = Some(state.asked.map_or(due, |old| old.min(due)));
+            }
+        }
+    }
+
+    /// Takes out what has to be reported now, as records of version 2; `pause` is the time to the next report of a change.
+    fn take_due(&mut self, now: u64, pause: u64) -> Vec<(u8, Ipv6Addr)> {
+        let mut records = Vec::new();
+        for (group, state) in &mut self.groups {
+            if records.len() == RECORDS {
+                break;
+            }
+            if state.reports > 0 && state.due <= now {
+                records
+                    .push((if state.left { Mld2Record::TO_INCLUDE } else { Mld2Record::TO_EXCLUDE }, *group));
+                (state.reports, state.due) = (state.reports - 1, now + pause);
+                state.asked = None;
+            } else if state.asked.is_some_and(|due| due <= now) {
+                records.push((Mld2Record::IS_EXCLUDE, *group));
+                state.asked = None;
+            }
+        }
+        self.groups.retain(|_, state| !state.left || state.reports > 0);
+        records
+    }
+
+    fn next_due(&self) -> Option<u64> {
+        let due = |g: &Group| [(g.reports > 0).then_some(g.due), g.asked].into_iter().flatten().min();
+        self.groups.values().filter_map(due).min()
+    }
+}
+
+/// The reports of these records, as frames.
+fn frames(records: &[(u8, Ipv6Addr)], version1: bool, mac: MacAddr, src: Ipv6Addr) -> Vec<Vec<u8>> {
+    if records.is_empty() {
+        return Vec::new();
+    }
+    if !version1 {
+        let mut body = Mld2Report::new(records.len() as u16).as_bytes().to_vec();
+        for (kind, group) in records {
+            body.extend(Mld2Record::new(*kind, *group).as_bytes());
+        }
+        return vec![listener(mac, src, report_to(None), &body)];
+    }
+    let one = |(kind, group): &(u8, Ipv6Addr)| {
+        let (kind, to) = match *kind {
+            Mld2Record::TO_INCLUDE => (Icmp6Type::MLD_DONE, ALL_ROUTERS),
+            _ => (Icmp6Type::MLD_REPORT, report_to(Some(*group))),
+        };
+        listener(mac, src, to, MldMessage::new(kind, *group).as_bytes())
+    };
+    records.iter().map(one).collect()
+}
+
+/// What all interfaces listen to.
+pub struct Listener {
+    links: Mutex<BTreeMap<SwIfIndex, Link>>,
+    queries: Mailbox<Query>,
+    signal: Signal,
+}
+
+impl Shared for Listener {
+    fn make(world: &World) -> Self {
+        let queries = Mailbox::new(QUERIES, world.processes.waker().clone());
+        Self { links: Mutex::default(), queries, signal: world.processes.signal() }
+    }
+}
+
+impl Listener {
+    fn links(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Link>> {
+        self.links.lock().expect("no panic inside")
+    }
+
+    /// Starts the process.
+    pub fn start(world: &World) {
+        let this: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(Reporting(this.clone())), &this.signal);
+    }
+
+    /// Passes a router's question to control; false if there is no room.
+    #[inline(always)]
+    pub fn post(&self, query: Query) -> bool {
+        let posted = self.queries.post(query).is_ok();
+        self.signal.raise();
+        posted
+    }
+
+    /// The groups that an interface listens to; that of all nodes, which is never reported (RFC 3810 6), is one of them.
+    pub fn groups(&self, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
+        let links = self.links();
+        let Some(link) = links.get(&sw_if) else { return Vec::new() };
+        let joined = link.groups.iter().filter(|(_, state)| !state.left).map(|(group, _)| *group);
+        std::iter::once(ALL_NODES).chain(joined).collect()
+    }
+
+    /// Joins and leaves groups as the interface's addresses want it.
+    pub fn sync(&self, world: &World, sw_if: SwIfIndex) {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        if interface.kind != IfKind::Ethernet || !interface.ip_enabled[1] {
+            return self.forget(sw_if);
+        }
+        let here = world.get::<AllOurs>().here(sw_if);
+        let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS]).collect();
+        self.links().entry(sw_if).or_default().sync(world.clock.now(), &wanted);
+        self.signal.raise();
+    }
+
+    /// The link is there again: everything is reported.
+    pub fn report_all(&self, world: &World, sw_if: SwIfIndex) {
+        if let Some(link) = self.links().get_mut(&sw_if) {
+            for group in link.groups.values_mut() {
+                (group.reports, group.due) = (TIMES, world.clock.now());
+            }
+        }
+        self.signal.raise();
+    }
+
+    /// Forgets an interface.
+    pub fn forget(&self, sw_if: SwIfIndex) {
+        self.links().remove(&sw_if);
+    }
+
+    fn run(&self, world: &World) -> Option<u64> {
+        let (now, dice, ours) = (world.clock.now(), world.get::<Dice>(), world.get::<AllOurs>());
+        self.queries.drain(|query| {
+            let delay = dice.between(0, u64::from(query.within)) * 1_000_000;
+            if let Some(link) = self.links().get_mut(&SwIfIndex(query.sw_if)) {
+                link.query(now, &query, delay);
+            }
+        });
+        let mut next: Option<u64> = None;
+        let all: Vec<SwIfIndex> = self.links().keys().copied().collect();
+        for sw_if in all {
+            let pause = dice.between(INTERVAL / 10, INTERVAL);
+            let Some(interface) = speaking(world, sw_if) else { continue };
+            let (records, version1, due) = {
+                let mut links = self.links();
+                let Some(link) = links.get_mut(&sw_if) else { continue };
+                let records = link.take_due(now, pause);
+                (records, link.version1_until > now, link.next_due())
+            };
+            // An address that isn't sure to be ours yet can't be spoken by (RFC 3590).
+            let src = ours.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+            transmit(world, &interface, frames(&records, version1, interface.mac, src));
+            next = [next, due].into_iter().flatten().min();
+        }
+        next
+    }
+}
+
+struct Reporting(Arc<Listener>);
+
+impl Process for Reporting {
+    fn name(&self) -> &'static str {
+        "ip6-mld-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        self.0.run(world).map_or(Sleep::Event, Sleep::Until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(n: u16) -> Ipv6Addr {
+        Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, n)
+    }
+
+    #[test]
+    fn changes_are_reported_twice_and_questions_once() {
+        let mut link = Link::default();
+        let two = BTreeSet::from([group(1), group(2)]);
+        link.sync(0, &two);
+        let joined = vec![(Mld2Record::TO_EXCLUDE, group(1)), (Mld2Record::TO_EXCLUDE, group(2))];
+        assert_eq!(link.take_due(0, 5), joined);
+        assert_eq!((link.take_due(4, 5), link.next_due()), (vec![], Some(5)));
+        link.sync(4, &two);
+        assert_eq!(link.take_due(5, 5), joined, "nothing new");
+        assert_eq!((link.take_due(100, 5), link.next_due()), (vec![], None));
+        link.sync(100, &BTreeSet::from([group(2)]));
+        let query = Query { sw_if: 1, group: Ipv6Addr::UNSPECIFIED, within: 10, version1: false };
+        link.query(100, &query, 7);
+        link.query(100, &query, 9);
+        assert_eq!(link.take_due(100, 5), [(Mld2Record::TO_INCLUDE, group(1))]);
+        assert_eq!(
+            link.take_due(107, 5),
+            [(Mld2Record::TO_INCLUDE, group(1)), (Mld2Record::IS_EXCLUDE, group(2))]
+        );
+        assert_eq!((link.take_due(200, 5), link.groups.len()), (vec![], 1));
+        link.query(200, &Query { group: group(9), ..query }, 1);
+        assert_eq!(link.next_due(), None, "not our group");
+        link.query(200, &Query { group: group(2), version1: true, ..query }, 1);
+        assert_eq!((link.next_due(), link.version1_until), (Some(201), 200 + VERSION1));
+    }
+
+    #[test]
+    fn reports_of_both_versions() {
+        use wire::{Header, Ipv6Header};
+        let records = [(Mld2Record::TO_EXCLUDE, group(1)), (Mld2Record::TO_INCLUDE, group(2))];
+        let (mac, src) = (MacAddr([2, 0, 0, 0, 0, 1]), "fe80::1".parse().unwrap());
+        let to = |frame: &Vec<u8>| Ipv6Addr::from(Ipv6Header::view(&frame[14..]).unwrap().dst);
+        let two = frames(&records, false, mac, src);
+        assert_eq!(two.iter().map(to).collect::<Vec<_>>(), ["ff02::16".parse::<Ipv6Addr>().unwrap()]);
+        assert_eq!(Mld2Report::records(&two[0][62..]).count(), 2);
+        let one = frames(&records, true, mac, src);
+        assert_eq!(one.iter().map(to).collect::<Vec<_>>(), [group(1), ALL_ROUTERS]);
+        assert_eq!((one[0][62], one[1][62]), (131, 132));
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The addresses that we answer for, interface by interface, as workers read them.
+
+use crate::dad::{self, Dad};
+use crate::proxy::Proxies;
+use graph::{Shared, SwIfIndex, World};
+use net::{Addresses, Interfaces, LinkLocals};
+use std::net::Ipv6Addr;
+use sync::{Slots, Turn};
+use wire::{Ip6, Ip6Prefix, Prefix};
+
+/// What an address is to us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The interface's.
+    Own,
+    /// All routers' of the network (RFC 4291 2.6.1).
+    Anycast,
+    /// Perhaps the interface's: it is being asked whether somebody has it. The question carries this number.
+    Tentative([u8; 6]),
+    /// Somebody else's, whom we answer for.
+    Proxy,
+}
+
+/// An address with the length of its network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ours {
+    pub prefix: Ip6Prefix,
+    pub role: Role,
+}
+
+/// What one interface answers for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Here {
+    /// Its addresses, the link-local one first.
+    own: Vec<Ours>,
+    /// Addresses of others, in order.
+    proxied: Vec<Ipv6Addr>,
+    /// Others are answered for wherever the way to them leads by another interface.
+    pub proxies_all: bool,
+    /// Router advertisements are sent.
+    pub advertises: bool,
+}
+
+impl Here {
+    /// What an address is to us, if anything.
+    #[inline(always)]
+    pub fn role(&self, ip: Ipv6Addr) -> Option<Role> {
+        if let Some(ours) = self.own.iter().find(|o| o.prefix.addr() == ip) {
+            return Some(ours.role);
+        }
+        self.proxied.binary_search(&ip).is_ok().then_some(Role::Proxy)
+    }
+
+    /// Whether an address is on the link.
+    #[inline(always)]
+    pub fn is_on_link(&self, ip: Ipv6Addr) -> bool {
+        ip.is_unicast_link_local() || self.own.iter().any(|o| o.prefix.contains(ip))
+    }
+
+    /// Whether others are answered for.
+    #[inline(always)]
+    pub fn proxies(&self) -> bool {
+        self.proxies_all || !self.proxied.is_empty()
+    }
+
+    /// All addresses that are ours, or may be, or are answered for: their groups are joined.
+    pub fn all(&self) -> impl Iterator<Item = Ipv6Addr> {
+        self.own.iter().map(|o| o.prefix.addr()).chain(self.proxied.iter().copied())
+    }
+
+    fn usable(&self) -> impl Iterator<Item = Ip6Prefix> {
+        self.own.iter().filter(|o| o.role == Role::Own).map(|o| o.prefix)
+    }
+
+    /// Our address to ask for a neighbour with: the one in its network, else the link-local one, else any.
+    #[inline(always)]
+    pub fn source_for(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
+        let near = self.usable().find(|p| p.contains(ip) && p.len() < 128);
+        near.or_else(|| self.usable().next()).map(|p| p.addr())
+    }
+
+    /// The link-local address, once it may be used.
+    #[inline(always)]
+    pub fn link_local(&self) -> Option<Ipv6Addr> {
+        self.usable().map(|p| p.addr()).find(Ipv6Addr::is_unicast_link_local)
+    }
+}
+
+/// What all interfaces answer for.
+pub struct AllOurs(Slots<Here>);
+
+impl Shared for AllOurs {
+    fn make(world: &World) -> Self {
+        Self(Slots::new(world.qsbr.clone()))
+    }
+}
+
+impl AllOurs {
+    /// What an interface with IPv6 answers for.
+    #[inline(always)]
+    pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Here> {
+        self.0.get(sw_if, turn)
+    }
+
+    /// A copy for control.
+    pub fn here(&self, sw_if: SwIfIndex) -> Here {
+        self.0.read(sw_if.0, |here| here.cloned()).unwrap_or_default()
+    }
+
+    /// Forgets an interface.
+    pub fn clear(&self, sw_if: SwIfIndex) {
+        self.0.clear(sw_if.0);
+    }
+
+    /// Puts together anew what an interface answers for.
+    pub fn publish(&self, world: &World, sw_if: SwIfIndex) {
+        let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
+        if !enabled {
+            self.0.clear(sw_if.0);
+            return;
+        }
+        let proxies = world.get::<Proxies>();
+        let here = Here {
+            own: own(world, sw_if),
+            proxied: proxies.seen_from(world, sw_if),
+            proxies_all: proxies.is_enabled(sw_if),
+            advertises: crate::ra::advertises(world, sw_if),
+        };
+        self.0.set(sw_if.0, here);
+    }
+}
+
+/// All addresses of an interface, the link-local one first.
+pub fn addresses(world: &World, sw_if: SwIfIndex) -> Vec<Ip6Prefix> {
+    let link_local = world.get::<LinkLocals>().address(sw_if).and_then(|a| Prefix::new(a, 64));
+    let mut all: Vec<Ip6Prefix> = link_local.into_iter().collect();
+    all.extend(world.get::<Addresses<Ip6>>().list(sw_if));
+    all
+}
+
+fn own(world: &World, sw_if: SwIfIndex) -> Vec<Ours> {
+    let dad = world.get::<Dad>();
+    let all = addresses(world, sw_if);
+    let mut own: Vec<Ours> = Vec::with_capacity(2 * all.len());
+    for prefix in &all {
+        let role = match dad.state(sw_if, prefix.addr()) {
+            Some(dad::State::Duplicate) => continue,
+            Some(dad::State::Tentative { nonce, .. }) => Role::Tentative(nonce),
+            None => Role::Own,
+        };
+        own.push(Ours { prefix: *prefix, role });
+    }
+    for prefix in all {
+        let network = prefix.network();
+        if prefix.len() < 127 && prefix.has_host_bits() && !prefix.addr().is_unicast_link_local() {
+            own.push(Ours { prefix: network, role: Role::Anycast });
+        }
+    }
+    own
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Neighbour discovery as [`ip_neighbor::resolve`] wants it, and what happens when interfaces change.
+
+use crate::advertisement::Advertisement;
+use crate::compose::{self, FRAME};
+use crate::dad::Dad;
+use crate::mld::Listener;
+use crate::ours::{AllOurs, Role, addresses};
+use crate::query::ListenerQuery;
+use crate::router_advertisement::Advertised;
+use crate::router_solicitation::Solicited;
+use crate::solicitation::Solicitation;
+use crate::{proxy, ra, rd};
+use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use icmp::register_icmp_type;
+use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, transmit};
+use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+use sync::Turn;
+use wire::{Icmp6Type, Ip6, MacAddr};
+
+/// Neighbour discovery.
+#[derive(Default)]
+pub struct Nd {
+    /// The addresses of each interface, as they were seen last.
+    known: Mutex<HashMap<SwIfIndex, Vec<Ipv6Addr>>>,
+}
+
+impl Shared for Nd {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Protocol for Nd {
+    type Net = Ip6;
+    type Ask = Asker;
+    const PROCESS: &'static str = "ip6-nd-process";
+    const COUNTERS: &'static str = "/net/ip6-nd";
+    const PROBE: Prober = probe;
+
+    fn weigh(_: &World, seen: &Seen<Ipv6Addr>) -> Option<Evidence> {
+        Some(seen.evidence)
+    }
+
+    fn conflict(world: &World, who: Target<Ipv6Addr>, mac: MacAddr) {
+        world.get::<Dad>().conflict(world, SwIfIndex(who.sw_if), who.ip, mac);
+    }
+}
+
+/// How a thread asks.
+pub struct Asker {
+    ours: Arc<AllOurs>,
+}
+
+impl Build for Asker {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { ours: world.get() }
+    }
+}
+
+impl Ask<Ip6> for Asker {
+    type Frame = [u8; FRAME];
+
+    #[inline(always)]
+    fn question(
+        &self,
+        view: &IfView,
+        target: Target<Ipv6Addr>,
+        source: Option<Ipv6Addr>,
+        turn: &Turn<'_>,
+    ) -> Option<[u8; FRAME]> {
+        let here = self.ours.of(target.sw_if, turn)?;
+        let source = source.filter(|s| here.role(*s) == Some(Role::Own));
+        let source = source.or_else(|| here.source_for(target.ip))?;
+        Some(compose::solicitation(view.mac, source, target.ip, None))
+    }
+}
+
+/// Asks neighbours whether they are still there, each at his station.
+fn probe(world: &World, due: &[Neighbor]) {
+    let (interfaces, ours) = (world.get::<Interfaces>(), world.get::<AllOurs>());
+    let tx = Lanes::tx::<Nd>(world, ThreadIndex(0));
+    for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {
+        let Some(Ok(interface)) = same.first().map(|n| interfaces.get(n.sw_if)) else { continue };
+        let here = ours.here(interface.sw_if);
+        let question = |n: &Neighbor| {
+            let IpAddr::V6(target) = n.ip else { return None };
+            let source = here.source_for(target)?;
+            Some(compose::solicitation(interface.mac, source, target, Some(n.mac)).to_vec())
+        };
+        let frames: Vec<_> = same.iter().filter_map(question).collect();
+        tx.requests.add(interface.sw_if.at(), frames.len() as u64);
+        transmit(world, &interface, frames);
+    }
+}
+
+/// An interface where neighbour discovery runs and something can be sent now.
+pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
+    let interface = world.get::<Interfaces>().get(sw_if).ok()?;
+    let speaks = interface.kind == IfKind::Ethernet
+        && interface.admin_up
+        && interface.link_up
+        && interface.ip_enabled[1];
+    speaks.then_some(interface)
+}
+
+/// Tells everybody where these addresses of ours are, if they are sure to be ours and the interface is up.
+pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
+    let Some(interface) = speaking(world, sw_if) else { return };
+    let here = world.get::<AllOurs>().here(sw_if);
+    let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));
+    let frames: Vec<_> = sure.map(|ip| compose::announcement(interface.mac, *ip)).collect();
+    Lanes::tx::<Nd>(world, ThreadIndex(0)).gratuitous.add(sw_if.at(), frames.len() as u64);
+    transmit(world, &interface, frames);
+}
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> Result<(), String> {
+    // Made first: they publish before this hears of a change.
+    world.get::<net::Addresses<Ip6>>();
+    world.get::<net::LinkLocals>();
+    for (kind, node) in [
+        (Icmp6Type::NEIGHBOR_SOLICITATION, Solicitation::NAME),
+        (Icmp6Type::NEIGHBOR_ADVERTISEMENT, Advertisement::NAME),
+        (Icmp6Type::ROUTER_SOLICITATION, Solicited::NAME),
+        (Icmp6Type::ROUTER_ADVERTISEMENT, Advertised::NAME),
+        (Icmp6Type::MLD_QUERY, ListenerQuery::NAME),
+    ] {
+        register_icmp_type::<Ip6>(world, kind.0, node)?;
+    }
+    resolve::start::<Nd>(world);
+    Dad::start(world);
+    Listener::start(world);
+    ra::start(world);
+    rd::start(world);
+    let interfaces = world.get::<Interfaces>();
+    interfaces.subscribe(on_interface);
+    for interface in interfaces.list().iter().filter(|i| i.ip_enabled[1]) {
+        sync(world, interface.sw_if);
+    }
+    Ok(())
+}
+
+fn on_interface(world: &World, event: IfEvent) {
+    match event {
+        IfEvent::Ip(sw_if, true, on) => {
+            if !on {
+                forget(world, sw_if);
+            }
+            sync(world, sw_if);
+            ra::on_state(world, sw_if);
+            rd::on_state(world, sw_if);
+        }
+        IfEvent::Address(sw_if, true) => sync(world, sw_if),
+        IfEvent::Table(sw_if, true) => {
+            proxy::publish_all(world);
+            rd::on_state(world, sw_if);
+        }
+        IfEvent::Admin(sw_if, up) | IfEvent::Link(sw_if, up) => {
+            if up && speaking(world, sw_if).is_some() {
+                let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
+                world.get::<Dad>().begin(world, sw_if, &all);
+                world.get::<AllOurs>().publish(world, sw_if);
+                announce(world, sw_if, &all);
+                world.get::<Listener>().report_all(world, sw_if);
+            }
+            ra::on_state(world, sw_if);
+            rd::on_state(world, sw_if);
+        }
+        IfEvent::Mac(sw_if) => {
+            let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
+            announce(world, sw_if, &all);
+        }
+        IfEvent::Deleting(sw_if) => {
+            forget(world, sw_if);
+            proxy::forget(world, sw_if);
+            ra::forget(world, sw_if);
+            rd::forget(world, sw_if);
+            world.get::<AllOurs>().clear(sw_if);
+        }
+        _ => {}
+    }
+}
+
+fn forget(world: &World, sw_if: SwIfIndex) {
+    world.get::<Nd>().known.lock().expect("no panic inside").remove(&sw_if);
+    world.get::<Dad>().forget(sw_if);
+    world.get::<Listener>().forget(sw_if);
+}
+
+/// The interface's addresses may have changed: new ones are asked for or announced, their groups joined, and who is no longer
+/// on the link is forgotten.
+fn sync(world: &World, sw_if: SwIfIndex) {
+    let ours = world.get::<AllOurs>();
+    let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
+    let now: Vec<Ipv6Addr> =
+        if enabled { addresses(world, sw_if).iter().map(|p| p.addr()).collect() } else { Vec::new() };
+    let before = {
+        let nd = world.get::<Nd>();
+        let mut known = nd.known.lock().expect("no panic inside");
+        known.insert(sw_if, now.clone()).unwrap_or_default()
+    };
+    let new: Vec<Ipv6Addr> = now.iter().copied().filter(|ip| !before.contains(ip)).collect();
+    let dad = world.get::<Dad>();
+    dad.retain(sw_if, &now);
+    dad.begin(world, sw_if, &new);
+    ours.publish(world, sw_if);
+    world.get::<Listener>().sync(world, sw_if);
+    announce(world, sw_if, &new);
+    let here = ours.here(sw_if);
+    world.get::<Neighbors>().remove_if(world, |n| {
+        let IpAddr::V6(ip) = n.ip else { return false };
+        n.sw_if == sw_if && !n.is_static && !(enabled && here.is_on_link(ip))
+    });
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answering for others (RFC 4861 7.2.8): for hosts that an operator named, or for all that are routed elsewhere.
+
+use crate::ours::AllOurs;
+use crate::unicast_proxy::UnicastProxy;
+use cli::{Error, Result};
+use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use msg::retval;
+use net::fib::{Fib, Path, PathKind, Source, TableIndex};
+use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces};
+use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::Turn;
+use wire::{Ip6, Prefix};
+
+/// The arc where packets to one host are looked at.
+const ARC: &str = "ip6-unicast";
+
+#[derive(Default)]
+struct Inner {
+    /// Hosts, and behind which interface they are.
+    hosts: BTreeSet<(SwIfIndex, Ipv6Addr)>,
+    /// Interfaces where all others are answered for.
+    enabled: BTreeSet<SwIfIndex>,
+}
+
+/// Whom we answer for.
+#[derive(Default)]
+pub struct Proxies(Mutex<Inner>);
+
+impl Shared for Proxies {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<net::Interface> {
+    let interface = world.get::<Interfaces>().get(sw_if)?;
+    if interface.kind != IfKind::Ethernet {
+        let why = format!("{} carries no Ethernet frames", interface.name);
+        return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
+    }
+    Ok(interface)
+}
+
+impl Proxies {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// The hosts, and behind which interface they are.
+    pub fn hosts(&self) -> Vec<(SwIfIndex, Ipv6Addr)> {
+        self.inner().hosts.iter().copied().collect()
+    }
+
+    /// The interfaces where all others are answered for.
+    pub fn enabled(&self) -> Vec<SwIfIndex> {
+        self.inner().enabled.iter().copied().collect()
+    }
+
+    /// Whether all others are answered for on an interface.
+    pub fn is_enabled(&self, sw_if: SwIfIndex) -> bool {
+        self.inner().enabled.contains(&sw_if)
+    }
+
+    /// Whom questions that come in by an interface are answered for: hosts of its table that are behind another one.
+    pub fn seen_from(&self, world: &World, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
+        let interfaces = world.get::<Interfaces>();
+        let table = |i| interfaces.get(i).ok().map(|i| i.fib6);
+        let other = |(i, _): &(SwIfIndex, Ipv6Addr)| *i != sw_if && table(*i) == table(sw_if);
+        let mut all: Vec<_> = self.hosts().into_iter().filter(other).map(|(_, ip)| ip).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Answers for a host behind an interface, on the others of its table, or no longer; packets to him go there.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); no address of one host (−7); one that isn't
+    /// answered for (−6).
+    pub fn set_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
+        let interface = ethernet(world, sw_if)?;
+        if ip.is_multicast() || ip.is_unspecified() || ip.is_loopback() || ip.is_unicast_link_local() {
+            let why = format!("{ip} is no address of a host on another link");
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        }
+        let fib = world.get::<Fib<Ip6>>();
+        let (table, host) = (TableIndex(interface.fib6), Prefix::host(ip));
+        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
+        if on {
+            fib.set(world, table, host, Source::Plugin, &[path])?;
+            self.inner().hosts.insert((sw_if, ip));
+        } else {
+            if !self.inner().hosts.remove(&(sw_if, ip)) {
+                let why = format!("{ip} behind {} is not answered for", interface.name);
+                return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
+            }
+            fib.remove(world, table, host, Source::Plugin, &[])?;
+        }
+        publish_all(world);
+        Ok(())
+    }
+
+    /// Answers for all hosts that are routed by other interfaces, or no longer.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
+    pub fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {
+        ethernet(world, sw_if)?;
+        if on {
+            self.inner().enabled.insert(sw_if);
+        } else {
+            self.inner().enabled.remove(&sw_if);
+        }
+        publish(world, sw_if);
+        Ok(())
+    }
+}
+
+/// An interface goes.
+pub fn forget(world: &World, sw_if: SwIfIndex) {
+    let proxies = world.get::<Proxies>();
+    for (i, ip) in proxies.hosts() {
+        if i == sw_if {
+            // Whatever is there already gone is what was wanted.
+            let _ = proxies.set_host(world, sw_if, ip, false);
+        }
+    }
+    let _ = proxies.enable(world, sw_if, false);
+}
+
+/// Lets workers know of whom they answer for everywhere.
+pub fn publish_all(world: &World) {
+    for interface in world.get::<Interfaces>().list() {
+        if interface.ip_enabled[1] {
+            publish(world, interface.sw_if);
+        }
+    }
+}
+
+fn publish(world: &World, sw_if: SwIfIndex) {
+    let ours = world.get::<AllOurs>();
+    ours.publish(world, sw_if);
+    let on = ours.here(sw_if).proxies();
+    // Hosts that know our station ask it alone whether he is still there; that has to be seen before it is routed.
+    let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on.then_some(0));
+    debug_assert!(set.is_ok(), "the arc is that of a feature this one needs");
+    world.get::<crate::mld::Listener>().sync(world, sw_if);
+}
+
+/// Where packets to an address go, for workers.
+pub struct Routed {
+    fib: Arc<Fib<Ip6>>,
+    adjacencies: Arc<Adjacencies>,
+}
+
+impl Build for Routed {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { fib: world.get(), adjacencies: world.get() }
+    }
+}
+
+impl Routed {
+    /// Whether packets to an address that come in by an interface leave by another one.
+    #[inline(always)]
+    pub fn elsewhere(&self, view: &IfView, rx_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
+        if ip.is_unicast_link_local() || ip.is_multicast() {
+            return false;
+        }
+        let Some(adj) = self.fib.adj(TableIndex(view.fib6), ip, turn) else { return false };
+        let Some(adj) = self.adjacencies.get(adj, turn) else { return false };
+        match adj.kind {
+            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => adj.tx_if != rx_if,
+            AdjKind::LoadBalance => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Router advertisements that we send (RFC 4861 6.2, RFC 8106).
+
+mod config;
+mod schedule;
+
+pub use config::{RaConfig, RaPrefix, domain, usual_lifetime};
+pub use schedule::Schedule;
+
+use crate::compose::{Envelope, frame};
+use crate::dice::Dice;
+use crate::ours::AllOurs;
+use crate::protocol::speaking;
+use cli::{Error, Result};
+use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use ip_neighbor::resolve::transmit;
+use msg::retval;
+use net::{IfKind, Interface, Interfaces, MtuKind, Neighbors};
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::Mailbox;
+use wire::MacAddr;
+use wire::nd::ALL_NODES;
+
+/// Solicitations that wait for control at most.
+const HEARD: usize = 256;
+
+/// One interface's.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// What is set.
+    pub config: RaConfig,
+    /// When things are sent.
+    pub schedule: Schedule,
+}
+
+/// The router advertisements of all interfaces.
+pub struct Advertiser {
+    links: Mutex<BTreeMap<SwIfIndex, Link>>,
+    heard: Mailbox<(u32, Ipv6Addr)>,
+    signal: Signal,
+}
+
+impl Shared for Advertiser {
+    fn make(world: &World) -> Self {
+        let heard = Mailbox::new(HEARD, world.processes.waker().clone());
+        Self { links: Mutex::default(), heard, signal: world.processes.signal() }
+    }
+}
+
+impl Advertiser {
+    fn links(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Link>> {
+        self.links.lock().expect("no panic inside")
+    }
+
+    /// Passes a host's question to control; false if there is no room.
+    #[inline(always)]
+    pub fn post(&self, sw_if: u32, from: Ipv6Addr) -> bool {
+        let posted = self.heard.post((sw_if, from)).is_ok();
+        self.signal.raise();
+        posted
+    }
+
+    /// One interface's settings and times.
+    pub fn link(&self, sw_if: SwIfIndex) -> Link {
+        self.links().get(&sw_if).cloned().unwrap_or_default()
+    }
+
+    /// The interfaces that something was set for.
+    pub fn list(&self) -> Vec<(SwIfIndex, Link)> {
+        self.links().iter().map(|(sw_if, link)| (*sw_if, link.clone())).collect()
+    }
+
+    /// Changes what is set for an interface.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); numbers that don't go together (−7).
+    pub fn change(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        f: impl FnOnce(&mut RaConfig) -> Result<()>,
+    ) -> Result<()> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        if interface.kind != IfKind::Ethernet {
+            let why = format!("{} carries no Ethernet frames", interface.name);
+            return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
+        }
+        let mut config = self.link(sw_if).config;
+        f(&mut config)?;
+        config.check()?;
+        if message_len(&interface, &config) > usize::from(interface.mtu_of(MtuKind::Ip6)).saturating_sub(40) {
+            let why = format!("that is more than one packet of {} can tell", interface.name);
+            return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
+        }
+        {
+            let mut links = self.links();
+            let link = links.entry(sw_if).or_default();
+            if link.config == config {
+                return Ok(());
+            }
+            link.config = config;
+            link.schedule.changed(&link.config, world.clock.now());
+        }
+        on_state(world, sw_if);
+        Ok(())
+    }
+
+    fn run(&self, world: &World) -> Option<u64> {
+        let (now, dice) = (world.clock.now(), world.get::<Dice>());
+        self.heard.drain(|(sw_if, from)| {
+            if let Some(link) = self.links().get_mut(&SwIfIndex(sw_if)) {
+                link.schedule.solicited(from, &link.config, now, dice.throw());
+            }
+        });
+        let mut due = Vec::new();
+        for (sw_if, link) in self.links().iter_mut() {
+            let sendings = link.schedule.take_due(&link.config, now, dice.throw());
+            if !sendings.is_empty() {
+                due.push((*sw_if, sendings, link.config.clone()));
+            }
+        }
+        for (sw_if, sendings, config) in due {
+            self.send(world, sw_if, &sendings, &config);
+        }
+        self.links().values().filter_map(|link| link.schedule.next_due()).min()
+    }
+
+    fn send(&self, world: &World, sw_if: SwIfIndex, sendings: &[schedule::Sending], config: &RaConfig) {
+        let Some(interface) = speaking(world, sw_if) else { return };
+        let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
+        let neighbors = world.get::<Neighbors>();
+        let frames = sendings.iter().map(|sending| {
+            let known = neighbors.get(sw_if, sending.to.into()).map(|n| n.mac);
+            // Who isn't known any more hears it with all others.
+            let (dst, dst_mac) = match known {
+                Some(mac) if !sending.to.is_unspecified() => (sending.to, mac),
+                _ => (ALL_NODES, MacAddr::ip6_multicast(ALL_NODES)),
+            };
+            let mtu = interface.mtu_of(MtuKind::Ip6).into();
+            let body = config.message(interface.mac, mtu, world.clock.now(), sending.last);
+            frame(Envelope { src_mac: interface.mac, dst_mac, src, dst }, &body)
+        });
+        transmit(world, &interface, frames.collect());
+    }
+}
+
+fn message_len(interface: &Interface, config: &RaConfig) -> usize {
+    config.message(interface.mac, 0, 0, false).len()
+}
+
+/// Whether advertisements are sent by an interface now.
+pub fn advertises(world: &World, sw_if: SwIfIndex) -> bool {
+    world.get::<Advertiser>().links().get(&sw_if).is_some_and(|link| link.schedule.is_active())
+}
+
+/// Starts the process.
+pub fn start(world: &World) {
+    let advertiser: Arc<Advertiser> = world.get();
+    world.processes.spawn(Box::new(Sending(advertiser.clone())), &advertiser.signal);
+}
+
+/// Something has changed on which it depends whether an interface can advertise.
+pub fn on_state(world: &World, sw_if: SwIfIndex) {
+    let advertiser = world.get::<Advertiser>();
+    let speaks =
+        speaking(world, sw_if).is_some() && world.get::<AllOurs>().here(sw_if).link_local().is_some();
+    let before = advertises(world, sw_if);
+    let now = {
+        let mut links = advertiser.links();
+        if !speaks && !links.contains_key(&sw_if) {
+            return;
+        }
+        let link = links.entry(sw_if).or_default();
+        let on = speaks && !link.config.suppress;
+        link.schedule.set_active(on, speaks, &link.config, world.clock.now());
+        on
+    };
+    if before != now {
+        world.get::<AllOurs>().publish(world, sw_if);
+    }
+    advertiser.signal.raise();
+}
+
+/// An interface goes.
+pub fn forget(world: &World, sw_if: SwIfIndex) {
+    world.get::<Advertiser>().links().remove(&sw_if);
+}
+
+struct Sending(Arc<Advertiser>);
+
+impl Process for Sending {
+    fn name(&self) -> &'static str {
+        "ip6-ra-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        self.0.run(world).map_or(Sleep::Event, Sleep::Until)
+    }
+}

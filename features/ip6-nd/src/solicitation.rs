@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `icmp6-neighbor-solicitation`: answers who asks for us (RFC 4861 7.2.3, 7.2.4), and takes note of who asks.
+
+use crate::check::{Checked, check, ethernet_source, is_station, ways};
+use crate::compose::{PACKET, packet};
+use crate::ours::{AllOurs, Here, Role};
+use crate::protocol::Nd;
+use crate::proxy::Routed;
+use crate::trace::NdTrace;
+use buffer::{Buffer, Flags};
+use graph::{Build, Cx, Head, Node, NodeIndex, ThreadIndex, World};
+use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target};
+use net::{Evidence, Interfaces};
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+use wire::nd::{ALL_NODES, NdOption, NdOptionKind, NdOptions, NeighborMessage, solicited_node};
+use wire::{Ethernet, Header, Ip6, MacAddr};
+
+/// Bytes of a layer-2 header at most: Ethernet with some tags.
+const MAX_L2: usize = 30;
+
+pub struct Solicitation {
+    interfaces: Arc<Interfaces>,
+    ours: Arc<AllOurs>,
+    routed: Routed,
+    ears: Ears,
+    tx: Lanes,
+}
+
+struct Ears {
+    notes: Arc<Notes<Nd>>,
+    lately: Lately<Ip6>,
+    rx: Lanes,
+}
+
+ways! {
+    pub enum To {
+        /// Out by the interface that the question came in by.
+        #[dynamic]
+        Output(NodeIndex),
+        /// target is a group
+        #[drop]
+        TargetMulticast,
+        /// source is a group
+        #[drop]
+        SourceMulticast,
+        /// unspecified source, but not to a solicited-node group
+        #[drop]
+        ProbeDestination,
+        /// unspecified source, but with a link-layer address
+        #[drop]
+        ProbeLinkAddress,
+        /// link-layer address is not that of one station
+        #[drop]
+        LinkAddress,
+        /// sender is ourselves
+        #[drop]
+        OwnFrame,
+        /// question is for another host
+        #[drop]
+        NotForUs,
+        /// target is not ours yet: it is being asked whether somebody has it
+        #[drop]
+        Tentative,
+        /// another host wants our address before we have it
+        #[drop]
+        DuplicateTarget,
+        /// another station uses our address
+        #[drop]
+        DuplicateAddress,
+        /// source is not on the link
+        #[drop]
+        SourceNotLocal,
+    }
+}
+
+/// What is to be done.
+struct Answer {
+    /// Who is answered; the group of all if he has no address.
+    to: Ipv6Addr,
+    mac: Option<MacAddr>,
+    from: Ipv6Addr,
+    target: Ipv6Addr,
+    flags: u32,
+}
+
+impl Build for Solicitation {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            interfaces: world.get(),
+            ours: world.get(),
+            routed: Routed::build(world, thread),
+            ears: Ears { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) },
+            tx: Lanes::tx::<Nd>(world, thread),
+        }
+    }
+}
+
+/// What is wrong with a message whoever it is for, beyond what all messages have in common; else the sender's station.
+#[inline(always)]
+fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAddr>, To> {
+    let target = m.message.target();
+    if target.is_multicast() {
+        return Err(To::TargetMulticast);
+    }
+    if m.src.is_multicast() {
+        return Err(To::SourceMulticast);
+    }
+    let link = NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
+    if m.src.is_unspecified() {
+        if link.is_some() {
+            return Err(To::ProbeLinkAddress);
+        }
+        if m.dst != solicited_node(target) {
+            return Err(To::ProbeDestination);
+        }
+    }
+    match link {
+        Some(mac) if !is_station(mac) => Err(To::LinkAddress),
+        Some(mac) if mac == own => Err(To::OwnFrame),
+        link => Ok(link),
+    }
+}
+
+/// Whether a question that somebody asks before he has an address is our own, come back (RFC 7527 4.2).
+#[inline(always)]
+fn is_our_own(options: &[u8], nonce: Option<[u8; 6]>, from_us: bool) -> bool {
+    let theirs = NdOptions::new(options).flatten().find_map(|option| match NdOption::from(option) {
+        NdOption::Nonce(theirs) => Some(theirs == nonce.as_ref().map_or(&[][..], |n| &n[..])),
+        _ => None,
+    });
+    theirs.unwrap_or(from_us)
+}
+
+impl Ears {
+    #[inline(always)]
+    fn conflict(&mut self, sw_if: u32, ip: Ipv6Addr, mac: MacAddr, now: u64) {
+        // If control can't hear it now, the other station will be heard again.
+        let _ = self.lately.post(&self.notes, Note::Conflict(Target { sw_if, ip }, mac), now);
+    }
+
+    #[inline(always)]
+    fn classify(
+        &mut self,
+        m: &Checked<'_, NeighborMessage>,
+        (sw_if, own, source): (u32, MacAddr, MacAddr),
+        here: &Here,
+        role: Option<Role>,
+        now: u64,
+    ) -> Result<Answer, To> {
+        let link = judge(m, own)?;
+        self.rx.requests.add(sw_if as usize, 1);
+        let target = m.message.target();
+        let probe = m.src.is_unspecified();
+        let nonce = if let Some(Role::Tentative(nonce)) = role { Some(nonce) } else { None };
+        if probe && is_our_own(m.options, nonce, source == own) || !probe && source == own {
+            return Err(To::OwnFrame);
+        }
+        let (from, flags) = match role {
+            None => return Err(To::NotForUs),
+            Some(Role::Tentative(_)) if probe => {
+                self.conflict(sw_if, target, source, now);
+                return Err(To::DuplicateTarget);
+            }
+            Some(Role::Tentative(_)) => return Err(To::Tentative),
+            Some(Role::Own) => (Some(target), NeighborMessage::ROUTER | NeighborMessage::OVERRIDE),
+            // Others may answer too, and have more to say (RFC 4861 7.2.7, 7.2.8).
+            Some(Role::Anycast) => (here.link_local(), NeighborMessage::ROUTER),
+            Some(Role::Proxy) => (here.link_local(), 0),
+        };
+        let from = from.ok_or(To::Tentative)?;
+        if probe {
+            return Ok(Answer { to: ALL_NODES, mac: None, from, target, flags });
+        }
+        if matches!(here.role(m.src), Some(Role::Own | Role::Tentative(_))) {
+            self.conflict(sw_if, m.src, source, now);
+            return Err(To::DuplicateAddress);
+        }
+        if !here.is_on_link(m.src) {
+            return Err(To::SourceNotLocal);
+        }
+        if let Some(mac) = link {
+            // The answer goes out whether control can listen or not: it will be asked again.
+            let who = Target { sw_if, ip: m.src };
+            let seen = Seen { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
+            let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
+        }
+        let mac = Some(link.unwrap_or(source));
+        Ok(Answer { to: m.src, mac, from, target, flags: flags | NeighborMessage::SOLICITED })
+    }
+}
+
+/// Puts the answer in the place of the question; the layer-2 header's tags go back as they came.
+#[inline(always)]
+fn put(b: &mut Buffer, l2: usize, own: MacAddr, answer: &Answer) -> bool {
+    let mut frame = [0; MAX_L2 + PACKET];
+    if l2 > MAX_L2 || !b.rewind(l2) {
+        return false;
+    }
+    frame[..l2].copy_from_slice(&b.data()[..l2]);
+    if let Some(ethernet) = Ethernet::view_mut(&mut frame) {
+        ethernet.dst = answer.mac.unwrap_or(MacAddr::ip6_multicast(answer.to));
+        ethernet.src = own;
+    }
+    let message = NeighborMessage::advertisement(answer.flags, answer.target);
+    let packet = packet(answer.from, answer.to, message, NdOptionKind::TARGET_LINK, own);
+    frame[l2..l2 + PACKET].copy_from_slice(&packet);
+    if !b.set_data(&frame[..l2 + PACKET]) {
+        return false;
+    }
+    b.flags = Flags(b.flags.0 & Flags::TRACED.0);
+    b.flags.set(Flags::LOCAL.with(Flags::L4_CSUM_OK));
+    b.tx_if = b.rx_if;
+    true
+}
+
+impl Node for Solicitation {
+    const NAME: &'static str = "icmp6-neighbor-solicitation";
+    const DROP: &'static str = "ip6-drop";
+    type Next = To;
+    type Trace = NdTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, NdTrace(Head::of(b)));
+        }
+        let (rx_if, now) = (b.rx_if, cx.now());
+        let (source, l2) = match ethernet_source(b) {
+            Ok(found) => found,
+            Err(fault) => return fault.into(),
+        };
+        let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::NotForUs };
+        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
+        if b.is_chained() {
+            return To::TooLong;
+        }
+        let answer = match check::<NeighborMessage>(b) {
+            Ok(m) => {
+                let role = here.role(m.message.target()).or_else(|| {
+                    let routed =
+                        here.proxies_all && self.routed.elsewhere(&view, rx_if, m.message.target(), cx.turn);
+                    routed.then_some(Role::Proxy)
+                });
+                self.ears.classify(&m, (rx_if, view.mac, source), here, role, now)
+            }
+            Err(fault) => return fault.into(),
+        };
+        match answer {
+            Ok(answer) if put(b, l2, view.mac, &answer) => {
+                self.tx.replies.add(rx_if as usize, 1);
+                To::Output(view.output)
+            }
+            Ok(_) => To::NoHeader,
+            Err(why) => why,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who asks for us.
+
+use super::*;
+use net::NeighborState;
+use wire::nd::NeighborMessage;
+use wire::{Header, Ipv6Header};
+
+const NODE: &str = "icmp6-neighbor-solicitation";
+
+/// From, to, flags, target and target's station of an advertisement, in its frame.
+fn told(frame: &[u8]) -> (MacAddr, Ipv6Addr, Ipv6Addr, u32, Ipv6Addr, MacAddr) {
+    assert_eq!(wire::l4::verify(&frame[14..]), Ok(wire::l4::Verdict::Valid), "{frame:02x?}");
+    let (header, rest) = Ipv6Header::split(&frame[14..]).expect("an IPv6 header");
+    let (na, options) = NeighborMessage::split(rest).expect("an advertisement");
+    assert_eq!((header.hop_limit, na.kind, na.code, options.len()), (255, 136, 0, 8));
+    let link = LinkOption::view(options).expect("an option");
+    assert_eq!((link.kind, link.len), (2, 1));
+    let to = MacAddr(*frame.first_chunk().expect("a frame"));
+    (to, header.src.into(), header.dst.into(), na.flags.get(), na.target(), link.mac)
+}
+
+#[test]
+fn our_addresses_are_answered_for_and_the_asker_is_noted() {
+    let mut r = rig();
+    let from = link_option(NdOptionKind::SOURCE_LINK, PEER);
+    for (us, him) in [(US, HIM), (US_LOCAL, HIM_LOCAL), (US, HIM_LOCAL)] {
+        r.receive(&solicitation(him, us, &from));
+        let sent = r.sent();
+        assert_eq!(sent.len(), 1);
+        assert_eq!(told(&sent[0]), (PEER, ip(us), ip(him), 0xe000_0000, ip(us), OWN));
+        let n = r.neighbor(him).expect("noted");
+        assert_eq!((n.mac, n.state), (PEER, NeighborState::Stale));
+    }
+    assert_eq!((r.counted("rx/requests"), r.counted("tx/replies")), (3, 3));
+    // Asked alone, without saying where he is: as hosts do who want to know whether we are still there.
+    let kind = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
+    r.receive(&message((PEER, OWN), ("2001:db8::8", US), kind, &ip(US).octets(), 255));
+    assert_eq!(told(&r.sent()[0]).0, PEER);
+    assert_eq!(r.neighbor("2001:db8::8"), None);
+}
+
+#[test]
+fn one_who_has_no_address_yet_is_told_with_all_others() {
+    let mut r = rig();
+    r.receive(&solicitation("::", US, &[]));
+    let all = (MacAddr([0x33, 0x33, 0, 0, 0, 1]), ip(US), ip("ff02::1"), 0xa000_0000, ip(US), OWN);
+    assert_eq!(r.sent().iter().map(|f| told(f)).collect::<Vec<_>>(), [all]);
+    assert!(r.neighbors.is_empty(true));
+}
+
+#[test]
+fn the_address_of_all_routers_is_answered_for_without_insisting() {
+    let mut r = rig();
+    r.receive(&solicitation(HIM, "2001:db8::", &link_option(NdOptionKind::SOURCE_LINK, PEER)));
+    let answer = (PEER, ip(US_LOCAL), ip(HIM), 0xc000_0000, ip("2001:db8::"), OWN);
+    assert_eq!(r.sent().iter().map(|f| told(f)).collect::<Vec<_>>(), [answer]);
+}
+
+#[test]
+fn tags_go_back_as_they_came() {
+    let mut r = rig();
+    // A VLAN's frame, as its sub-interface will see it: the header in front is longer.
+    let frame = solicitation(HIM, US, &link_option(NdOptionKind::SOURCE_LINK, PEER));
+    let tagged = [&frame[..12], &[0x81, 0, 0, 7, 0x86, 0xdd], &frame[14..]].concat();
+    let (t0, node) = (r.t0.0, r.bench.index(NODE));
+    let mut b = r.bench.buffer(&tagged);
+    b.rx_if = t0;
+    b.mark_l2();
+    assert!(b.pull(18));
+    r.bench.rt.inject(node, b);
+    r.bench.settle();
+    let sent = r.sent();
+    assert_eq!(sent[0][..18], [&PEER.0[..], &OWN.0, &[0x81, 0, 0, 7, 0x86, 0xdd]].concat());
+    assert_eq!(told(&[&sent[0][..12], &sent[0][16..]].concat()).4, ip(US));
+}
+
+#[test]
+fn what_is_wrong_is_dropped_by_name() {
+    let mut r = rig();
+    let link = link_option(NdOptionKind::SOURCE_LINK, PEER);
+    let ns = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
+    let us = ip(US).octets();
+    let group = wire::nd::solicited_node(ip(US)).to_string();
+    let to = |src: &str, dst: &str, kind, behind: &[u8], hops| {
+        message((PEER, OWN), (src, dst), kind, behind, hops)
+    };
+    let with = |options: &[u8]| [&us[..], options].concat();
+    let fragmented = {
+        let whole = solicitation(HIM, US, &link);
+        let mut b = whole[14..].to_vec();
+        b[6] = 44;
+        b[5] += 8;
+        [&whole[..14], &b[..40], &[58, 0, 0, 0, 0, 0, 0, 9], &b[40..]].concat()
+    };
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("hop_limit", to(HIM, US, ns, &with(&link), 254)),
+        ("code", to(HIM, US, (ns.0, 1, 0), &with(&link), 255)),
+        ("options", to(HIM, US, ns, &with(&[1, 0, 0, 0, 0, 0, 0, 0]), 255)),
+        ("options", to(HIM, US, ns, &with(&[1, 2, 0, 0, 0, 0, 0, 0]), 255)),
+        ("fragmented", fragmented),
+        ("target_multicast", to(HIM, US, ns, &ip("ff02::1").octets(), 255)),
+        ("probe_destination", to("::", "ff02::1", ns, &us, 255)),
+        ("probe_link_address", to("::", &group, ns, &with(&link), 255)),
+        (
+            "link_address",
+            to(HIM, US, ns, &with(&link_option(NdOptionKind::SOURCE_LINK, MacAddr([3; 6]))), 255),
+        ),
+        ("own_frame", to(HIM, US, ns, &with(&link_option(NdOptionKind::SOURCE_LINK, OWN)), 255)),
+        ("not_for_us", solicitation(HIM, "2001:db8::77", &link)),
+        ("duplicate_address", solicitation(US_LOCAL, US, &link)),
+        ("source_not_local", solicitation("2001:db8:9::9", US, &link)),
+    ];
+    for (reason, frame) in cases {
+        let n = r.drops(NODE, reason, |r| r.receive(&frame));
+        assert_eq!(n, 1, "{reason}: {frame:02x?}");
+        assert!(r.sent().is_empty(), "{reason}");
+    }
+    assert!(r.neighbors.is_empty(true));
+    assert_eq!(r.bench.world.get::<Interfaces>().get(r.t0).map(|i| i.ip_enabled[1]).ok(), Some(true));
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answering for others.
+
+use super::*;
+
+fn ask(r: &mut Rig, target: &str) -> Vec<(Ipv6Addr, u8)> {
+    r.sent();
+    r.receive(&solicitation(HIM, target, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
+    let answers = r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT);
+    answers.iter().map(|p| (Ipv6Addr::from(*p[48..].first_chunk().expect("a target")), p[44])).collect()
+}
+
+#[test]
+fn a_host_that_is_named_is_answered_for_elsewhere() {
+    let mut r = rig();
+    let t1 = r.second();
+    let world = r.bench.world.clone();
+    world.get::<Addresses<Ip6>>().enable(&world, t1, true).expect("enabled");
+    r.bench.settle();
+    assert_eq!(ask(&mut r, "2001:db8::77"), []);
+    r.run("set ip6 nd proxy t1 2001:db8::77");
+    assert_eq!(ask(&mut r, "2001:db8::77"), [(ip("2001:db8::77"), 0x40)], "an answer that doesn't insist");
+    assert_eq!(ask(&mut r, "2001:db8::78"), []);
+    // Packets to him go to his link.
+    let fib = r.bench.world.get::<net::fib::Fib<Ip6>>();
+    let route = fib.covering(net::fib::TableIndex(0), ip("2001:db8::77")).expect("a route");
+    assert_eq!(route.prefix.to_string(), "2001:db8::77/128");
+    // Who knows our station asks it alone: that isn't routed.
+    let kind = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
+    let frame = message((PEER, OWN), (HIM, "2001:db8::77"), kind, &ip("2001:db8::77").octets(), 255);
+    r.receive(&frame);
+    assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).len(), 1);
+    let groups = r.json("show ip6 interface t0")[0]["groups"].clone();
+    assert!(groups.as_array().expect("a list").iter().any(|g| g == "ff02::1:ff00:77"), "{groups}");
+    let json = r.json("show ip6 nd proxy");
+    assert_eq!(
+        (json["hosts"][0]["address"].as_str(), json["hosts"][0]["interface"].as_str()),
+        (Some("2001:db8::77"), Some("t1"))
+    );
+    let world = r.bench.world.clone();
+    let mut client = msg::Loopback::new(&*world, &world.api);
+    let hosts = client.dump(crate::api::proxy::Ip6ndProxyDump {});
+    assert_eq!(
+        hosts.iter().map(|h| (h.sw_if_index.0, h.ip.0)).collect::<Vec<_>>(),
+        [(t1.0, ip("2001:db8::77").octets())]
+    );
+    r.run("set ip6 nd proxy t1 del 2001:db8::77");
+    assert_eq!(ask(&mut r, "2001:db8::77"), []);
+    for (line, part) in [
+        ("set ip6 nd proxy t1 del 2001:db8::77", "not answered for"),
+        ("set ip6 nd proxy t1 fe80::1", "another link"),
+        ("set ip6 nd proxy local0 2001:db8::77", "no Ethernet"),
+    ] {
+        let error = r.tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        assert!(error.to_string().contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
+fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
+    let mut r = rig();
+    let t1 = r.second();
+    let world = r.bench.world.clone();
+    world
+        .get::<Addresses<Ip6>>()
+        .add(&world, t1, "2001:db8:7::1/64".parse().expect("a prefix"))
+        .expect("added");
+    r.bench.settle();
+    assert_eq!(ask(&mut r, "2001:db8:7::9"), []);
+    r.run("set interface ip6-nd proxy t0 enable");
+    assert_eq!(ask(&mut r, "2001:db8:7::9"), [(ip("2001:db8:7::9"), 0x40)]);
+    assert_eq!(ask(&mut r, "2001:db8::77"), [], "he is on this link");
+    assert_eq!(ask(&mut r, "2001:db8:8::9"), [], "there is no way to him");
+    assert_eq!(ask(&mut r, "fe80::77"), []);
+    world.get::<Interfaces>().delete(&world, t1).expect("deleted");
+    r.bench.settle();
+    assert_eq!(ask(&mut r, "2001:db8:7::9"), []);
+    r.run("set interface ip6-nd proxy t0 disable");
+    assert_eq!(r.json("show ip6 nd proxy")["interfaces"], serde_json::json!([]));
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What we advertise.
+
+use super::*;
+use crate::api::ra::*;
+use net::api::InterfaceIndex;
+use wire::Header;
+use wire::nd::RouterAdvertisement;
+
+/// Destination and lifetime of the advertisements that were sent.
+fn advertised(r: &Rig) -> Vec<(Ipv6Addr, u16)> {
+    let all = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT);
+    let one = |p: &Vec<u8>| {
+        assert_eq!(wire::l4::verify(p), Ok(wire::l4::Verdict::Valid));
+        assert_eq!((p[7], &p[8..24]), (255, &ip(US_LOCAL).octets()[..]));
+        let ra = RouterAdvertisement::view(&p[40..]).expect("an advertisement");
+        (Ipv6Addr::from(*p[24..].first_chunk().expect("an address")), ra.lifetime.get())
+    };
+    all.iter().map(one).collect()
+}
+
+fn host_asks(from: &str, options: &[u8]) -> Vec<u8> {
+    let macs = (PEER, MacAddr([0x33, 0x33, 0, 0, 0, 2]));
+    message(macs, (from, "ff02::2"), (Icmp6Type::ROUTER_SOLICITATION, 0, 0), options, 255)
+}
+
+#[test]
+fn they_start_with_ipv6_and_end_with_good_byes() {
+    let mut r = bare();
+    r.pass(1);
+    assert_eq!(advertised(&r), [], "no IPv6");
+    r.add_address("2001:db8::1/64");
+    let all = ip("ff02::1");
+    assert_eq!(advertised(&r), [(all, 600)]);
+    r.pass(32);
+    assert_eq!(advertised(&r).len(), 2, "sooner at the beginning");
+    r.pass(100);
+    assert_eq!(advertised(&r), []);
+    r.run("ip6 nd t0 ra-suppress");
+    assert_eq!(advertised(&r), [(all, 0)]);
+    r.pass(10);
+    assert_eq!(advertised(&r), [(all, 0); 2]);
+    r.pass(300);
+    assert_eq!(advertised(&r), []);
+    r.run("ip6 nd t0 no ra-suppress");
+    assert_eq!(advertised(&r), [(all, 600)]);
+    r.run("ip6 nd t0 ra-cease");
+    r.pass(3);
+    assert_eq!(advertised(&r), [(all, 0)]);
+    r.run("set interface state t0 down");
+    r.pass(300);
+    assert_eq!(advertised(&r), []);
+}
+
+#[test]
+fn hosts_that_ask_are_answered() {
+    let mut r = bare();
+    r.add_address("2001:db8::1/64");
+    r.pass(60);
+    r.sent();
+    r.receive(&host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
+    r.pass(1);
+    assert_eq!(advertised(&r), [(ip("ff02::1"), 600)]);
+    let n = r.neighbor(HIM_LOCAL).expect("noted");
+    assert_eq!((n.mac, n.router), (PEER, false));
+    r.run("ip6 nd t0 ra-send-unicast");
+    r.pass(60);
+    r.sent();
+    r.receive(&host_asks(HIM_LOCAL, &[]));
+    r.receive(&host_asks("::", &[]));
+    r.pass(1);
+    let mut seen = advertised(&r);
+    seen.sort();
+    assert_eq!(seen, [(ip(HIM_LOCAL), 600), (ip("ff02::1"), 600)]);
+    let node = "icmp6-router-solicitation";
+    for (reason, frame) in [
+        ("probe_link_address", host_asks("::", &link_option(NdOptionKind::SOURCE_LINK, PEER))),
+        ("link_address", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, MacAddr::ZERO))),
+        ("own_frame", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, OWN))),
+        ("source_not_local", host_asks("2001:db8:9::9", &[])),
+        ("options", host_asks(HIM_LOCAL, &[1, 0])),
+    ] {
+        assert_eq!(r.drops(node, reason, |r| r.receive(&frame)), 1, "{reason}");
+    }
+    r.run("ip6 nd t0 ra-suppress");
+    assert_eq!(r.drops(node, "not_advertising", |r| r.receive(&host_asks(HIM_LOCAL, &[]))), 1);
+    let json = r.json("show ip6 ra t0");
+    assert_eq!((json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()), (Some(3), Some(true)));
+}
+
+#[test]
+fn messages_set_and_dump_what_is_advertised() {
+    let mut r = bare();
+    r.add_address("2001:db8::1/64");
+    let world = r.bench.world.clone();
+    let mut client = msg::Loopback::new(&*world, &world.api);
+    let t0 = InterfaceIndex(r.t0.0);
+    let none = || SwInterfaceIp6ndRaConfig {
+        sw_if_index: t0,
+        suppress: 0,
+        managed: 0,
+        other: 0,
+        ll_option: 0,
+        send_unicast: 0,
+        cease: 0,
+        is_no: false,
+        default_router: 0,
+        max_interval: 0,
+        min_interval: 0,
+        lifetime: 0,
+        initial_count: 0,
+        initial_interval: 0,
+    };
+    let set =
+        SwInterfaceIp6ndRaConfig { managed: 1, ll_option: 1, max_interval: 100, lifetime: 900, ..none() };
+    assert_eq!(client.call(set), Ok(()));
+    let prefix = SwInterfaceIp6ndRaPrefix {
+        sw_if_index: t0,
+        prefix: "2001:db8::/64".parse::<wire::Ip6Prefix>().expect("a prefix").into(),
+        use_default: false,
+        no_advertise: false,
+        off_link: false,
+        no_autoconfig: true,
+        no_onlink: false,
+        is_no: false,
+        val_lifetime: 1000,
+        pref_lifetime: 500,
+    };
+    assert_eq!(client.call(prefix), Ok(()));
+    let all = client.dump(SwInterfaceIp6ndRaDump { sw_if_index: InterfaceIndex::NONE });
+    assert_eq!(all.len(), 1);
+    let d = &all[0];
+    assert_eq!((d.adv_managed_flag, d.adv_link_layer_address, d.send_radv), (true, false, true));
+    assert_eq!((d.max_radv_interval, d.min_radv_interval, d.adv_router_lifetime), (100.0, 75.0, 900));
+    assert_eq!(d.prefixes.len(), 1);
+    let p = d.prefixes[0];
+    assert_eq!((p.val_lifetime, p.pref_lifetime, p.onlink_flag, p.autonomous_flag), (1000, 500, true, false));
+    r.sent();
+    r.pass(17);
+    let sent = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT).pop().expect("one");
+    assert_eq!(sent[45], 0x80, "managed");
+    assert_eq!(sent[56..58], [5, 1], "no link-layer address");
+    let no = SwInterfaceIp6ndRaConfig { managed: 1, is_no: true, ..none() };
+    assert_eq!(client.call(no), Ok(()));
+    let odd = SwInterfaceIp6ndRaConfig { max_interval: 2000, ..none() };
+    assert_eq!(client.call(odd), Err(-7));
+    let other = SwInterfaceIp6ndRaConfig { sw_if_index: InterfaceIndex(0), managed: 1, ..none() };
+    assert_eq!(client.call(other), Err(-151));
+    let gone = SwInterfaceIp6ndRaPrefix { is_no: true, ..prefix_of(t0) };
+    assert_eq!(
+        (client.call(gone), client.call(SwInterfaceIp6ndRaPrefix { is_no: true, ..prefix_of(t0) })),
+        (Ok(()), Err(-6))
+    );
+    let d = &client.dump(SwInterfaceIp6ndRaDump { sw_if_index: t0 })[0];
+    assert_eq!((d.adv_managed_flag, d.prefixes.len()), (false, 0));
+}
+
+fn prefix_of(sw_if_index: InterfaceIndex) -> SwInterfaceIp6ndRaPrefix {
+    SwInterfaceIp6ndRaPrefix {
+        sw_if_index,
+        prefix: "2001:db8::/64".parse::<wire::Ip6Prefix>().expect("a prefix").into(),
+        use_default: true,
+        no_advertise: false,
+        off_link: false,
+        no_autoconfig: false,
+        no_onlink: false,
+        is_no: false,
+        val_lifetime: 0,
+        pref_lifetime: 0,
+    }
+}

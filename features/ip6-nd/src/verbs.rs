@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Verbs that commands and messages have in common.
+
+use crate::ra::{Advertiser, RaPrefix};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World};
+use msg::retval;
+use wire::Ip6Prefix;
+
+/// Advertises a prefix on an interface, or no longer.
+///
+/// # Errors
+/// An interface that isn't there (−2) or carries no Ethernet frames (−151); lifetimes that don't go together, a prefix that
+/// no host can have (−7); one that isn't advertised (−6).
+pub fn set_prefix(world: &World, sw_if: SwIfIndex, prefix: Ip6Prefix, new: Option<RaPrefix>) -> Result<()> {
+    let addr = prefix.addr();
+    if addr.is_unicast_link_local() || addr.is_multicast() || prefix.len() == 0 {
+        let why = format!("{prefix} is no prefix of a link's hosts");
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    world.get::<Advertiser>().change(world, sw_if, |config| match new {
+        Some(new) => {
+            config.prefixes.insert(prefix, new);
+            Ok(())
+        }
+        None => match config.prefixes.remove(&prefix) {
+            Some(_) => Ok(()),
+            None => {
+                Err(Error::not_found(format!("{prefix} is not advertised")).retval(retval::NO_SUCH_ENTRY))
+            }
+        },
+    })
+}
