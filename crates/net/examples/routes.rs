@@ -82,7 +82,7 @@ fn run<F: Net + Internet>([n, readers, hops, sorted, _]: [u32; 5]) {
         }
         let path = |i: u32| {
             let nexthop = <F as Internet>::addr(u128::from(0x0a00_0002 + i % hops) << 96 | 1);
-            [Path::new(PathKind::Neighbor { sw_if, nexthop })]
+            [Path::new(PathKind::Neighbor { sw_if, nexthop: nexthop.into() })]
         };
         for round in ["", " again"] {
             measure(&format!("add{round}"), all.len(), || {

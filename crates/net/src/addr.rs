@@ -169,12 +169,7 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// Those of [`Self::add`].
-    pub fn add_learned(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        prefix: Prefix<F::Addr>,
-    ) -> Result<(), Error> {
+    pub fn add_learned(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         self.add(world, sw_if, prefix)?;
         self.all().entry(sw_if).or_default().learned.push(prefix);
         Ok(())

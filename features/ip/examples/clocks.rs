@@ -117,7 +117,8 @@ fn set_up(world: &World, routes: usize) -> Vec<Ipv4Addr> {
     for i in 0..routes {
         let (net, len) = if routes == 1 { (16 << 24, 8) } else { ((16 << 24) + ((i as u32) << 8), 24) };
         let net = Ipv4Addr::from(net);
-        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: next_hops[i * 31 % next_hops.len()] });
+        let path =
+            Path::new(PathKind::Neighbor { sw_if, nexthop: next_hops[i * 31 % next_hops.len()].into() });
         fib.set(world, TableIndex(0), Ip4Prefix::new(net, len).expect("a prefix"), Source::Cli, &[path])
             .expect("set");
         destinations.push(Ipv4Addr::from(net.to_bits() + 9));

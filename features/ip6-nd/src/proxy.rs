@@ -88,7 +88,7 @@ impl Proxies {
         }
         let fib = world.get::<Fib<Ip6>>();
         let (table, host) = (TableIndex(interface.fib6), Prefix::host(ip));
-        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
+        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip.into() });
         if on {
             fib.set(world, table, host, Source::Plugin, &[path])?;
             self.inner().hosts.insert((sw_if, ip));

@@ -135,7 +135,7 @@ fn bench() -> Bench {
         let known = Neighbor { is_static: true, ..Neighbor::new(t0, [10, 0, 0, host].into(), PEER) };
         world.get::<Neighbors>().set(world, known).expect("set");
     }
-    let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: [10, 0, 0, 2].into() });
+    let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: std::net::IpAddr::from([10, 0, 0, 2]) });
     let fib = world.get::<Fib<Ip4>>();
     fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
     let other = fib.add_table(world, 7, "seven").expect("added");

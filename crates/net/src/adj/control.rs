@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control side of adjacencies: who holds them, what the interfaces' events do to them.
 
-use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE};
+use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
 use crate::{IfEvent, IfKind, Interface, Interfaces, MtuKind};
 use cli::Error;
 use graph::{NodeIndex, Shared, SwIfIndex, World};
@@ -58,6 +58,8 @@ pub(super) struct Inner {
     /// Given back; packets on their way may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
     free: Vec<AdjIndex>,
+    /// How often one that workers may know was written.
+    stores: u64,
 }
 
 impl Entry {
@@ -144,10 +146,6 @@ fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
         _ => return NOWHERE,
     };
     world.node(name).unwrap_or(NOWHERE)
-}
-
-fn link_of(addr: IpAddr) -> Link {
-    if addr.is_ipv4() { Link::Ip4 } else { Link::Ip6 }
 }
 
 fn mtu_of(interface: &Interface, link: Link) -> u16 {
@@ -261,6 +259,7 @@ impl Adjacencies {
 
     /// Lets workers see a new value of an adjacency, and of its aliases.
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
+        inner.stores += 1;
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
         let adj = entry.key.shown(adj);
         entry.adj = adj;
@@ -268,6 +267,11 @@ impl Adjacencies {
         for alias in entry.aliases.clone() {
             self.show(inner, alias, adj);
         }
+    }
+
+    /// How often an adjacency that workers may know was written: what changes cost.
+    pub fn stores(&self) -> u64 {
+        self.inner().stores
     }
 
     /// Holds an adjacency that is there once more.
@@ -314,8 +318,21 @@ impl Adjacencies {
     /// # Errors
     /// An interface that isn't there.
     pub fn neighbor(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Result<AdjIndex, Error> {
+        self.neighbor_for(world, Link::of(nexthop), sw_if, nexthop)
+    }
+
+    /// As [`Self::neighbor`], for packets of `link`, which may be others than the next hop's (RFC 8950).
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn neighbor_for(
+        &self,
+        world: &World,
+        link: Link,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+    ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        let link = link_of(nexthop);
         let kind = if interface.kind == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
         // Without layer-2 addresses all neighbours are one.
         let nexthop = match (interface.kind, nexthop) {
@@ -324,12 +341,36 @@ impl Adjacencies {
             (_, nexthop) => nexthop,
         };
         let key = Key::Neighbor(link, sw_if, nexthop);
-        Ok(self.hold(key, || on_interface(world, &interface, kind, nexthop)))
+        let known = if link == Link::of(nexthop) { None } else { self.rewrite_to(sw_if, nexthop) };
+        Ok(self.hold(key, || {
+            let mut adj = on_interface(world, &interface, kind, link, nexthop);
+            if let Some(rewrite) = known {
+                fill(world, &mut adj, &rewrite);
+            }
+            adj
+        }))
+    }
+
+    /// What is put in front of a neighbour's own packets, if that is known.
+    fn rewrite_to(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<Rewrite> {
+        let adj = self.info(self.find_neighbor(sw_if, nexthop)?)?.adj;
+        (adj.kind == AdjKind::Rewrite).then(|| adj.rewrite())
     }
 
     /// The adjacency of a neighbour, if somebody holds it; doesn't make the caller a holder.
     pub fn find_neighbor(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
-        self.inner().by_key.get(&Key::Neighbor(link_of(nexthop), sw_if, nexthop)).copied()
+        self.find_neighbor_for(Link::of(nexthop), sw_if, nexthop)
+    }
+
+    /// As [`Self::find_neighbor`], for packets of `link`.
+    pub fn find_neighbor_for(&self, link: Link, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        self.inner().by_key.get(&Key::Neighbor(link, sw_if, nexthop)).copied()
+    }
+
+    /// Those of a neighbour that somebody holds, for whatever packets: his own protocol's first.
+    pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
+        let links = if nexthop.is_ipv6() { &[Link::Ip6, Link::Ip4][..] } else { &[Link::Ip4] };
+        links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
     }
 
     /// The neighbour's layer-2 address is known: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
@@ -345,24 +386,24 @@ impl Adjacencies {
         rewrite: &[u8],
     ) -> Option<AdjIndex> {
         assert!(rewrite.len() <= MAX_REWRITE);
-        let index = self.find_neighbor(sw_if, nexthop)?;
-        self.change(index, |adj| {
-            adj.kind = AdjKind::Rewrite;
-            adj.next = next_node(world, adj.kind, adj.link);
-            adj.set_rewrite(rewrite);
-        });
-        Some(index)
+        let all = self.find_neighbors(sw_if, nexthop);
+        for index in &all {
+            self.change(*index, |adj| fill(world, adj, rewrite));
+        }
+        all.first().copied()
     }
 
     /// The neighbour's layer-2 address is no longer known.
     pub fn incomplete(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
-        let index = self.find_neighbor(sw_if, nexthop)?;
-        self.change(index, |adj| {
-            adj.kind = AdjKind::Incomplete;
-            adj.next = next_node(world, adj.kind, adj.link);
-            adj.rewrite_len = 0;
-        });
-        Some(index)
+        let all = self.find_neighbors(sw_if, nexthop);
+        for index in &all {
+            self.change(*index, |adj| {
+                adj.kind = AdjKind::Incomplete;
+                adj.next = next_node(world, adj.kind, adj.nexthop_link);
+                adj.rewrite_len = 0;
+            });
+        }
+        all.first().copied()
     }
 
     /// The adjacency of a connected network: its destinations are neighbours that have to be asked for. `address` is the
@@ -375,8 +416,8 @@ impl Adjacencies {
         if interface.kind == IfKind::Ip {
             return self.neighbor(world, sw_if, address);
         }
-        let key = Key::Glean(link_of(address), sw_if, address);
-        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Glean, address)))
+        let key = Key::Glean(Link::of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Glean, Link::of(address), address)))
     }
 
     /// The adjacency of packets for an address of ours on an interface. The caller becomes one more holder.
@@ -385,8 +426,8 @@ impl Adjacencies {
     /// An interface that isn't there.
     pub fn receive(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        let key = Key::Receive(link_of(address), sw_if, address);
-        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, address)))
+        let key = Key::Receive(Link::of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)))
     }
 
     /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
@@ -472,10 +513,24 @@ impl Adjacencies {
     }
 }
 
-fn on_interface(world: &World, interface: &Interface, kind: AdjKind, nexthop: IpAddr) -> Adj {
-    let link = link_of(nexthop);
+/// Completes an adjacency. The type at the end of an Ethernet header is that of its packets, whatever the next hop's.
+fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
+    adj.kind = AdjKind::Rewrite;
+    adj.next = next_node(world, adj.kind, adj.link);
+    let mut rewrite = rewrite.to_vec();
+    if adj.link != adj.nexthop_link
+        && let Some((_, ethertype)) = rewrite.split_last_chunk_mut()
+    {
+        *ethertype = adj.link.ethertype().0.to_be_bytes();
+    }
+    adj.set_rewrite(&rewrite);
+}
+
+fn on_interface(world: &World, interface: &Interface, kind: AdjKind, link: Link, nexthop: IpAddr) -> Adj {
+    // Who is asked for speaks the next hop's protocol.
+    let asks = if kind == AdjKind::Incomplete { Link::of(nexthop) } else { link };
     let mut adj = Adj {
-        next: next_node(world, kind, link),
+        next: next_node(world, kind, asks),
         output: interface.output,
         tx_if: interface.sw_if.0,
         mtu: mtu_of(interface, link),

@@ -19,7 +19,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use sync::{Slots, Turn};
-use wire::{Address, Header};
+use wire::{Address, EtherType, Header};
 
 /// Names an adjacency.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -115,6 +115,21 @@ pub enum Link {
     Ip6,
 }
 
+impl Link {
+    /// The protocol of an address.
+    pub const fn of(addr: IpAddr) -> Self {
+        if addr.is_ipv4() { Self::Ip4 } else { Self::Ip6 }
+    }
+
+    /// Its packets in Ethernet frames.
+    pub const fn ethertype(self) -> EtherType {
+        match self {
+            Self::Ip4 => EtherType::IP4,
+            Self::Ip6 => EtherType::IP6,
+        }
+    }
+}
+
 /// Bytes of a rewrite at most.
 pub const MAX_REWRITE: usize = 64;
 
@@ -148,6 +163,8 @@ pub struct Adj {
     nexthop: [u8; 16],
     /// The packets it is for.
     pub link: Link,
+    /// What protocol the next hop is of: IPv4 packets may go to a next hop of IPv6 (RFC 8950).
+    pub nexthop_link: Link,
 }
 
 const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, far) == 64);
@@ -169,6 +186,7 @@ impl Default for Adj {
             far: [0; 32],
             nexthop: [0; 16],
             link: Link::Ip4,
+            nexthop_link: Link::Ip4,
         }
     }
 }
@@ -200,13 +218,13 @@ pub(crate) const NOWHERE: NodeIndex = NodeIndex(0x7ffd);
 impl Adj {
     /// The neighbour, the interface's address (glean) or the address that is ours (receive).
     pub fn nexthop(&self) -> IpAddr {
-        match self.link {
+        match self.nexthop_link {
             Link::Ip4 => self.nexthop4().into(),
             Link::Ip6 => Ipv6Addr::from(self.nexthop).into(),
         }
     }
 
-    /// [`Self::nexthop`] of an IPv4 adjacency.
+    /// [`Self::nexthop`] if that is of IPv4.
     #[inline(always)]
     pub fn nexthop4(&self) -> Ipv4Addr {
         let [a, b, c, d, ..] = self.nexthop;
@@ -265,6 +283,7 @@ impl Adj {
 
     fn set_nexthop(&mut self, nexthop: IpAddr) {
         self.nexthop = [0; 16];
+        self.nexthop_link = Link::of(nexthop);
         match nexthop {
             IpAddr::V4(a) => self.nexthop[..4].copy_from_slice(&a.octets()),
             IpAddr::V6(a) => self.nexthop = a.octets(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Paths of routes on the wire.
 
-use super::{AddressUnion, no_ip6};
+use super::{AddressFamily, AddressUnion, no_ip6};
 use crate::{AdjIndex, Fib, Path, PathKind, TableIndex};
 use cli::{Error, Result};
 use graph::SwIfIndex;
@@ -125,7 +125,11 @@ pub fn path_of(fib: &Fib<Ip4>, path: &FibPath) -> Result<Path<Ipv4Addr>> {
             (FibPathNhProto::Ip4, Some(sw_if)) if nexthop.is_unspecified() => {
                 PathKind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }
             }
-            (FibPathNhProto::Ip4, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop },
+            (FibPathNhProto::Ip4, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop: nexthop.into() },
+            // RFC 8950.
+            (FibPathNhProto::Ip6, Some(sw_if)) => {
+                PathKind::Neighbor { sw_if, nexthop: path.nh.address.of(AddressFamily::Ip6) }
+            }
             (FibPathNhProto::Ip4, None) if nexthop.is_unspecified() => PathKind::Lookup(table()?),
             (FibPathNhProto::Ip4, None) => PathKind::Recursive { table: table()?, nexthop },
             (FibPathNhProto::Ip6, _) => return Err(no_ip6("a next hop")),
@@ -151,19 +155,19 @@ pub fn path_to(fib: &Fib<Ip4>, path: &Path<Ipv4Addr>) -> FibPath {
         preference: path.preference,
         ..FibPath::default()
     };
-    let mut nexthop = |addr: Ipv4Addr| out.nh.address = IpAddr::V4(addr).into();
     match path.kind {
         PathKind::Attached { sw_if, .. } => out.sw_if_index = sw_if.0,
-        PathKind::Neighbor { sw_if, nexthop: addr } => {
-            nexthop(addr);
+        PathKind::Neighbor { sw_if, nexthop } => {
+            out.nh.address = nexthop.into();
+            out.proto = if nexthop.is_ipv6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
             out.sw_if_index = sw_if.0;
         }
         PathKind::Recursive { table, nexthop: addr } => {
-            nexthop(addr);
+            out.nh.address = IpAddr::V4(addr).into();
             out.table_id = id(table);
         }
         PathKind::Receive { sw_if, address } => {
-            nexthop(address);
+            out.nh.address = IpAddr::V4(address).into();
             out.sw_if_index = sw_if.0;
             out.kind = FibPathType::Local;
         }

@@ -4,13 +4,14 @@
 use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
-use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces};
+use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, Link};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tables::{Leaf, Lpm, Pool};
-use wire::{Address, Prefix};
+use wire::Prefix;
 
 pub(super) struct Table<F: Net> {
     pub id: u32,
@@ -71,6 +72,15 @@ impl<F: Net> Place<F> {
 
 fn full() -> Error {
     Error::limit("the route table is full").retval(-99)
+}
+
+/// Refuses what can't be a next hop of a protocol's routes.
+fn check_nexthop<F: Net>(nexthop: IpAddr) -> Result<(), Error> {
+    let fits = F::LINK == Link::Ip4 || Link::of(nexthop) == F::LINK;
+    if nexthop.is_multicast() || nexthop.is_unspecified() || !fits {
+        return Err(Error::parse(format!("{nexthop} is no address of a next hop")).retval(-7));
+    }
+    Ok(())
 }
 
 pub(super) fn no_table(index: TableIndex) -> Error {
@@ -198,12 +208,12 @@ impl<F: Net> Fib<F> {
                 self.interfaces.check(sw_if)?;
             }
             match path.kind {
-                PathKind::Neighbor { nexthop, .. } | PathKind::Recursive { nexthop, .. }
-                    if nexthop.multicast() || nexthop == F::Addr::ZERO =>
-                {
-                    return Err(Error::parse(format!("{nexthop} is no address of a next hop")).retval(-7));
+                PathKind::Neighbor { nexthop, .. } => check_nexthop::<F>(nexthop)?,
+                PathKind::Recursive { table, nexthop } => {
+                    check_nexthop::<F>(nexthop.into())?;
+                    inner.table(table)?;
                 }
-                PathKind::Recursive { table, .. } | PathKind::Lookup(table) => {
+                PathKind::Lookup(table) => {
                     inner.table(table)?;
                 }
                 _ => {}

@@ -144,12 +144,12 @@ pub enum PathKind<A> {
         /// Its address.
         address: A,
     },
-    /// To a neighbour on an interface.
+    /// To a neighbour on an interface. A route of IPv4 may go to a next hop of IPv6 (RFC 8950).
     Neighbor {
         /// The interface.
         sw_if: SwIfIndex,
         /// The neighbour.
-        nexthop: A,
+        nexthop: IpAddr,
     },
     /// To wherever the entry leads that covers the next hop.
     Recursive {

@@ -31,7 +31,7 @@ impl<F: Net> Fib<F> {
             (true, false) => TableIndex(interface.fib6),
             (false, _) => TableIndex(interface.fib4),
         };
-        let path = Path::new(PathKind::Neighbor { sw_if, nexthop });
+        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = Prefix::host(nexthop);
         self.with(world, |inner, cx| {
             // Only where the network is connected by this interface: a neighbour's word is no route to somewhere else.

@@ -171,8 +171,8 @@ impl<F: Net> Inner<F> {
                 (adj, State::Attached(sw_if))
             }
             PathKind::Neighbor { sw_if, nexthop } => {
-                let adj = up(sw_if).then(|| adjacencies.neighbor(cx.world, sw_if, nexthop.into()).ok())??;
-                (adj, State::Usable)
+                let to = || adjacencies.neighbor_for(cx.world, F::LINK, sw_if, nexthop).ok();
+                (up(sw_if).then(to)??, State::Usable)
             }
             PathKind::Receive { sw_if, address } => {
                 (adjacencies.receive(cx.world, sw_if, address.into()).ok()?, State::Unusable)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+mod convergence;
 mod verbs;
 
 use super::*;
@@ -8,7 +9,7 @@ use graph::drive::Bench;
 use graph::{Plugin, SwIfIndex};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use wire::{Ip4, Ip4Prefix, MacAddr, Prefix};
 
 static NONE: &[&Plugin] = &[];
@@ -17,7 +18,7 @@ type Kind = PathKind<Ipv4Addr>;
 /// What finally becomes of packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum End {
-    Neighbor(u32, Ipv4Addr),
+    Neighbor(u32, IpAddr),
     Glean(u32),
     Receive,
     Table(u32),
@@ -45,7 +46,7 @@ fn ends(bench: &Bench, table: TableIndex, addr: Ipv4Addr) -> BTreeSet<End> {
     while let Some(index) = left.pop() {
         let adj = adjs.get(index, &turn).expect("an adjacency");
         ends.insert(match adj.kind {
-            AdjKind::Rewrite | AdjKind::Incomplete => End::Neighbor(adj.tx_if, adj.nexthop4()),
+            AdjKind::Rewrite | AdjKind::Incomplete => End::Neighbor(adj.tx_if, adj.nexthop()),
             AdjKind::Glean => End::Glean(adj.tx_if),
             AdjKind::Receive => End::Receive,
             AdjKind::Lookup => End::Table(adj.table),
@@ -127,7 +128,7 @@ fn a_neighbour_gets_a_host_route_only_in_a_connected_network() {
     neighbors.set(world, fixed("20.0.0.2")).expect("set");
     assert_eq!(at("10.0.0.2"), [End::NoRoute]);
     addresses.add(world, a, p("10.0.0.1/24")).expect("added");
-    assert_eq!(at("10.0.0.2"), [End::Neighbor(a.0, ip("10.0.0.2"))]);
+    assert_eq!(at("10.0.0.2"), [End::Neighbor(a.0, ip("10.0.0.2").into())]);
     assert_eq!(at("20.0.0.2"), [End::NoRoute]);
     neighbors.remove(world, a, ip("10.0.0.2").into()).expect("removed");
     assert_eq!(at("10.0.0.2"), [End::Glean(a.0)]);
@@ -171,10 +172,10 @@ fn sources_paths_and_preferences() {
     let fib = world.get::<Fib<Ip4>>();
     let ifs = world.get::<Interfaces>();
     let t = TableIndex::DEFAULT;
-    let via = |sw_if, text| Path::new(Kind::Neighbor { sw_if, nexthop: ip(text) });
+    let via = |sw_if, text| Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() });
     let at = |addr| ends(&bench, t, ip(addr)).into_iter().collect::<Vec<_>>();
     let (x, y) = (via(a, "1.0.0.1"), via(b, "1.0.1.1"));
-    let (ex, ey) = (End::Neighbor(a.0, ip("1.0.0.1")), End::Neighbor(b.0, ip("1.0.1.1")));
+    let (ex, ey) = (End::Neighbor(a.0, ip("1.0.0.1").into()), End::Neighbor(b.0, ip("1.0.1.1").into()));
     let dst = p("9.9.9.9/8");
     fib.add(world, t, dst, Source::Cli, &[x]).expect("added");
     fib.add(world, t, dst, Source::Cli, &[y]).expect("added");
@@ -217,7 +218,7 @@ fn routes_share_one_list_and_let_go_of_everything() {
     let adjs = world.get::<Adjacencies>();
     let t = TableIndex::DEFAULT;
     let before = adjs.list().len();
-    let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: ip("1.0.0.1") })];
+    let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: ip("1.0.0.1").into() })];
     let far = [
         Path::new(Kind::Recursive { table: t, nexthop: ip("9.0.5.5") }),
         Path::new(Kind::Fixed(AdjIndex::DROP)),
@@ -276,7 +277,7 @@ impl Oracle {
                     }
                     let (ends, usable) = self.list(next);
                     let near = ends.iter().map(|end| match end {
-                        End::Glean(sw_if) if ends.len() == 1 => End::Neighbor(*sw_if, nexthop),
+                        End::Glean(sw_if) if ends.len() == 1 => End::Neighbor(*sw_if, nexthop.into()),
                         end => *end,
                     });
                     usable.then(|| (near.collect(), true))
@@ -314,7 +315,7 @@ fn paths() -> impl Strategy<Value = Vec<Path<Ipv4Addr>>> {
     let nexthop = || prop::sample::select(&NEXT_HOPS[..]).prop_map(Ipv4Addr::from);
     let kind = prop_oneof![
         4 => nexthop().prop_map(|nexthop| Kind::Recursive { table: TableIndex::DEFAULT, nexthop }),
-        2 => (sw_if(), nexthop()).prop_map(|(sw_if, nexthop)| Kind::Neighbor { sw_if, nexthop }),
+        2 => (sw_if(), nexthop()).prop_map(|(sw_if, nexthop)| Kind::Neighbor { sw_if, nexthop: nexthop.into() }),
         1 => sw_if().prop_map(|sw_if| Kind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }),
         1 => Just(Kind::Fixed(AdjIndex::DROP)),
     ];

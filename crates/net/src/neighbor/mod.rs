@@ -274,9 +274,10 @@ impl Neighbors {
 
     /// Whether packets were sent to it since it was looked at last.
     fn is_used(&self, n: &Neighbor) -> bool {
-        let Some(adj) = self.adjacencies.find_neighbor(n.sw_if, n.ip) else { return false };
-        let (packets, _) = self.adjacencies.counters.sum(adj.at());
-        self.used.lock().expect("no panic inside").insert(adj, packets).unwrap_or(0) != packets
+        let all = self.adjacencies.find_neighbors(n.sw_if, n.ip);
+        let Some(first) = all.first() else { return false };
+        let packets = all.iter().map(|adj| self.adjacencies.counters.sum(adj.at()).0).sum();
+        self.used.lock().expect("no panic inside").insert(*first, packets).unwrap_or(0) != packets
     }
 
     /// Lets packets go to a neighbour, and tells that.

@@ -3,9 +3,11 @@
 
 use super::resolver::Resolver;
 use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
-use buffer::Flags;
+use buffer::{Buffer, Flags};
 use graph::{NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World, name_of};
-use net::{Adjacencies, IfEvent, Interface, Interfaces, IpMeta, Learned, NeighborEvent, Neighbors, Net};
+use net::{
+    Adjacencies, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
+};
 use std::sync::{Arc, Mutex};
 use wire::Family;
 
@@ -73,21 +75,25 @@ fn give_up_on<P: Protocol>(world: &World, sw_if: SwIfIndex) {
 /// Lets go what waits for neighbours that are known now, on every thread.
 fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
     let (nodes, adjacencies) = (resolvers::<P>(world), world.get::<Adjacencies>());
+    // For packets of IPv4 and of IPv6: a next hop of IPv6 may take both.
+    let way = |link, target: TargetOf<P>| {
+        let adj = adjacencies.find_neighbor_for(link, SwIfIndex(target.sw_if), target.ip.into())?;
+        Some((adj, adjacencies.info(adj)?.adj.next))
+    };
     let ready: Vec<_> = resolved
         .into_iter()
-        .filter_map(|target| {
-            let adj = adjacencies.find_neighbor(SwIfIndex(target.sw_if), target.ip.into())?;
-            Some((target, adj, adjacencies.info(adj)?.adj.next))
-        })
+        .map(|target| (target, [Link::Ip4, Link::Ip6].map(|link| way(link, target))))
+        .filter(|(_, ways)| ways.iter().any(Option::is_some))
         .collect();
     if ready.is_empty() {
         return;
     }
     world.on_threads(move |rt| {
         for (node, of) in nodes {
-            for &(target, adj, next) in &ready {
+            for &(target, ways) in &ready {
                 let Some(mut released) = of(rt, node).map(|r| r.release(target)) else { break };
                 for mut b in released.drain(..) {
+                    let Some((adj, next)) = ways[usize::from(!is_ip4(&b))] else { continue };
                     // The neighbour's own adjacency: that of the lookup may be gone by now.
                     let fib = b.scratch::<IpMeta>().fib;
                     b.set_scratch(IpMeta::of(adj, fib));
@@ -99,6 +105,11 @@ fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
             }
         }
     });
+}
+
+/// Whether a packet that waits is one of IPv4.
+pub(super) fn is_ip4(b: &Buffer) -> bool {
+    b.data().first().is_some_and(|first| first >> 4 == 4)
 }
 
 /// Sends frames of control's own by an interface, from the main thread.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Asking for neighbours, and what waits for their answers: what the nodes for neighbours and for networks have in common.
 
+use super::control::is_ip4;
 use super::waiting::{Due, Waiting};
 use super::{Ask, Lanes, Note, Notes, Protocol, Target};
 use buffer::{Buffer, Flags, Owned};
@@ -23,6 +24,9 @@ pub enum To {
     /// no answer to {ARP requests: host|neighbor solicitations: address} unreachable.
     #[next("{ip}-icmp-error", count)]
     NoAnswer,
+    /// no answer from the next hop of an IPv4 packet: host unreachable.
+    #[next("ip4-icmp-error", count)]
+    NoAnswer4,
     /// too many packets wait for this neighbour.
     #[drop]
     Overflow,
@@ -164,11 +168,11 @@ impl<P: Protocol> Resolver<P> {
 
     /// Asks again, and gives up on those who have not answered.
     pub(super) fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        // RFC 1812 4.3.3.1, RFC 4443 3.1.
-        let (kind, code) = if P::Net::IS_V6 {
-            (Icmp6Type::UNREACHABLE.0, code6::ADDRESS_UNREACHABLE)
-        } else {
-            (Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE)
+        // RFC 1812 4.3.3.1, RFC 4443 3.1. A next hop of IPv6 may be one of IPv4 packets too.
+        let refused = |b: &Buffer| match (P::Net::IS_V6, is_ip4(b)) {
+            (true, false) => (To::NoAnswer, Icmp6Type::UNREACHABLE.0, code6::ADDRESS_UNREACHABLE),
+            (true, true) => (To::NoAnswer4, Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE),
+            (false, _) => (To::NoAnswer, Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE),
         };
         for at in 0..self.waiting.len() {
             match self.waiting.due(at, cx.now()) {
@@ -180,8 +184,9 @@ impl<P: Protocol> Resolver<P> {
                 }
                 Some(Due::GiveUp(target)) => self.waiting.release(target, |mut b| {
                     let fib = b.scratch::<IpMeta>().fib;
+                    let (to, kind, code) = refused(&b);
                     b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
-                    cx.emit(To::NoAnswer, b);
+                    cx.emit(to, b);
                 }),
             }
         }

@@ -38,10 +38,10 @@ fn path(w: &World, m: &Matches, table: TableIndex) -> Result<Path<Ipv4Addr>, Err
     } else if m.has("lookup") {
         PathKind::Lookup(table_of(w, m, "lookup")?)
     } else if m.has("nexthop") {
-        let nexthop = address(m, "nexthop")?;
         if m.has("interface") {
-            PathKind::Neighbor { sw_if: interface(w, m)?, nexthop }
+            PathKind::Neighbor { sw_if: interface(w, m)?, nexthop: m.req("nexthop")? }
         } else {
+            let nexthop = address(m, "nexthop")?;
             let table = if m.has("nexthop-table") { table_of(w, m, "nexthop-table")? } else { table };
             PathKind::Recursive { table, nexthop }
         }

@@ -268,7 +268,7 @@ fn what_a_flow_is_is_chosen_by_table() {
 fn a_dump_goes_on_while_routes_change() {
     let bench = router();
     let (world, fib) = (&bench.world, bench.world.get::<Fib<Ip4>>());
-    let path = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2") })];
+    let path = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
     let nth = |i: u32| Ip4Prefix::new(Ipv4Addr::from_bits(40 << 24 | i << 8), 24).expect("a prefix");
     let set = |i| fib.set(world, TableIndex::DEFAULT, nth(i), Source::Api, &path).map(drop).expect("set");
     let remove = |i| fib.remove(world, TableIndex::DEFAULT, nth(i), Source::Api, &[]).expect("removed");

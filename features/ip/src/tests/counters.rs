@@ -108,7 +108,7 @@ fn who_is_followed_counts_along_the_whole_way() {
 #[test]
 fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     let mut bench = router();
-    let hops = ["10.0.2.2", "10.0.2.3"].map(|hop| PathKind::Neighbor { sw_if: T2, nexthop: ip(hop) });
+    let hops = ["10.0.2.2", "10.0.2.3"].map(|hop| PathKind::Neighbor { sw_if: T2, nexthop: ip(hop).into() });
     let paths: Vec<_> =
         hops.iter().zip([3, 1]).map(|(kind, weight)| Path { kind: *kind, weight, preference: 0 }).collect();
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -146,7 +146,7 @@ fn a_lookup_in_another_table_counts_in_both() {
     let fib = bench.world.get::<Fib<Ip4>>();
     let seven = fib.add_table(&bench.world, 7, "seven").expect("made");
     route(&bench, "60.0.0.0/8", &[PathKind::Lookup(seven)]);
-    let near = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2") })];
+    let near = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
     let inner = fib.set(&bench.world, seven, prefix("60.1.0.0/16"), Source::Cli, &near).expect("set");
     let back = [Path::new(PathKind::Lookup(TableIndex::DEFAULT))];
     fib.set(&bench.world, seven, prefix("60.2.0.0/16"), Source::Cli, &back).expect("set");
@@ -203,7 +203,7 @@ proptest! {
         for op in ops {
             match op {
                 Op::Set(prefix, near) => {
-                    let hop = PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2") };
+                    let hop = PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() };
                     let kind = if near { hop } else { PathKind::Fixed(AdjIndex::DROP) };
                     let index = fib.set(&bench.world, t, prefix, Source::Cli, &[Path::new(kind)]).expect("set");
                     numbers.insert(index);

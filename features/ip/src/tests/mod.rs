@@ -56,7 +56,7 @@ pub fn router6() -> Bench {
     for (i, neighbor) in ["2001:db8:2::2", "fe80::2"].into_iter().enumerate() {
         let new = Neighbor::new(T2, ip6(neighbor).into(), MacAddr(NEIGHBOR_MAC));
         world.get::<Neighbors>().set(world, Neighbor { is_static: true, ..new }).expect("set");
-        let kind = PathKind::Neighbor { sw_if: T2, nexthop: ip6(neighbor) };
+        let kind = PathKind::Neighbor { sw_if: T2, nexthop: ip6(neighbor).into() };
         route6(&bench, &format!("300{i}::/16"), &[kind]);
     }
     bench
@@ -103,7 +103,7 @@ pub fn router() -> Bench {
     let known =
         Neighbor { is_static: true, ..Neighbor::new(T2, ip("10.0.2.2").into(), MacAddr(NEIGHBOR_MAC)) };
     world.get::<Neighbors>().set(world, known).expect("set");
-    route(&bench, "20.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2") }]);
+    route(&bench, "20.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() }]);
     bench
 }
 

@@ -36,12 +36,12 @@ fn setting() -> Bench {
         Neighbor { is_static: true, ..Neighbor::new(T1, ip("10.0.1.7").into(), MacAddr(NEIGHBOR_MAC)) };
     world.get::<Neighbors>().set(world, back).expect("set");
     let fixed = |adj| [PathKind::Fixed(adj)];
-    route(&bench, "22.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.3") }]);
+    route(&bench, "22.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.3").into() }]);
     route(&bench, "23.0.0.0/8", &fixed(net::AdjIndex::DROP));
     route(&bench, "24.0.0.0/8", &fixed(net::AdjIndex::UNREACH));
     route(&bench, "25.0.0.0/8", &fixed(net::AdjIndex::PROHIBIT));
     // Back where the packets come from, but to no neighbour of theirs: forwarded without a redirect.
-    route(&bench, "26.0.0.0/8", &[PathKind::Neighbor { sw_if: T1, nexthop: ip("10.0.1.7") }]);
+    route(&bench, "26.0.0.0/8", &[PathKind::Neighbor { sw_if: T1, nexthop: ip("10.0.1.7").into() }]);
     bench
 }
 

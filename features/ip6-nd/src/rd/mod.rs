@@ -225,7 +225,7 @@ impl Receiver {
         for (sw_if, link) in self.list() {
             let Ok(interface) = interfaces.get(sw_if) else { continue };
             for (nexthop, router) in link.routers {
-                let path = Path::new(PathKind::Neighbor { sw_if, nexthop });
+                let path = Path::new(PathKind::Neighbor { sw_if, nexthop: nexthop.into() });
                 wanted.entry(TableIndex(interface.fib6)).or_default().push((router.preference, path));
             }
         }

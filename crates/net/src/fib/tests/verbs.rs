@@ -4,7 +4,7 @@
 use super::*;
 
 fn hop(sw_if: SwIfIndex, text: &str) -> Path<Ipv4Addr> {
-    Path::new(Kind::Neighbor { sw_if, nexthop: ip(text) })
+    Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() })
 }
 
 fn all(fib: &Fib<Ip4>, table: TableIndex) -> Vec<Ip4Prefix> {
@@ -33,9 +33,13 @@ fn what_is_not_told_again_goes() {
     // Paths are added to what was told this time only.
     fib.add(world, t, p("3.0.0.0/8"), Source::Api, &[y]).expect("added");
     assert_eq!(fib.remove(world, t, p("4.0.0.0/8"), Source::Api, &[x]).expect_err("not yet").code(), -6);
-    assert_eq!(ends(&bench, t, ip("4.1.1.1")), [End::Neighbor(a.0, ip("1.0.0.1"))].into(), "still there");
+    assert_eq!(
+        ends(&bench, t, ip("4.1.1.1")),
+        [End::Neighbor(a.0, ip("1.0.0.1").into())].into(),
+        "still there"
+    );
     assert_eq!(fib.replace_end(world, t, Source::Api).expect("ended"), 2);
-    let neighbor = |n: &str| BTreeSet::from([End::Neighbor(a.0, ip(n))]);
+    let neighbor = |n: &str| BTreeSet::from([End::Neighbor(a.0, ip(n).into())]);
     assert_eq!(ends(&bench, t, ip("1.1.1.1")), neighbor("1.0.0.1"));
     assert_eq!(ends(&bench, t, ip("2.1.1.1")), neighbor("1.0.0.2"), "what the operator said");
     assert_eq!(ends(&bench, t, ip("3.1.1.1")), neighbor("1.0.0.2"));

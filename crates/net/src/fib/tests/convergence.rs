@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a change costs, and next hops of the other protocol.
+
+use super::*;
+use crate::Link;
+use wire::EtherType;
+
+/// Cells that workers read for a route, one and many, and how often adjacencies were written for a change.
+#[test]
+fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
+    let stores = [10, 1_000_000].map(|n: u32| {
+        let bench = Bench::new(NONE);
+        let world = &bench.world;
+        let (a, b) = (up(&bench, "a"), up(&bench, "b"));
+        let (fib, adjs) = (world.get::<Fib<Ip4>>(), world.get::<Adjacencies>());
+        let t = TableIndex::DEFAULT;
+        let via = |sw_if, text| Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() });
+        // Two ways to the next hop of all, the second for when the first is down.
+        let near = [via(a, "10.0.0.1"), Path { preference: 1, ..via(b, "10.0.1.1") }];
+        fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near).expect("set");
+        let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9") })];
+        let host = |i: u32| Ipv4Addr::from_bits(0x1400_0000 + i);
+        for i in 0..n {
+            fib.set(world, t, Prefix::host(host(i)), Source::Api, &far).expect("set");
+        }
+        let all_go_to = |end: End| (0..n).step_by(997).all(|i| ends(&bench, t, host(i)) == [end].into());
+        assert!(all_go_to(End::Neighbor(a.0, ip("10.0.0.1").into())));
+        let before = adjs.stores();
+        world.get::<Interfaces>().set_link(world, a, false).expect("down");
+        let down = adjs.stores() - before;
+        assert!(all_go_to(End::Neighbor(b.0, ip("10.0.1.1").into())));
+        fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near[1..]).expect("set");
+        let other = adjs.stores() - before - down;
+        assert_eq!(fib.route(t, Prefix::host(host(7))).expect("there").sources[0].shared, n as usize);
+        (down, other)
+    });
+    assert_eq!(stores[0], stores[1]);
+    assert!(stores[0].0 <= 4, "{stores:?}");
+    println!(
+        "stores for a link that goes down, for another way of the route that all follow: {:?}",
+        stores[0]
+    );
+}
+
+/// RFC 8950.
+#[test]
+fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let (fib, neighbors, adjs) =
+        (world.get::<Fib<Ip4>>(), world.get::<Neighbors>(), world.get::<Adjacencies>());
+    let router: IpAddr = "fe80::1".parse().expect("an address");
+    let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+    let t = TableIndex::DEFAULT;
+    let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: router })];
+    let seen = || {
+        let index = adjs.find_neighbor_for(Link::Ip4, a, router).expect("held by the route");
+        adjs.info(index).expect("there").adj
+    };
+    let header = |dst: MacAddr| [&dst.0[..], &[2, 0, 0, 0, 0, 1], &EtherType::IP4.0.to_be_bytes()].concat();
+    // First the route and then the neighbour, and the other way.
+    fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
+    assert_eq!(ends(&bench, t, ip("20.1.1.1")), [End::Neighbor(a.0, router)].into());
+    assert_eq!((seen().kind, seen().link), (AdjKind::Incomplete, Link::Ip4));
+    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, mac) }).expect("set");
+    assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
+    fib.remove(world, t, p("20.0.0.0/8"), Source::Cli, &[]).expect("removed");
+    assert_eq!(adjs.find_neighbor_for(Link::Ip4, a, router), None);
+    fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
+    assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
+    let moved = MacAddr([2, 0, 0, 0, 0, 7]);
+    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, moved) }).expect("set");
+    assert_eq!(seen().rewrite().to_vec(), header(moved));
+    neighbors.remove(world, a, router).expect("removed");
+    assert_eq!((seen().kind, seen().rewrite_len), (AdjKind::Incomplete, 0));
+    // Not the other way round: nobody sends IPv6 to a next hop of IPv4.
+    let wrong = [Path::new(PathKind::Neighbor { sw_if: a, nexthop: ip("10.0.0.1").into() })];
+    let net = "3000::/16".parse().expect("a prefix");
+    let refused = world.get::<Fib<wire::Ip6>>().set(world, t, net, Source::Cli, &wrong);
+    assert_eq!(refused.expect_err("of IPv4").code(), -7);
+}
