@@ -193,6 +193,15 @@ impl Runner {
                         let json = outcome.json || json;
                         self.answer(outcome.output, json, out)
                     }
+                    Step::More(text) => {
+                        // To who ran the sequence, and not to itself.
+                        let alone =
+                            self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count() == 1;
+                        if alone && !json && !text.is_empty() {
+                            out.push(Said::Chunk(text));
+                        }
+                        Ok(())
+                    }
                     Step::Done(output) => {
                         self.frames.pop();
                         self.answer(output, json, out)

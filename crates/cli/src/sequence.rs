@@ -8,6 +8,8 @@ use crate::{Error, Output, Result, Said, Tree};
 pub enum Step {
     /// Run this line; with JSON as its answer, or text.
     Run(String, bool),
+    /// Not done yet: asked again in the next turn. The text is for the operator, if there is any.
+    More(String),
     /// Done; this is the answer.
     Done(Output),
     /// Ended by an error.

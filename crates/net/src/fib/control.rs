@@ -222,6 +222,14 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
+    /// Whether these could be the paths of a route.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn check_paths(&self, paths: &[Path<F::Addr>]) -> Result<(), Error> {
+        self.check(&self.inner(), paths)
+    }
+
     /// Sets a source's paths to a prefix, in place of those that it had. Host bits of the prefix are ignored.
     ///
     /// # Errors

@@ -4,27 +4,29 @@
 mod address;
 mod adjacency;
 mod fib;
+mod load;
 mod route;
 mod table;
 
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
-use net::{Fib, Interfaces, TableIndex};
+use net::{Fib, Interfaces, Net, TableIndex};
 use wire::Ip4;
 
 const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
      {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
-     | ip4-lookup-in-table <lookup:u32> \
+     | ip4-lookup-in-table <lookup:u32> | ip6-lookup-in-table <lookup6:u32> \
      | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
      | <interface:interface>} \
      [weight <weight:1-255>] [preference <preference:u8>]}... \
-     | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop]";
+     | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
+     | add file <file:string>";
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "ip route",
         usage: ROUTE,
-        help: "Add or delete a route, or `count' routes to networks one behind the other",
+        help: "Add or delete a route, or `count' routes to networks one behind the other; or add those of a file, one to a line",
         run: route::run,
     },
     Command {
@@ -113,9 +115,14 @@ fn interface_of(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex, Error> 
 
 /// The table of a placeholder that holds an id; the default one, if it wasn't given.
 fn table(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
+    table_in::<Ip4>(w, m, name)
+}
+
+/// As [`table`], of a protocol.
+fn table_in<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
     match m.opt::<u32>(name)? {
         None => Ok(TableIndex::DEFAULT),
-        Some(id) => w.get::<Fib<Ip4>>().find_table(id).map_err(|e| e.at(m.span(name))),
+        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(|e| e.at(m.span(name))),
     }
 }
 

@@ -1,30 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip route`.
 
-use super::{interface, no_ip6, table as table_of};
+use super::{interface, load, no_ip6, table_in};
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{AdjIndex, Fib, Path, PathKind, Source, TableIndex};
-use std::net::{IpAddr, Ipv4Addr};
-use wire::{Ip4, Ip4Prefix, Prefix};
+use net::{AdjIndex, Fib, Net, Path, PathKind, Source, TableIndex};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::{Address, Ip4, Ip4Prefix, Ip6, Prefix};
 
 /// An IPv4 prefix of a placeholder.
 pub fn prefix(m: &Matches, name: &str) -> Result<Ip4Prefix, Error> {
+    prefix_in::<Ip4>(m, name).map_err(|_| no_ip6(m, name))
+}
+
+fn prefix_in<F: Net>(m: &Matches, name: &str) -> Result<Prefix<F::Addr>, Error> {
     let bad = || Error::usage(format!("<{name}> is missing"));
-    match m.arg(name).ok_or_else(bad)?.value {
-        cli::Value::Prefix(IpAddr::V4(addr), len) => Prefix::new(addr, len).ok_or_else(bad),
-        _ => Err(no_ip6(m, name)),
+    let arg = m.arg(name).ok_or_else(bad)?;
+    match arg.value {
+        cli::Value::Prefix(addr, len) => {
+            let addr = F::of_ip(addr).ok_or_else(|| other::<F>(m, name))?;
+            Prefix::new(addr, len).ok_or_else(bad)
+        }
+        _ => Err(bad()),
     }
 }
 
-fn address(m: &Matches, name: &str) -> Result<Ipv4Addr, Error> {
-    match m.req::<IpAddr>(name)? {
-        IpAddr::V4(addr) => Ok(addr),
-        IpAddr::V6(_) => Err(no_ip6(m, name)),
-    }
+/// What is said where a value of the other protocol stands.
+fn other<F: Net>(m: &Matches, name: &str) -> Error {
+    Error::parse(format!("{} is not of {}", m.str(name), F::NAME)).at(m.span(name))
 }
 
-fn path(w: &World, m: &Matches, table: TableIndex) -> Result<Path<Ipv4Addr>, Error> {
+/// What a line says: the first prefix and how many, in which table, and by which paths.
+pub struct Line<F: Net> {
+    pub add: bool,
+    pub table: TableIndex,
+    pub first: Prefix<F::Addr>,
+    pub count: u32,
+    pub paths: Vec<Path<F::Addr>>,
+}
+
+fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Addr>, Error> {
     let fixed = [
         (&["drop", "blackhole"][..], AdjIndex::DROP),
         (&["punt"], AdjIndex::PUNT),
@@ -35,50 +50,97 @@ fn path(w: &World, m: &Matches, table: TableIndex) -> Result<Path<Ipv4Addr>, Err
     let fixed = fixed.into_iter().find(|(words, _)| words.iter().any(|word| m.flag(word)));
     let kind = if let Some((_, adj)) = fixed {
         PathKind::Fixed(adj)
-    } else if m.has("lookup") {
-        PathKind::Lookup(table_of(w, m, "lookup")?)
+    } else if m.has("lookup") || m.has("lookup6") {
+        let (here, there) = if F::IS_V6 { ("lookup6", "lookup") } else { ("lookup", "lookup6") };
+        if m.has(there) {
+            return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
+        }
+        PathKind::Lookup(table_in::<F>(w, m, here)?)
     } else if m.has("nexthop") {
+        let nexthop: IpAddr = m.req("nexthop")?;
         if m.has("interface") {
-            PathKind::Neighbor { sw_if: interface(w, m)?, nexthop: m.req("nexthop")? }
+            PathKind::Neighbor { sw_if: interface(w, m)?, nexthop }
         } else {
-            let nexthop = address(m, "nexthop")?;
-            let table = if m.has("nexthop-table") { table_of(w, m, "nexthop-table")? } else { table };
-            PathKind::Recursive { table, nexthop }
+            let of_us = F::of_ip(nexthop).ok_or_else(|| {
+                other::<F>(m, "nexthop").hint("a next hop of the other protocol needs its interface")
+            });
+            let table = if m.has("nexthop-table") { table_in::<F>(w, m, "nexthop-table")? } else { table };
+            PathKind::Recursive { table, nexthop: of_us? }
         }
     } else {
-        PathKind::Attached { sw_if: interface(w, m)?, address: Ipv4Addr::UNSPECIFIED }
+        PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
     };
     Ok(Path { kind, weight: m.get("weight").unwrap_or(1), preference: m.get("preference").unwrap_or(0) })
 }
 
-pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
-    let fib = w.get::<Fib<Ip4>>();
-    let table = table_of(w, m, "table")?;
-    let first = prefix(m, "prefix")?.network();
-    let mut paths = m.groups("via").map(|via| path(w, &via, table)).collect::<Result<Vec<_>, _>>()?;
-    let add = m.flag("add");
-    if paths.is_empty() && m.flag("drop") {
-        paths.push(Path::new(PathKind::Fixed(AdjIndex::DROP)));
-    }
-    if add && paths.is_empty() {
-        return Err(Error::usage("a route needs a path: `via …'"));
-    }
-    for i in 0..m.get::<u32>("count").unwrap_or(1) {
-        let prefix = nth(first, i).ok_or_else(|| {
-            Error::parse("there are not so many networks of this length").at(m.span("count"))
-        })?;
-        if add {
-            fib.add(w, table, prefix, Source::Cli, &paths)?;
-        } else {
-            fib.remove(w, table, prefix, Source::Cli, &paths)?;
+impl<F: Net> Line<F> {
+    /// What a line that fits the grammar says.
+    pub fn read(w: &World, m: &Matches) -> Result<Self, Error> {
+        let table = table_in::<F>(w, m, "table")?;
+        let first = prefix_in::<F>(m, "prefix")?.network();
+        let mut paths =
+            m.groups("via").map(|via| path::<F>(w, &via, table)).collect::<Result<Vec<_>, _>>()?;
+        let add = m.flag("add");
+        if paths.is_empty() && m.flag("drop") {
+            paths.push(Path::new(PathKind::Fixed(AdjIndex::DROP)));
         }
+        if add && paths.is_empty() {
+            return Err(Error::usage("a route needs a path: `via …'"));
+        }
+        let count = m.get("count").unwrap_or(1);
+        if count > 0 && nth::<F>(first, count - 1).is_none() {
+            return Err(Error::parse("there are not so many networks of this length").at(m.span("count")));
+        }
+        Ok(Self { add, table, first, count, paths })
     }
-    Ok(Output::empty())
+
+    /// The prefixes.
+    pub fn prefixes(&self) -> impl Iterator<Item = Prefix<F::Addr>> + use<F> {
+        let first = self.first;
+        (0..self.count).filter_map(move |i| nth::<F>(first, i))
+    }
+
+    fn run(self, w: &World) -> Result<Output, Error> {
+        let fib = w.get::<Fib<F>>();
+        if self.count > load::AT_ONCE {
+            return Ok(load::many(self));
+        }
+        for prefix in self.prefixes() {
+            if self.add {
+                fib.add(w, self.table, prefix, Source::Cli, &self.paths)?;
+            } else {
+                fib.remove(w, self.table, prefix, Source::Cli, &self.paths)?;
+            }
+        }
+        Ok(Output::empty())
+    }
+}
+
+/// Whether a line is about IPv6.
+pub fn is_ip6(m: &Matches) -> bool {
+    matches!(m.arg("prefix").map(|arg| arg.value), Some(cli::Value::Prefix(IpAddr::V6(_), _)))
+}
+
+pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
+    if m.has("file") {
+        return load::file(m);
+    }
+    if is_ip6(m) { Line::<Ip6>::read(w, m)?.run(w) } else { Line::<Ip4>::read(w, m)?.run(w) }
 }
 
 /// The network that is `i` further.
-fn nth(first: Ip4Prefix, i: u32) -> Option<Ip4Prefix> {
-    let step = u64::from(i) << (32 - u32::from(first.len()));
-    let bits = u32::try_from(u64::from(first.addr().to_bits()) + step).ok()?;
-    Prefix::new(Ipv4Addr::from_bits(bits), first.len())
+fn nth<F: Net>(first: Prefix<F::Addr>, i: u32) -> Option<Prefix<F::Addr>> {
+    let shift = u32::from(F::BITS - first.len());
+    let ip = match first.addr().into() {
+        IpAddr::V4(addr) => {
+            let bits = u64::from(addr.to_bits()) + (u64::from(i) << shift);
+            Ipv4Addr::from_bits(u32::try_from(bits).ok()?).into()
+        }
+        IpAddr::V6(addr) => {
+            let fits = |step: &u128| step >> shift == u128::from(i);
+            let step = if i == 0 { 0 } else { u128::from(i).checked_shl(shift).filter(fits)? };
+            Ipv6Addr::from_bits(addr.to_bits().checked_add(step)?).into()
+        }
+    };
+    Prefix::new(F::of_ip(ip)?, first.len())
 }

@@ -49,9 +49,67 @@ fn routes_come_and_go() {
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24 via 1.1.1.1 t3").contains("t3"));
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24 table 7 via 1.1.1.1").contains("no table 7"));
     assert!(refused(&mut bench, "ip route add count 2 255.255.255.0/24 via 1.1.1.1").contains("not so many"));
-    assert!(refused(&mut bench, "ip route add 2001:db8::/32 via ::1").contains("IPv6"));
+    assert!(refused(&mut bench, "ip route add 2001:db8::/32 via 1.1.1.1").contains("1.1.1.1 is not of ip6"));
+    let wrong = refused(&mut bench, "ip route add 20.0.0.0/8 via ip6-lookup-in-table 0");
+    assert!(wrong.contains("other protocol"), "{wrong}");
     assert!(refused(&mut bench, "show ip fib 99.0.0.0/8").contains("no route 99.0.0.0/8"));
     assert!(refused(&mut bench, "show adj 4711").contains("4711"));
+}
+
+#[test]
+fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
+    let mut bench = router();
+    let lines = [
+        "ip route add 2001:db8:77::/48 via fe80::1 t2",
+        "ip route add count 3 2001:db8:100::/40 via 2001:db8:77::9 weight 2",
+        "ip route add 30.0.0.0/24 via fe80::1 t2",
+    ];
+    lines.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
+    let fib6 = bench.world.get::<Fib<Ip6>>();
+    let at = |addr: &str| fib6.covering(TableIndex::DEFAULT, ip6(addr)).expect("a route").prefix.to_string();
+    assert_eq!(at("2001:db8:77::1"), "2001:db8:77::/48");
+    assert_eq!(at("2001:db8:3ff::1"), "2001:db8:300::/40");
+    assert_eq!(at("2001:db8:4ff::1"), "::/0");
+    let fib = bench.cli("show ip fib 30.0.0.0/24").expect("shown");
+    assert!(fib.contains("attached-nexthop: fe80::1 t2"), "{fib}");
+    bench.cli("ip route del count 3 2001:db8:100::/40").expect("removed");
+    assert_eq!(at("2001:db8:3ff::1"), "::/0");
+}
+
+#[test]
+fn a_file_of_routes_is_read_as_a_whole() {
+    let mut bench = router();
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("routes");
+    let add = format!("ip route add file {}", file.display());
+    assert!(refused(&mut bench, &add).contains("No such file"));
+    let mut text = String::from("# routes\n\n40.0.0.0/24 via 10.0.2.2 t2\n");
+    (0..9000u32)
+        .rev()
+        .for_each(|i| text += &format!("{}/24 via 10.0.2.2 t2\n", Ipv4Addr::from(0x3200_0000 + (i << 8))));
+    text += "ip route add 60.0.0.0/24 via 10.0.2.3 t2 weight 2 via 10.0.2.2 t2\n";
+    text += "70.0.0.0/16 count 10 via drop # the last\n2001:db8:77::/48 via fe80::1 t2";
+    let fib = bench.world.get::<Fib<Ip4>>();
+    let routes = || fib.list_tables()[0].routes;
+    let before = routes();
+    std::fs::write(
+        &file,
+        format!("{text}\n10.0.0.0/33 via drop\n1.0.0.0/8 via 1.1.1.1 t9\n2.0.0.0/8 via 224.0.0.1 t2"),
+    )
+    .expect("written");
+    let wrong = refused(&mut bench, &add);
+    let places: Vec<&str> = wrong.lines().filter_map(|line| line.strip_prefix(file.to_str()?)).collect();
+    assert_eq!(places.len(), 3, "{wrong}");
+    assert!(places[0].starts_with(":9007:1:") && places[1].starts_with(":9008:23:"), "{wrong}");
+    assert_eq!(routes(), before, "nothing was added");
+    std::fs::write(&file, text).expect("written");
+    assert_eq!(bench.cli(&add).expect("added"), "9013 routes added\n");
+    assert_eq!(routes(), before + 9012);
+    let show = bench.cli("show ip fib 60.0.0.0/24").expect("shown");
+    assert!(show.contains("weight=2 pref=0 attached-nexthop: 10.0.2.3 t2"), "{show}");
+    assert!(bench.cli("show ip fib 70.9.0.1").expect("shown").contains("70.9.0.0/16"));
+    bench.cli("ip route del count 9000 50.0.0.0/24").expect("removed in slices");
+    assert_eq!(routes(), before + 12);
 }
 
 #[test]

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many routes by one command: work that is done in slices, so that everything else goes on.
+
+use super::route::{Line, is_ip6};
+use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Tree};
+use graph::World;
+use net::{Fib, Net, Path, Source, TableIndex};
+use std::collections::HashMap;
+use wire::{Ip4, Ip6, Prefix};
+
+/// Routes that a command adds or removes before it becomes a task.
+pub const AT_ONCE: u32 = 4096;
+/// Routes, or lines of a file, of one turn.
+const SLICE: usize = 2048;
+/// The operator hears of progress after so many.
+const STEP: usize = 100_000;
+/// Errors listed; more are counted.
+const LISTED: usize = 20;
+
+/// What is behind this, the lines of a file don't say.
+const COMMAND: &str = "ip route add ";
+
+/// Adds or removes many routes that lie one behind the other.
+pub fn many<F: Net>(line: Line<F>) -> Output {
+    Output::sequence(Many { prefixes: Box::new(line.prefixes()), line })
+}
+
+struct Many<F: Net> {
+    line: Line<F>,
+    prefixes: Box<dyn Iterator<Item = Prefix<F::Addr>>>,
+}
+
+impl<F: Net> Sequence<World> for Many<F> {
+    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+        let (fib, Line { add, table, paths, .. }) = (world.get::<Fib<F>>(), &self.line);
+        for _ in 0..SLICE {
+            let Some(prefix) = self.prefixes.next() else { return Step::Done(Output::empty()) };
+            let done = if *add {
+                fib.add(world, *table, prefix, Source::Cli, paths).map(drop)
+            } else {
+                fib.remove(world, *table, prefix, Source::Cli, paths)
+            };
+            if let Err(error) = done {
+                return Step::Failed(error);
+            }
+        }
+        Step::More(String::new())
+    }
+}
+
+/// Adds the routes of a file: each line is what `ip route add` takes (or such a command as a whole), `#` begins a comment.
+/// All lines are read before the first route is added; if one is wrong, nothing is.
+pub fn file(m: &Matches) -> Result<Output> {
+    let name: String = m.req("file")?;
+    let text = std::fs::read_to_string(&name)
+        .map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
+    Ok(Output::sequence(Load {
+        name,
+        text,
+        at: 0,
+        line: 0,
+        errors: Vec::new(),
+        wrong: 0,
+        ip4: Routes::default(),
+        ip6: Routes::default(),
+    }))
+}
+
+/// The routes of one protocol in a file.
+struct Routes<F: Net> {
+    /// By what stands behind the prefix: most lines of a large file say the same as others.
+    known: HashMap<String, u32>,
+    ways: Vec<(TableIndex, Vec<Path<F::Addr>>)>,
+    /// Table, prefix, and which of the ways.
+    all: Vec<(TableIndex, Prefix<F::Addr>, u32)>,
+    sorted: bool,
+    /// How many were added.
+    done: usize,
+}
+
+impl<F: Net> Default for Routes<F> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), ways: Vec::new(), all: Vec::new(), sorted: false, done: 0 }
+    }
+}
+
+impl<F: Net> Routes<F> {
+    /// Takes a line that says of a prefix what another line said; false if it has to be read.
+    fn take_known(&mut self, line: &str) -> bool {
+        let Some((prefix, rest)) = line.split_once(' ') else { return false };
+        let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse::<Prefix<F::Addr>>()) else {
+            return false;
+        };
+        self.all.push((self.ways[*way as usize].0, prefix.network(), *way));
+        true
+    }
+
+    fn take(&mut self, line: &str, said: Line<F>) {
+        let way = self.ways.len() as u32;
+        let table = said.table;
+        self.all.extend(said.prefixes().map(|prefix| (table, prefix, way)));
+        if let Some((prefix, rest)) = line.split_once(' ').filter(|_| said.count == 1)
+            && prefix.parse::<Prefix<F::Addr>>().is_ok()
+        {
+            self.known.insert(rest.to_string(), way);
+        }
+        self.ways.push((table, said.paths));
+    }
+
+    /// Adds some; false if all are there.
+    fn add(&mut self, world: &World) -> Result<bool> {
+        if !self.sorted {
+            // What lies together is changed together: several times faster with a million.
+            self.all.sort_by_key(|(table, prefix, _)| (*table, *prefix));
+            self.sorted = true;
+        }
+        let fib = world.get::<Fib<F>>();
+        let slice = &self.all[self.done..self.all.len().min(self.done + SLICE)];
+        for (table, prefix, way) in slice {
+            fib.add(world, *table, *prefix, Source::Cli, &self.ways[*way as usize].1)?;
+            self.done += 1;
+        }
+        Ok(self.done < self.all.len())
+    }
+}
+
+struct Load {
+    name: String,
+    text: String,
+    /// The next byte, and the number of the last line.
+    at: usize,
+    line: usize,
+    errors: Vec<String>,
+    wrong: usize,
+    ip4: Routes<Ip4>,
+    ip6: Routes<Ip6>,
+}
+
+impl Load {
+    fn read(&mut self, tree: &Tree<World>, world: &World) {
+        let text = std::mem::take(&mut self.text);
+        for _ in 0..SLICE {
+            let rest = &text[self.at..];
+            if rest.is_empty() {
+                break;
+            }
+            let line = rest.split_once('\n').map_or(rest, |(line, _)| line);
+            self.at += (line.len() + 1).min(rest.len());
+            self.line += 1;
+            let line = line.split('#').next().unwrap_or("").trim();
+            let line = line.strip_prefix(COMMAND).unwrap_or(line);
+            if line.is_empty() || self.ip4.take_known(line) || self.ip6.take_known(line) {
+                continue;
+            }
+            if let Err(error) = self.read_line(tree, world, line) {
+                self.wrong += 1;
+                if self.errors.len() < LISTED {
+                    let column = error.span().map_or(0, |span| span.start.saturating_sub(COMMAND.len()));
+                    let place = format!("{}:{}:{}", self.name, self.line, column + 1);
+                    self.errors.push(format!("{place}: {}", error.brief()));
+                }
+            }
+        }
+        self.text = text;
+    }
+
+    fn read_line(&mut self, tree: &Tree<World>, world: &World, line: &str) -> Result<()> {
+        let command = format!("{COMMAND}{line}");
+        let parsed = tree.parse(&command)?.ok_or_else(|| Error::parse("no route"))?;
+        let m = parsed.matches();
+        if m.has("file") {
+            return Err(Error::parse("a file of routes in a file of routes").at(m.span("file")));
+        }
+        if is_ip6(&m) {
+            let said = Line::read(world, &m)?;
+            world.get::<Fib<Ip6>>().check_paths(&said.paths)?;
+            self.ip6.take(line, said);
+        } else {
+            let said = Line::read(world, &m)?;
+            world.get::<Fib<Ip4>>().check_paths(&said.paths)?;
+            self.ip4.take(line, said);
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> usize {
+        self.ip4.done + self.ip6.done
+    }
+
+    fn failed(&self, error: &Error) -> Step {
+        let after = format!("{}: {} (after {} routes)", self.name, error.brief(), self.done());
+        Step::Failed(Error::new(error.kind(), after).retval(error.code()))
+    }
+}
+
+/// What is said when `now` has come past another step since `before`.
+fn progress(before: usize, now: usize, text: impl Fn(usize) -> String) -> Step {
+    let at = now / STEP * STEP;
+    Step::More(if at > before { text(at) } else { String::new() })
+}
+
+impl Sequence<World> for Load {
+    fn next(&mut self, tree: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+        if self.at < self.text.len() {
+            let before = self.line;
+            self.read(tree, world);
+            return progress(before, self.line, |n| format!("{n} lines read\n"));
+        }
+        if self.wrong > 0 {
+            let more = self.wrong - self.errors.len();
+            let more = if more > 0 { format!("\n{more} more") } else { String::new() };
+            return Step::Failed(Error::parse(format!(
+                "nothing was added:\n{}{more}",
+                self.errors.join("\n")
+            )));
+        }
+        let before = self.done();
+        let more = match self.ip4.add(world) {
+            Ok(false) => self.ip6.add(world),
+            more => more,
+        };
+        match more {
+            Err(error) => self.failed(&error),
+            Ok(true) => progress(before, self.done(), |n| format!("{n} routes added\n")),
+            Ok(false) => Step::Done(Output::both(
+                format!("{} routes added\n", self.done()),
+                serde_json::json!({ "routes": self.done() }),
+            )),
+        }
+    }
+
+    fn cancel(&mut self) -> Error {
+        Error::failed(format!("cancelled after {} routes", self.done()))
+    }
+}
