@@ -24,7 +24,7 @@ variants! {
         = simd::copy_rewrite::<I, N>;
 }
 variants! {
-    fn rank<I: Isa>(line: &simd::Separators, key: u64) -> u32 = simd::rank::<I>;
+    fn rank<I: Isa>(line: &simd::Separators, key: &u64) -> u32 = simd::rank::<I>;
 }
 
 fn supported<F: Copy>(variants: Variants<F>) -> impl Iterator<Item = (Level, F)> {
@@ -80,7 +80,7 @@ proptest! {
         for (level, f) in supported(rank()) {
             for key in [key, line[at].wrapping_add(near).wrapping_sub(1), u64::MAX] {
                 let expected = line.iter().filter(|separator| **separator < key).count() as u32;
-                prop_assert_eq!(f(&separators, key), expected, "{}", level);
+                prop_assert_eq!(f(&separators, &key), expected, "{}", level);
                 prop_assert_eq!(scalar::rank(&separators, key), expected);
             }
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) type Line = [AtomicU64; LINE as usize];
 
 /// Lines before the last level, by the number of levels.
-const ABOVE: [u32; 6] = [0, 0, 1, 10, 91, 820];
+const ABOVE: [u32; 8] = [0, 0, 1, 10, 91, 820, 7381, 66430];
 
 /// Intervals that a block of so many levels has room for.
 pub(super) const ROOM: [usize; 6] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1];
@@ -124,12 +124,12 @@ impl Block {
     pub fn rank<I: Isa>(self, lines: &[Line], key: u64) -> u32 {
         let (mut node, mut first) = (0, self.lines());
         for _ in 1..self.levels() {
-            let rank = simd::rank::<I>(&lines[(first + node) as usize], key);
+            let rank = simd::rank::<I>(&lines[(first + node) as usize], &key);
             // The lines of a level are nine times those above it and one more.
             first += (first - self.lines()) * 8 + 1;
             node = node * 9 + rank;
         }
-        node * LINE + simd::rank::<I>(&lines[(first + node) as usize], key)
+        node * LINE + simd::rank::<I>(&lines[(first + node) as usize], &key)
     }
 }
 
@@ -191,24 +191,35 @@ impl Row for BlockRow<'_> {
     }
 }
 
-/// The rank of each key in its block, level by level over all of them, so that their loads overlap. All blocks have so many
-/// levels.
+/// Keys searched for between two tests of the end.
+const AT_ONCE: usize = 4;
+
+/// One level further, for each key: `at` is the line that it is at, and becomes the one below, if `first` tells the first
+/// line of its block. In passes over all keys, so that their loads overlap. Lengths are multiples of four.
 #[inline(always)]
-pub(super) fn ranks<I: Isa>(
-    lines: &[Line],
-    keys: &[u64],
-    levels: u32,
-    first: impl Fn(usize) -> u32,
-    ranks: &mut [u32],
-) {
-    ranks.fill(0);
-    let mut above = 0;
-    for level in 1..=levels {
-        let fan = if level < levels { 9 } else { LINE };
-        for (i, (node, key)) in ranks.iter_mut().zip(keys).enumerate() {
-            let line = &lines[(first(i) + above + *node) as usize];
-            *node = *node * fan + simd::rank::<I>(line, *key);
+pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], first: impl Fn(usize) -> u32) {
+    let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
+    for (group, (at, keys)) in groups.enumerate() {
+        for i in 0..AT_ONCE {
+            let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
+            // The lines of a level are nine times those above it and one more: with `a` lines above, line `first + a + n`
+            // has its children from `first + 9 a + 1 + 9 n` on.
+            let to_child = 1u32.wrapping_sub(first(group * AT_ONCE + i).wrapping_mul(8));
+            at[i] = at[i].wrapping_mul(9).wrapping_add(rank).wrapping_add(to_child);
         }
-        above = above * 9 + 1;
+    }
+}
+
+/// From the line of the last level to the cell's number in all words.
+#[inline(always)]
+pub(super) fn arrive<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], block: impl Fn(usize) -> Block) {
+    let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
+    for (group, (at, keys)) in groups.enumerate() {
+        for i in 0..AT_ONCE {
+            let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
+            let block = block(group * AT_ONCE + i);
+            let before = at[i] - block.lines() - ABOVE[block.levels() as usize & 7];
+            at[i] = (block.cells() + before) * LINE + rank;
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
 
-use super::block::{Block, Line, ROOM, ranks, word};
+use super::block::{Block, Line, ROOM, arrive, descend, word};
 use super::engine::{BATCH, Change, Engine, Refused};
 use super::forest::{Control, Forest};
 use super::intervals::{Brush, DOWN, Intervals, Plan, Row, leaf};
@@ -56,26 +56,35 @@ fn find<I: Isa>(lines: &[Line], root: u32, key: u64) -> u64 {
     }
 }
 
-/// The cell of each key, to `put`.
+/// The cell of each of the first `n` keys, to `put`. Behind these may be anything.
 #[inline(always)]
-fn find_all<I: Isa>(lines: &[Line], root: u32, keys: &[u64], mut put: impl FnMut(usize, u64)) {
-    let n = keys.len();
+fn find_all<I: Isa>(
+    lines: &[Line],
+    root: u32,
+    keys: &[u64; BATCH],
+    n: usize,
+    mut put: impl FnMut(usize, u64),
+) {
     let top = Block(word(lines, root).load(Ordering::Acquire));
-    let (mut at, mut blocks) = ([0; BATCH], [0; BATCH]);
-    let (at, blocks) = (&mut at[..n], &mut blocks[..n]);
-    ranks::<I>(lines, keys, top.levels(), |_| top.lines(), at);
-    if !top.is_directory() {
-        for (i, at) in at.iter().enumerate() {
-            put(i, word(lines, top.cells() * LINE + at).load(Ordering::Acquire));
+    let (mut at, mut blocks) = ([top.lines(); BATCH], [0; BATCH]);
+    let whole = n.next_multiple_of(4).min(BATCH);
+    let (at, blocks, keys) = (&mut at[..whole], &mut blocks[..whole], &keys[..whole]);
+    for _ in 1..top.levels() {
+        descend::<I>(lines, keys, at, |_| top.lines());
+    }
+    arrive::<I>(lines, keys, at, |_| top);
+    if top.is_directory() {
+        for (block, at) in blocks.iter_mut().zip(&mut *at) {
+            *block = word(lines, *at).load(Ordering::Acquire);
+            *at = Block(*block).lines();
         }
-        return;
+        for _ in 1..LEVELS {
+            descend::<I>(lines, keys, at, |i| Block(blocks[i]).lines());
+        }
+        arrive::<I>(lines, keys, at, |i| Block(blocks[i]));
     }
-    for (block, at) in blocks.iter_mut().zip(&*at) {
-        *block = word(lines, top.cells() * LINE + at).load(Ordering::Acquire);
-    }
-    ranks::<I>(lines, keys, LEVELS, |i| Block(blocks[i]).lines(), at);
-    for (i, (at, block)) in at.iter().zip(&*blocks).enumerate() {
-        put(i, word(lines, Block(*block).cells() * LINE + at).load(Ordering::Acquire));
+    for (i, at) in at[..n].iter().enumerate() {
+        put(i, word(lines, *at).load(Ordering::Acquire));
     }
 }
 
@@ -372,12 +381,11 @@ impl<K: Halves> Engine<K> for Tree {
     fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
         let lines = self.forest.lines.as_slice();
         let mut high = [0; BATCH];
-        let high = &mut high[..keys.len()];
         for (high, key) in high.iter_mut().zip(keys) {
             *high = key.high();
         }
         let mut any = 0;
-        find_all::<I>(lines, self.root, high, |i, cell| {
+        find_all::<I>(lines, self.root, &high, keys.len(), |i, cell| {
             let leaf = leaf(cell);
             any |= leaf.hop;
             hops[i] = leaf.hop;
