@@ -4,31 +4,47 @@
 use crate::control::table_name;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Addresses, AdjIndex, Fib, FlowHash, Interfaces, Path, PathKind, Routes, Source, TableIndex};
+use net::{
+    Addresses, AdjIndex, Fib, FlowHash, Interfaces, LinkLocals, Net, Path, PathKind, Routes, Source,
+    TableIndex,
+};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-use wire::Ip4;
+use wire::{Ip4, Ip6};
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    tables(world, config);
-    interfaces(world, config);
-    routes(world, config);
+    tables::<Ip4>(world, config);
+    tables::<Ip6>(world, config);
+    interfaces::<Ip4>(world, config);
+    interfaces::<Ip6>(world, config);
+    links(world, config);
+    routes::<Ip4>(world, config);
+    routes::<Ip6>(world, config);
+    if !world.get::<Routes>().counting() {
+        let line = "set ip route-counters";
+        config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));
+    }
 }
 
-fn tables(world: &World, config: &mut RunningConfig) {
-    let fib = world.get::<Fib<Ip4>>();
+/// `ip` or `ip6`, as commands begin.
+fn word<F: Net>() -> &'static str {
+    if F::IS_V6 { "ip6" } else { "ip" }
+}
+
+fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
+    let fib = world.get::<Fib<F>>();
+    let ip = word::<F>();
     for table in fib.list_tables() {
         let id = table.id;
         if table.index != TableIndex::DEFAULT {
-            let own = table.name != table_name(id);
+            let own = table.name != table_name::<F>(id);
             let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
-            config.push(Phase::Tables, format!("ip table add {id}{name}"), format!("ip table del {id}"));
+            config.push(Phase::Tables, format!("{ip} table add {id}{name}"), format!("{ip} table del {id}"));
         }
         let flow = fib.flow_hash(table.index).unwrap_or_default();
         if flow != FlowHash::default() {
             let line = |flow: FlowHash| {
-                let words = [format!("set ip flow-hash table {id}")];
+                let words = [format!("set {ip} flow-hash table {id}")];
                 words
                     .into_iter()
                     .chain(flow.names().into_iter().map(String::from))
@@ -38,29 +54,25 @@ fn tables(world: &World, config: &mut RunningConfig) {
             config.push(Phase::Tables, line(flow), line(FlowHash::default()));
         }
     }
-    if !world.get::<Routes>().counting() {
-        let line = "set ip route-counters";
-        config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));
-    }
 }
 
-fn interfaces(world: &World, config: &mut RunningConfig) {
-    let (fib, addresses) = (world.get::<Fib<Ip4>>(), world.get::<Addresses<Ip4>>());
+fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
+    let (fib, addresses) = (world.get::<Fib<F>>(), world.get::<Addresses<F>>());
     for interface in world.get::<Interfaces>().list() {
         let name = quote(&interface.name);
-        let table = TableIndex(interface.fib4);
+        let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
         if let Some(id) = fib.table_id(table).filter(|_| table != TableIndex::DEFAULT) {
-            let line = format!("set interface ip table {name}");
+            let line = format!("set interface {} table {name}", word::<F>());
             config.push(Phase::Bindings, format!("{line} {id}"), format!("{line} 0"));
         }
         if addresses.is_enabled(interface.sw_if) {
             config.push(
                 Phase::Addresses,
-                format!("enable ip4 interface {name}"),
-                format!("disable ip4 interface {name}"),
+                format!("enable {} interface {name}", F::NAME),
+                format!("disable {} interface {name}", F::NAME),
             );
         }
-        if let Some(lender) = addresses.unnumbered(interface.sw_if) {
+        if let Some(lender) = addresses.unnumbered(interface.sw_if).filter(|_| !F::IS_V6) {
             let lender = quote(&world.get::<Interfaces>().name(lender));
             config.push(
                 Phase::Addresses,
@@ -78,9 +90,20 @@ fn interfaces(world: &World, config: &mut RunningConfig) {
     }
 }
 
+/// Link-local addresses that were set by hand.
+fn links(world: &World, config: &mut RunningConfig) {
+    let links = world.get::<LinkLocals>();
+    for interface in world.get::<Interfaces>().list() {
+        if let Some(address) = links.is_set(interface.sw_if) {
+            let line = format!("set ip6 link-local address {} {address}", quote(&interface.name));
+            config.push(Phase::Addresses, line.clone(), format!("{line} del"));
+        }
+    }
+}
+
 /// One line for each path: what is added to a route doesn't disturb its other paths.
-fn routes(world: &World, config: &mut RunningConfig) {
-    let fib = world.get::<Fib<Ip4>>();
+fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
+    let fib = world.get::<Fib<F>>();
     let interfaces = world.get::<Interfaces>();
     let tables = fib.list_tables();
     let ids: BTreeMap<u32, u32> = tables.iter().map(|t| (t.index.0, t.id)).collect();
@@ -90,18 +113,18 @@ fn routes(world: &World, config: &mut RunningConfig) {
         fib.for_each(table.index, |route| {
             let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
             for (path, _) in set.flat_map(|s| &s.paths) {
-                let rest = format!("{}{of} {}", route.prefix, via(&interfaces, &ids, table.index, path));
+                let rest = format!("{}{of} {}", route.prefix, via::<F>(&interfaces, &ids, table.index, path));
                 config.push(Phase::Routes, format!("ip route add {rest}"), format!("ip route del {rest}"));
             }
         });
     }
 }
 
-fn via(
+fn via<F: Net>(
     interfaces: &Interfaces,
     ids: &BTreeMap<u32, u32>,
     table: TableIndex,
-    path: &Path<Ipv4Addr>,
+    path: &Path<F::Addr>,
 ) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
     let id = |table: TableIndex| ids.get(&table.0).copied().unwrap_or(u32::MAX);
@@ -110,7 +133,7 @@ fn via(
         PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
         PathKind::Recursive { table: t, nexthop } => format!("via {nexthop} next-hop-table {}", id(t)),
         PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
-        PathKind::Lookup(t) => format!("via ip4-lookup-in-table {}", id(t)),
+        PathKind::Lookup(t) => format!("via {}-lookup-in-table {}", F::NAME, id(t)),
         PathKind::Receive { .. } | PathKind::Fixed(AdjIndex::RECEIVE) => "via local".into(),
         PathKind::Fixed(AdjIndex::PUNT) => "via punt".into(),
         PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),

@@ -4,87 +4,136 @@
 use cli::Result;
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
-use net::{Addresses, Fib, Interfaces, TableIndex};
+use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
-use wire::{Ip4, Ip4Prefix};
+use wire::{Family, Ip4, Ip6, Prefix};
 
 /// The name that a table has if it is given none.
-pub fn table_name(id: u32) -> String {
-    format!("ipv4-VRF:{id}")
+pub fn table_name<F: Net>(id: u32) -> String {
+    format!("ipv{}-VRF:{id}", F::VERSION)
 }
 
 /// Makes the table of this id; no name is the usual one.
 ///
 /// # Errors
 /// Those of [`Fib::add_table`].
-pub fn add_table(world: &World, id: u32, name: &str) -> Result<TableIndex> {
-    let usual = table_name(id);
-    world.get::<Fib<Ip4>>().add_table(world, id, if name.is_empty() { &usual } else { name })
+pub fn add_table<F: Net>(world: &World, id: u32, name: &str) -> Result<TableIndex> {
+    let usual = table_name::<F>(id);
+    world.get::<Fib<F>>().add_table(world, id, if name.is_empty() { &usual } else { name })
 }
 
-type Own = (SwIfIndex, Ip4Prefix);
-
-/// The addresses that are marked: a client that has started anew says all addresses again, and what it doesn't say goes.
-#[derive(Default)]
-pub struct Sweep(Mutex<BTreeSet<Own>>);
-
-impl Shared for Sweep {
-    fn make(_: &World) -> Self {
-        Self::default()
+/// Lets an interface speak by another's addresses of both versions, or no longer. An interface that has IPv6 addresses keeps
+/// them.
+///
+/// # Errors
+/// Those of [`Addresses::set_unnumbered`].
+pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>) -> Result<()> {
+    world.get::<Addresses<Ip4>>().set_unnumbered(world, sw_if, lender)?;
+    let six = world.get::<Addresses<Ip6>>();
+    let lends = |lender| six.unnumbered(lender).is_none();
+    match lender {
+        Some(lender) if !six.own(sw_if).is_empty() || !lends(lender) => Ok(()),
+        lender => six.set_unnumbered(world, sw_if, lender),
     }
 }
 
-impl Sweep {
-    fn marked(&self) -> MutexGuard<'_, BTreeSet<Own>> {
+type Own<F> = (SwIfIndex, Prefix<<F as Family>::Addr>);
+
+/// The addresses that are marked: a client that has started anew says all addresses again, and what it doesn't say goes.
+pub struct Sweep<F: Net>(Mutex<BTreeSet<Own<F>>>);
+
+impl<F: Net> Shared for Sweep<F> {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<F: Net> Sweep<F> {
+    fn marked(&self) -> MutexGuard<'_, BTreeSet<Own<F>>> {
         self.0.lock().expect("no panic inside")
     }
 
     /// Takes the marked addresses of which `which` says so.
-    fn take(&self, which: impl Fn(&Own) -> bool) -> Vec<Own> {
+    fn take(&self, which: impl Fn(&Own<F>) -> bool) -> Vec<Own<F>> {
         self.marked().extract_if(.., |own| which(own)).collect()
     }
 }
 
 /// Marks all addresses: those that aren't added again until [`replace_addresses_end`] go then.
-pub fn replace_addresses_begin(world: &World) {
-    let addresses = world.get::<Addresses<Ip4>>();
+pub fn replace_addresses_begin<F: Net>(world: &World) {
+    let addresses = world.get::<Addresses<F>>();
     let of = |sw_if| addresses.own(sw_if).into_iter().map(move |address| (sw_if, address));
     let all = world.get::<Interfaces>().list().into_iter().flat_map(|i| of(i.sw_if)).collect();
-    *world.get::<Sweep>().marked() = all;
+    *world.get::<Sweep<F>>().marked() = all;
 }
 
 /// Removes the addresses that are still marked.
-pub fn replace_addresses_end(world: &World) {
-    remove_marked(world, |_| true);
+pub fn replace_addresses_end<F: Net>(world: &World) {
+    remove_marked::<F>(world, |_| true);
 }
 
 /// Whether there were any.
-fn remove_marked(world: &World, which: impl Fn(&Own) -> bool) -> bool {
-    let gone = world.get::<Sweep>().take(which);
+fn remove_marked<F: Net>(world: &World, which: impl Fn(&Own<F>) -> bool) -> bool {
+    let gone = world.get::<Sweep<F>>().take(which);
     for (sw_if, address) in &gone {
         // One that is gone already, or its interface, is what was wanted.
-        let _ = world.get::<Addresses<Ip4>>().remove(world, *sw_if, *address);
+        let _ = world.get::<Addresses<F>>().remove(world, *sw_if, *address);
     }
     !gone.is_empty()
 }
 
-/// Gives an interface an address; one that is marked stays.
+/// Gives an interface an address; one that is marked stays. A link-local one takes the place of the one that it has.
 ///
 /// # Errors
 /// Those of [`Addresses::add`].
-pub fn add_address(world: &World, sw_if: SwIfIndex, new: Ip4Prefix) -> Result<()> {
-    let addresses = world.get::<Addresses<Ip4>>();
-    if world.get::<Sweep>().marked().remove(&(sw_if, new)) && addresses.own(sw_if).contains(&new) {
+pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>) -> Result<()> {
+    let addresses = world.get::<Addresses<F>>();
+    if let IpAddr::V6(link) = new.addr().into()
+        && link.is_unicast_link_local()
+    {
+        return set_link_local(world, sw_if, link);
+    }
+    if world.get::<Sweep<F>>().marked().remove(&(sw_if, new)) && addresses.own(sw_if).contains(&new) {
         return Ok(());
     }
     let added = addresses.add(world, sw_if, new);
     // What is marked may be about to move, and mustn't be in the way.
-    let in_the_way = |old: &Ip4Prefix| old.covers(&new) || new.covers(old);
+    let in_the_way = |old: &Prefix<F::Addr>| old.covers(&new) || new.covers(old);
     match added {
-        Err(e) if e.code() == retval::ADDRESS_IN_USE && remove_marked(world, |(_, old)| in_the_way(old)) => {
+        Err(e)
+            if e.code() == retval::ADDRESS_IN_USE
+                && remove_marked::<F>(world, |(_, old)| in_the_way(old)) =>
+        {
             addresses.add(world, sw_if, new)
         }
         added => added,
     }
+}
+
+/// Takes an address from an interface; of a link-local one, that it was set by hand.
+///
+/// # Errors
+/// Those of [`Addresses::remove`].
+pub fn remove_address<F: Net>(world: &World, sw_if: SwIfIndex, old: Prefix<F::Addr>) -> Result<()> {
+    if let IpAddr::V6(link) = old.addr().into()
+        && world.get::<LinkLocals>().is_set(sw_if) == Some(link)
+    {
+        return world.get::<LinkLocals>().set(world, sw_if, None);
+    }
+    world.get::<Addresses<F>>().remove(world, sw_if, old)
+}
+
+/// Sets the link-local address of an interface, and enables IPv6 on it.
+///
+/// # Errors
+/// Those of [`LinkLocals::set`].
+pub fn set_link_local(world: &World, sw_if: SwIfIndex, address: Ipv6Addr) -> Result<()> {
+    let links = world.get::<LinkLocals>();
+    links.set(world, sw_if, Some(address))?;
+    if links.address(sw_if).is_none() {
+        world.get::<Addresses<Ip6>>().enable(world, sw_if, true)?;
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ pub use path::{
     FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, NO_INDEX, path_of, path_to,
 };
 
-use crate::Interfaces;
+use crate::{Interfaces, Net};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Field, Malformed, Messages, Module, Reader, Shape, Type, Wire, retval};
@@ -176,16 +176,16 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// As an IPv4 prefix; `None` for one of IPv6.
+    /// As a prefix of this version; `None` for one of the other.
     ///
     /// # Errors
     /// −7 for a length that its family hasn't got.
-    pub fn ip4(&self) -> Result<Option<wire::Ip4Prefix>> {
-        match IpAddr::from(self.address) {
-            IpAddr::V4(addr) => wire::Prefix::new(addr, self.len).map(Some).ok_or_else(|| self.too_long()),
-            IpAddr::V6(_) if self.len > 128 => Err(self.too_long()),
-            IpAddr::V6(_) => Ok(None),
+    pub fn of<F: Net>(&self) -> Result<Option<wire::Prefix<F::Addr>>> {
+        let addr = IpAddr::from(self.address);
+        if self.len > if addr.is_ipv6() { 128 } else { 32 } {
+            return Err(self.too_long());
         }
+        Ok(F::of_ip(addr).and_then(|addr| wire::Prefix::new(addr, self.len)))
     }
 
     fn too_long(&self) -> Error {
@@ -238,8 +238,3 @@ pub struct Timedelta(pub f64);
 /// Seconds since 1970, as a floating-point number.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timestamp(pub f64);
-
-/// What has no IPv6 yet.
-pub fn no_ip6(what: &str) -> Error {
-    Error::unsupported(format!("{what}: IPv6 isn't built yet")).retval(retval::UNIMPLEMENTED)
-}

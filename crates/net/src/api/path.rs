@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Paths of routes on the wire.
 
-use super::{AddressFamily, AddressUnion, no_ip6};
-use crate::{AdjIndex, Fib, Path, PathKind, TableIndex};
+use super::{AddressFamily, AddressUnion};
+use crate::{AdjIndex, Fib, Net, Path, PathKind, TableIndex};
 use cli::{Error, Result};
 use graph::SwIfIndex;
 use msg::{Wire, retval};
-use std::net::{IpAddr, Ipv4Addr};
-use wire::Ip4;
+use std::net::IpAddr;
+use wire::Address;
 
 /// No interface, no table, no object.
 pub const NO_INDEX: u32 = u32::MAX;
@@ -111,31 +111,28 @@ pub struct FibPath {
 ///
 /// # Errors
 /// −3 for a table, −9 for what isn't built, −7 for what can't be.
-pub fn path_of(fib: &Fib<Ip4>, path: &FibPath) -> Result<Path<Ipv4Addr>> {
+pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
     let unsupported =
         |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
     if path.n_labels > 0 {
         return unsupported("MPLS labels");
     }
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
-    let nexthop = path.nh.address.ip4();
+    let af = if F::IS_V6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
+    let nexthop = F::of_ip(path.nh.address.of(af)).unwrap_or(F::Addr::ZERO);
     let table = || fib.find_table(path.table_id);
     let kind = match path.kind {
         FibPathType::Normal => match (path.proto, sw_if) {
-            (FibPathNhProto::Ip4, Some(sw_if)) if nexthop.is_unspecified() => {
-                PathKind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }
+            // RFC 8950: the neighbour may be of the other protocol.
+            (FibPathNhProto::Ip4 | FibPathNhProto::Ip6, Some(sw_if)) if path.proto != proto_of::<F>() => {
+                let af = if F::IS_V6 { AddressFamily::Ip4 } else { AddressFamily::Ip6 };
+                PathKind::Neighbor { sw_if, nexthop: path.nh.address.of(af) }
             }
-            (FibPathNhProto::Ip4, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop: nexthop.into() },
-            // RFC 8950.
-            (FibPathNhProto::Ip6, Some(sw_if)) => {
-                PathKind::Neighbor { sw_if, nexthop: path.nh.address.of(AddressFamily::Ip6) }
-            }
-            (FibPathNhProto::Ip4, None) if nexthop.is_unspecified() => PathKind::Lookup(table()?),
-            (FibPathNhProto::Ip4, None) => PathKind::Recursive { table: table()?, nexthop },
-            (FibPathNhProto::Ip6, _) => return Err(no_ip6("a next hop")),
-            (FibPathNhProto::Mpls | FibPathNhProto::Ethernet | FibPathNhProto::Bier, _) => {
-                return unsupported("next hops of this protocol");
-            }
+            (proto, _) if proto != proto_of::<F>() => return unsupported("next hops of this protocol"),
+            (_, Some(sw_if)) if nexthop == F::Addr::ZERO => PathKind::Attached { sw_if, address: nexthop },
+            (_, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop: nexthop.into() },
+            (_, None) if nexthop == F::Addr::ZERO => PathKind::Lookup(table()?),
+            (_, None) => PathKind::Recursive { table: table()?, nexthop },
         },
         FibPathType::Local => PathKind::Fixed(AdjIndex::RECEIVE),
         FibPathType::Drop => PathKind::Fixed(AdjIndex::DROP),
@@ -146,13 +143,18 @@ pub fn path_of(fib: &Fib<Ip4>, path: &FibPath) -> Result<Path<Ipv4Addr>> {
     Ok(Path { kind, weight: path.weight.max(1), preference: path.preference })
 }
 
+fn proto_of<F: Net>() -> FibPathNhProto {
+    if F::IS_V6 { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 }
+}
+
 /// A path for a client.
-pub fn path_to(fib: &Fib<Ip4>, path: &Path<Ipv4Addr>) -> FibPath {
+pub fn path_to<F: Net>(fib: &Fib<F>, path: &Path<F::Addr>) -> FibPath {
     let id = |table: TableIndex| fib.table_id(table).unwrap_or(0);
     let mut out = FibPath {
         sw_if_index: NO_INDEX,
         weight: path.weight,
         preference: path.preference,
+        proto: proto_of::<F>(),
         ..FibPath::default()
     };
     match path.kind {
@@ -163,11 +165,11 @@ pub fn path_to(fib: &Fib<Ip4>, path: &Path<Ipv4Addr>) -> FibPath {
             out.sw_if_index = sw_if.0;
         }
         PathKind::Recursive { table, nexthop: addr } => {
-            out.nh.address = IpAddr::V4(addr).into();
+            out.nh.address = Into::<IpAddr>::into(addr).into();
             out.table_id = id(table);
         }
         PathKind::Receive { sw_if, address } => {
-            out.nh.address = IpAddr::V4(address).into();
+            out.nh.address = Into::<IpAddr>::into(address).into();
             out.sw_if_index = sw_if.0;
             out.kind = FibPathType::Local;
         }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses of interfaces.
 
+use super::by_version;
+use crate::control;
 use cli::Result;
-use graph::World;
+use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages};
-use net::api::{AddressWithPrefix, InterfaceIndex};
-use net::{Addresses, Interfaces};
-use wire::Ip4;
+use net::api::{AddressWithPrefix, InterfaceIndex, Ip6Address};
+use net::{Addresses, Interfaces, LinkLocals, Net};
+use wire::{Ip4, Ip6};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.dump(address_dump);
@@ -15,6 +17,13 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp4EnableDisable| {
         w.get::<Addresses<Ip4>>().enable(w, r.sw_if_index.existing(w)?, r.enable)
     });
+    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6EnableDisable| {
+        w.get::<Addresses<Ip6>>().enable(w, r.sw_if_index.existing(w)?, r.enable)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6SetLinkLocalAddress| {
+        control::set_link_local(w, r.sw_if_index.existing(w)?, r.ip.0.into())
+    });
+    m.call(link_local);
 }
 
 /// Asks for the addresses of an interface; an unnumbered one has none.
@@ -38,12 +47,15 @@ pub struct IpAddressDetails {
 
 fn address_dump(w: &World, _: &Caller<'_, World>, r: IpAddressDump) -> Result<Vec<IpAddressDetails>> {
     let sw_if = r.sw_if_index.existing(w)?;
-    let all = if r.is_ipv6 { Vec::new() } else { w.get::<Addresses<Ip4>>().own(sw_if) };
-    let details = |prefix: wire::Ip4Prefix| IpAddressDetails {
+    Ok(by_version!(r.is_ipv6, addresses_of(w, sw_if)))
+}
+
+fn addresses_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Vec<IpAddressDetails> {
+    let details = |prefix: wire::Prefix<F::Addr>| IpAddressDetails {
         sw_if_index: sw_if.into(),
         prefix: AddressWithPrefix(prefix.into()),
     };
-    Ok(all.into_iter().map(details).collect())
+    w.get::<Addresses<F>>().own(sw_if).into_iter().map(details).collect()
 }
 
 /// Asks whose addresses an unnumbered interface uses, or all of them.
@@ -96,10 +108,58 @@ pub struct IpDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, r: IpDump) -> Result<Vec<IpDetails>> {
-    let addresses = w.get::<Addresses<Ip4>>();
-    let all = if r.is_ipv6 { Vec::new() } else { w.get::<Interfaces>().list() };
-    let numbered = all.iter().filter(|i| addresses.unnumbered(i.sw_if).is_none());
-    Ok(numbered.map(|i| IpDetails { sw_if_index: i.sw_if.into(), is_ipv6: false }).collect())
+    let numbered = by_version!(r.is_ipv6, numbered(w));
+    let details = |sw_if: SwIfIndex| IpDetails { sw_if_index: sw_if.into(), is_ipv6: r.is_ipv6 };
+    Ok(numbered.into_iter().map(details).collect())
+}
+
+fn numbered<F: Net>(w: &World) -> Vec<SwIfIndex> {
+    let addresses = w.get::<Addresses<F>>();
+    let all = w.get::<Interfaces>().list().into_iter();
+    all.map(|i| i.sw_if).filter(|sw_if| addresses.unnumbered(*sw_if).is_none()).collect()
+}
+
+/// Enables IPv6 on an interface without an address, or takes that back.
+#[derive(Message)]
+pub struct SwInterfaceIp6EnableDisable {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Enable, not disable.
+    pub enable: bool,
+}
+
+/// Sets the link-local address of an interface, and enables IPv6 on it.
+#[derive(Message)]
+pub struct SwInterfaceIp6SetLinkLocalAddress {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The address.
+    pub ip: Ip6Address,
+}
+
+/// Asks for the link-local address of an interface.
+#[derive(Message)]
+#[msg(reply)]
+pub struct SwInterfaceIp6GetLinkLocalAddress {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The link-local address of an interface.
+#[derive(Message)]
+pub struct SwInterfaceIp6GetLinkLocalAddressReply {
+    /// The address; zeros without IPv6.
+    pub ip: Ip6Address,
+}
+
+fn link_local(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: SwInterfaceIp6GetLinkLocalAddress,
+) -> Result<SwInterfaceIp6GetLinkLocalAddressReply> {
+    let address = w.get::<LinkLocals>().address(r.sw_if_index.existing(w)?);
+    let ip = Ip6Address(address.map_or([0; 16], |address| address.octets()));
+    Ok(SwInterfaceIp6GetLinkLocalAddressReply { ip })
 }
 
 /// Enables IPv4 on an interface without an address, or takes that back.

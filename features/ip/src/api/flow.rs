@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What chooses among the equal paths of a table's routes.
 
-use super::only_ip4;
+use super::by_version;
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages};
 use net::api::AddressFamily;
-use net::{Fib, FlowHash};
-use wire::Ip4;
+use net::{Fib, FlowHash, Net};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_fields);
@@ -100,7 +99,10 @@ fn set_fields(w: &World, _: &Caller<'_, World>, r: SetIpFlowHash) -> Result<()> 
 }
 
 fn set(w: &World, table_id: u32, is_ip6: bool, bits: u32) -> Result<()> {
-    only_ip4(is_ip6, "a flow hash")?;
-    let fib = w.get::<Fib<Ip4>>();
+    by_version!(is_ip6, set_of(w, table_id, bits))
+}
+
+fn set_of<F: Net>(w: &World, table_id: u32, bits: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
     fib.set_flow_hash(fib.find_table(table_id)?, FlowHash::from_bits(bits)?)
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The part of the module `interface` that is about IP.
 
-use super::only_ip4;
+use super::by_version;
 use crate::control;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, retval};
-use net::api::{AddressWithPrefix, InterfaceIndex, no_ip6};
-use net::{Addresses, Fib};
-use wire::Ip4;
+use net::api::{AddressWithPrefix, InterfaceIndex};
+use net::{Addresses, Fib, Net};
+use wire::{Ip4, Ip6};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(add_del_address);
@@ -16,11 +16,13 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(get_table);
     m.call(set_unnumbered);
     m.call(|w: &World, _: &Caller<'_, World>, _: SwInterfaceAddressReplaceBegin| {
-        control::replace_addresses_begin(w);
+        control::replace_addresses_begin::<Ip4>(w);
+        control::replace_addresses_begin::<Ip6>(w);
         Ok(())
     });
     m.call(|w: &World, _: &Caller<'_, World>, _: SwInterfaceAddressReplaceEnd| {
-        control::replace_addresses_end(w);
+        control::replace_addresses_end::<Ip4>(w);
+        control::replace_addresses_end::<Ip6>(w);
         Ok(())
     });
 }
@@ -39,13 +41,29 @@ pub struct SwInterfaceAddDelAddress {
 }
 
 fn add_del_address(w: &World, _: &Caller<'_, World>, r: SwInterfaceAddDelAddress) -> Result<()> {
-    let (sw_if, addresses) = (r.sw_if_index.existing(w)?, w.get::<Addresses<Ip4>>());
+    let sw_if = r.sw_if_index.existing(w)?;
     if r.del_all {
-        return addresses.clear(w, sw_if);
+        w.get::<Addresses<Ip4>>().clear(w, sw_if)?;
+        return w.get::<Addresses<Ip6>>().clear(w, sw_if);
     }
     let length = |e: Error| e.retval(retval::ADDRESS_LENGTH_MISMATCH);
-    let prefix = r.prefix.0.ip4().map_err(length)?.ok_or_else(|| no_ip6("an address"))?;
-    if r.is_add { control::add_address(w, sw_if, prefix) } else { addresses.remove(w, sw_if, prefix) }
+    if let Some(prefix) = r.prefix.0.of::<Ip4>().map_err(length)? {
+        return add_or_remove::<Ip4>(w, sw_if, prefix, r.is_add);
+    }
+    r.prefix.0.of::<Ip6>()?.map_or(Ok(()), |prefix| add_or_remove::<Ip6>(w, sw_if, prefix, r.is_add))
+}
+
+fn add_or_remove<F: Net>(
+    w: &World,
+    sw_if: SwIfIndex,
+    prefix: wire::Prefix<F::Addr>,
+    add: bool,
+) -> Result<()> {
+    if add {
+        control::add_address::<F>(w, sw_if, prefix)
+    } else {
+        control::remove_address::<F>(w, sw_if, prefix)
+    }
 }
 
 /// Moves an interface to a table.
@@ -61,7 +79,9 @@ pub struct SwInterfaceSetTable {
 
 fn set_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetTable) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
-    only_ip4(r.is_ipv6, "the table of an interface")?;
+    if r.is_ipv6 {
+        return w.get::<Addresses<Ip6>>().set_table(w, sw_if, r.vrf_id);
+    }
     w.get::<Addresses<Ip4>>().set_table(w, sw_if, r.vrf_id)
 }
 
@@ -84,10 +104,14 @@ pub struct SwInterfaceGetTableReply {
 
 fn get_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceGetTable) -> Result<SwInterfaceGetTableReply> {
     let sw_if = r.sw_if_index.existing(w)?;
-    only_ip4(r.is_ipv6, "the table of an interface")?;
-    let index = w.get::<Addresses<Ip4>>().table_of(sw_if)?;
+    let vrf_id = by_version!(r.is_ipv6, table_of(w, sw_if))?;
+    Ok(SwInterfaceGetTableReply { vrf_id })
+}
+
+fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
+    let index = w.get::<Addresses<F>>().table_of(sw_if)?;
     let gone = || Error::failed(format!("there is no table of index {index}")).retval(retval::NO_SUCH_FIB);
-    w.get::<Fib<Ip4>>().table_id(index).map(|vrf_id| SwInterfaceGetTableReply { vrf_id }).ok_or_else(gone)
+    w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
 }
 
 /// Lets an interface speak by another's addresses, or no longer.
@@ -105,7 +129,7 @@ pub struct SwInterfaceSetUnnumbered {
 fn set_unnumbered(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetUnnumbered) -> Result<()> {
     let sw_if = r.unnumbered_sw_if_index.existing(w)?;
     let lender = r.is_add.then_some(SwIfIndex(r.sw_if_index.0));
-    w.get::<Addresses<Ip4>>().set_unnumbered(w, sw_if, lender)
+    control::set_unnumbered(w, sw_if, lender)
 }
 
 /// Marks all addresses: those that aren't added again until `sw_interface_address_replace_end` go then.

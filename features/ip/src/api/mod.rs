@@ -11,7 +11,7 @@ pub mod table;
 use cli::{Error, Result};
 use graph::World;
 use msg::{Messages, Module};
-use net::api::{interface_module, no_ip6};
+use net::api::interface_module;
 
 /// The modules.
 pub static MODULES: &[Module<World>] = &[IP, FIB, INTERFACE];
@@ -29,10 +29,13 @@ fn ip_messages(m: &mut Messages<World>) {
     flow::messages(m);
 }
 
-/// Refuses a request about IPv6.
-fn only_ip4(is_ip6: bool, what: &str) -> Result<()> {
-    if is_ip6 { Err(no_ip6(what)) } else { Ok(()) }
+/// Calls a function for the version that a request is about.
+macro_rules! by_version {
+    ($is_ip6:expr, $f:ident($($arg:expr),* $(,)?)) => {
+        if $is_ip6 { $f::<wire::Ip6>($($arg),*) } else { $f::<wire::Ip4>($($arg),*) }
+    };
 }
+use by_version;
 
 /// Clients say again what they want, and take back what is gone: where VPP lets them, that is no error.
 fn again<T>(done: Result<T>, usual: i32, instead: T) -> Result<T> {

@@ -2,15 +2,15 @@
 //! Routes.
 
 use super::table::IpTable;
-use super::{again, source};
+use super::{again, by_version, source};
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Wire, retval};
-use net::api::{FibPath, Prefix, no_ip6, path_of, path_to};
+use net::api::{FibPath, Prefix, path_of, path_to};
 use net::fib::RouteInfo;
-use net::{Fib, Source, TableIndex};
+use net::{Fib, Net, Source, TableIndex};
 use std::sync::Arc;
-use wire::{Ip4, Ip4Prefix};
+use wire::{Ip4, Ip6};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(add_del);
@@ -52,7 +52,7 @@ pub struct IpRouteV2 {
 }
 
 impl IpRouteV2 {
-    fn of(fib: &Fib<Ip4>, table_id: u32, route: &RouteInfo<Ip4>) -> Self {
+    fn of<F: Net>(fib: &Fib<F>, table_id: u32, route: &RouteInfo<F>) -> Self {
         // Those of the best source, which packets take.
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |s| &s.paths);
@@ -134,8 +134,21 @@ struct Change {
 impl Change {
     /// The route's number, if it was added.
     fn make(&self, w: &World, table: u32, prefix: &Prefix, paths: &[FibPath]) -> Result<u32> {
-        let fib = w.get::<Fib<Ip4>>();
-        let (table, prefix) = (fib.find_table(table)?, ip4(prefix)?);
+        if let Some(prefix) = prefix.of::<Ip4>()? {
+            return self.make_of::<Ip4>(w, table, prefix, paths);
+        }
+        prefix.of::<Ip6>()?.map_or(Ok(u32::MAX), |prefix| self.make_of::<Ip6>(w, table, prefix, paths))
+    }
+
+    fn make_of<F: Net>(
+        &self,
+        w: &World,
+        table: u32,
+        prefix: wire::Prefix<F::Addr>,
+        paths: &[FibPath],
+    ) -> Result<u32> {
+        let fib = w.get::<Fib<F>>();
+        let table = fib.find_table(table)?;
         let source = self.source;
         let paths = paths.iter().map(|path| path_of(&fib, path)).collect::<Result<Vec<_>>>()?;
         let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
@@ -151,37 +164,32 @@ impl Change {
     }
 }
 
-fn ip4(prefix: &Prefix) -> Result<Ip4Prefix> {
-    prefix.ip4()?.ok_or_else(|| no_ip6("a route"))
-}
-
 /// Routes read at once.
 const CHUNK: usize = 256;
 
 /// The routes of a table as they are when their turn comes: the table may change meanwhile.
-struct Walk {
-    fib: Arc<Fib<Ip4>>,
+struct Walk<F: Net> {
+    fib: Arc<Fib<F>>,
     table: TableIndex,
     id: u32,
     /// The next ones.
-    chunk: std::vec::IntoIter<RouteInfo<Ip4>>,
+    chunk: std::vec::IntoIter<RouteInfo<F>>,
     /// The last one that was read.
-    last: Option<Ip4Prefix>,
+    last: Option<wire::Prefix<F::Addr>>,
 }
 
-impl Walk {
-    /// None of IPv6.
-    fn of(w: &World, table: &IpTable) -> Result<Option<Self>> {
-        if table.is_ip6 {
-            return Ok(None);
-        }
-        let (fib, id) = (w.get::<Fib<Ip4>>(), table.table_id);
-        let table = fib.find_table(id)?;
-        Ok(Some(Self { fib, table, id, chunk: Vec::new().into_iter(), last: None }))
-    }
+/// The routes of a table of either version.
+fn walk(w: &World, table: &IpTable) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
+    by_version!(table.is_ip6, walk_of(w, table.table_id))
 }
 
-impl Iterator for Walk {
+fn walk_of<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
+    let fib = w.get::<Fib<F>>();
+    let table = fib.find_table(id)?;
+    Ok(Box::new(Walk { fib, table, id, chunk: Vec::new().into_iter(), last: None }))
+}
+
+impl<F: Net> Iterator for Walk<F> {
     type Item = IpRouteV2;
 
     fn next(&mut self) -> Option<IpRouteV2> {
@@ -216,8 +224,7 @@ fn dump(
     _: &Caller<'_, World>,
     r: IpRouteDump,
 ) -> Result<impl Iterator<Item = IpRouteDetails> + use<>> {
-    let all = Walk::of(w, &r.table)?.into_iter().flatten();
-    Ok(all.map(|route| IpRouteDetails { route: route.into() }))
+    Ok(walk(w, &r.table)?.map(|route| IpRouteDetails { route: route.into() }))
 }
 
 /// Asks for the routes of a table that are from a source.
@@ -242,8 +249,9 @@ fn dump_v2(
     _: &Caller<'_, World>,
     r: IpRouteV2Dump,
 ) -> Result<impl Iterator<Item = IpRouteV2Details> + use<>> {
-    let all = Walk::of(w, &r.table)?.into_iter().flatten();
-    Ok(all.filter(move |route| r.src == 0 || route.src == r.src).map(|route| IpRouteV2Details { route }))
+    Ok(walk(w, &r.table)?
+        .filter(move |route| r.src == 0 || route.src == r.src)
+        .map(|route| IpRouteV2Details { route }))
 }
 
 /// Asks for the route of exactly this prefix, or the one that packets to it take.
@@ -285,8 +293,21 @@ pub struct IpRouteLookupV2Reply {
 }
 
 fn find(w: &World, table_id: u32, exact: bool, prefix: &Prefix) -> Result<IpRouteV2> {
-    let fib = w.get::<Fib<Ip4>>();
-    let route = fib.lookup(fib.find_table(table_id)?, ip4(prefix)?, exact)?;
+    if let Some(prefix) = prefix.of::<Ip4>()? {
+        return find_of::<Ip4>(w, table_id, exact, prefix);
+    }
+    let none = || Error::not_found("there is no such route").retval(retval::NO_SUCH_ENTRY);
+    find_of::<Ip6>(w, table_id, exact, prefix.of::<Ip6>()?.ok_or_else(none)?)
+}
+
+fn find_of<F: Net>(
+    w: &World,
+    table_id: u32,
+    exact: bool,
+    prefix: wire::Prefix<F::Addr>,
+) -> Result<IpRouteV2> {
+    let fib = w.get::<Fib<F>>();
+    let route = fib.lookup(fib.find_table(table_id)?, prefix, exact)?;
     Ok(IpRouteV2::of(&fib, table_id, &route))
 }
 

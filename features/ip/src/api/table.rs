@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables.
 
-use super::{again, only_ip4};
+use super::{again, by_version};
 use crate::control;
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Str, Wire, retval};
-use net::{Fib, Source};
-use wire::Ip4;
+use net::fib::TableInfo;
+use net::{Fib, Net, Source};
+use wire::{Ip4, Ip6};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: IpTableAddDel| add_del(w, r.is_add, &r.table));
@@ -54,13 +55,16 @@ pub struct IpTableAddDelV2 {
 }
 
 fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
-    only_ip4(table.is_ip6, "a table")?;
+    by_version!(table.is_ip6, add_del_of(w, is_add, table))
+}
+
+fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     match (table.table_id, is_add) {
         (0, _) => Ok(()),
         (id, true) => {
-            again(control::add_table(w, id, table.name.as_str()).map(drop), retval::VALUE_EXIST, ())
+            again(control::add_table::<F>(w, id, table.name.as_str()).map(drop), retval::VALUE_EXIST, ())
         }
-        (id, false) => again(w.get::<Fib<Ip4>>().delete_table(w, id), retval::NO_SUCH_FIB, ()),
+        (id, false) => again(w.get::<Fib<F>>().delete_table(w, id), retval::NO_SUCH_FIB, ()),
     }
 }
 
@@ -82,10 +86,14 @@ pub struct IpTableAllocateReply {
 fn allocate(w: &World, _: &Caller<'_, World>, r: IpTableAllocate) -> Result<IpTableAllocateReply> {
     let mut table = r.table;
     if table.table_id == u32::MAX {
-        table.table_id = w.get::<Fib<Ip4>>().free_table_id();
+        table.table_id = by_version!(table.is_ip6, free_id(w));
     }
     add_del(w, true, &table)?;
     Ok(IpTableAllocateReply { table })
+}
+
+fn free_id<F: Net>(w: &World) -> u32 {
+    w.get::<Fib<F>>().free_table_id()
 }
 
 /// Asks for all tables.
@@ -101,9 +109,12 @@ pub struct IpTableDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
-    let all = w.get::<Fib<Ip4>>().list_tables().into_iter();
-    let table = |t: net::fib::TableInfo| IpTable { table_id: t.id, is_ip6: false, name: t.name.into() };
-    Ok(all.map(|t| IpTableDetails { table: table(t) }).collect())
+    Ok([all::<Ip4>(w), all::<Ip6>(w)].concat().into_iter().map(|table| IpTableDetails { table }).collect())
+}
+
+fn all<F: Net>(w: &World) -> Vec<IpTable> {
+    let table = |t: TableInfo| IpTable { table_id: t.id, is_ip6: F::IS_V6, name: t.name.into() };
+    w.get::<Fib<F>>().list_tables().into_iter().map(table).collect()
 }
 
 /// Removes all routes of a table that came by the binary API.
@@ -114,9 +125,12 @@ pub struct IpTableFlush {
 }
 
 fn flush(w: &World, _: &Caller<'_, World>, r: IpTableFlush) -> Result<()> {
-    only_ip4(r.table.is_ip6, "a table")?;
-    let fib = w.get::<Fib<Ip4>>();
-    fib.flush(w, fib.find_table(r.table.table_id)?, Source::Api).map(drop)
+    by_version!(r.table.is_ip6, flush_of(w, r.table.table_id))
+}
+
+fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
 }
 
 /// Marks all routes of a table that came by the binary API: those that aren't added again until `ip_table_replace_end` go then.
@@ -127,9 +141,12 @@ pub struct IpTableReplaceBegin {
 }
 
 fn replace_begin(w: &World, _: &Caller<'_, World>, r: IpTableReplaceBegin) -> Result<()> {
-    only_ip4(r.table.is_ip6, "a table")?;
-    let fib = w.get::<Fib<Ip4>>();
-    fib.replace_begin(fib.find_table(r.table.table_id)?, Source::Api)
+    by_version!(r.table.is_ip6, replace_begin_of(w, r.table.table_id))
+}
+
+fn replace_begin_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.replace_begin(fib.find_table(id)?, Source::Api)
 }
 
 /// Removes the routes of a table that are still marked.
@@ -140,7 +157,10 @@ pub struct IpTableReplaceEnd {
 }
 
 fn replace_end(w: &World, _: &Caller<'_, World>, r: IpTableReplaceEnd) -> Result<()> {
-    only_ip4(r.table.is_ip6, "a table")?;
-    let fib = w.get::<Fib<Ip4>>();
-    fib.replace_end(w, fib.find_table(r.table.table_id)?, Source::Api).map(drop)
+    by_version!(r.table.is_ip6, replace_end_of(w, r.table.table_id))
+}
+
+fn replace_end_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.replace_end(w, fib.find_table(id)?, Source::Api).map(drop)
 }

@@ -1,50 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `set interface ip …`, `set interface unnumbered`, `show interface address`.
 
-use super::{interface, interface_of, no_ip6, route::prefix};
+use super::{interface, interface_of, is_v6, route::prefix};
 use crate::control;
 use cli::{Error, Matches, Output};
-use graph::World;
-use net::{Addresses, Fib, Interfaces, TableIndex};
+use graph::{SwIfIndex, World};
+use net::{Addresses, Fib, Interfaces, LinkLocals, MtuKind, Net, TableIndex};
 use serde_json::{Value, json};
-use std::fmt::Write;
-use wire::Ip4;
+use std::fmt::{Display, Write};
+use wire::{Ip4, Ip6};
 
 pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
-    let addresses = w.get::<Addresses<Ip4>>();
     let sw_if = interface(w, m)?;
     if m.flag("all") {
-        addresses.clear(w, sw_if)?;
+        w.get::<Addresses<Ip4>>().clear(w, sw_if)?;
+        w.get::<Addresses<Ip6>>().clear(w, sw_if)?;
         return Ok(Output::empty());
     }
-    let prefix = prefix(m, "prefix").map_err(|_| no_ip6(m, "prefix"))?;
+    if is_v6(m, "prefix") { change::<Ip6>(w, m, sw_if) } else { change::<Ip4>(w, m, sw_if) }
+}
+
+fn change<F: Net>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<Output, Error> {
+    let prefix = prefix::<F>(m, "prefix")?;
     let done = if m.flag("del") {
-        addresses.remove(w, sw_if, prefix)
+        control::remove_address::<F>(w, sw_if, prefix)
     } else {
-        control::add_address(w, sw_if, prefix)
+        control::add_address::<F>(w, sw_if, prefix)
     };
     done.map_err(|e| e.at(m.span("prefix")))?;
     Ok(Output::empty())
 }
 
-pub fn table(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<Ip4>>().set_table(w, interface(w, m)?, m.req("table")?)?;
+pub fn link_local(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (sw_if, address) = (interface(w, m)?, m.req("address")?);
+    let done = if m.flag("del") {
+        w.get::<LinkLocals>().set(w, sw_if, None)
+    } else {
+        control::set_link_local(w, sw_if, address)
+    };
+    done.map_err(|e| e.at(m.span("address")))?;
     Ok(Output::empty())
 }
 
-pub fn enable(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<Ip4>>().enable(w, interface(w, m)?, true)?;
+pub fn table<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Addresses<F>>().set_table(w, interface(w, m)?, m.req("table")?)?;
     Ok(Output::empty())
 }
 
-pub fn disable(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<Ip4>>().enable(w, interface(w, m)?, false)?;
+pub fn enable<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Addresses<F>>().enable(w, interface(w, m)?, true)?;
+    Ok(Output::empty())
+}
+
+pub fn disable<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Addresses<F>>().enable(w, interface(w, m)?, false)?;
     Ok(Output::empty())
 }
 
 pub fn unnumbered(w: &World, m: &Matches) -> Result<Output, Error> {
     let lender = if m.flag("del") { None } else { Some(interface_of(w, m, "lender")?) };
-    w.get::<Addresses<Ip4>>().set_unnumbered(w, interface(w, m)?, lender)?;
+    control::set_unnumbered(w, interface(w, m)?, lender)?;
     Ok(Output::empty())
 }
 
@@ -61,18 +76,55 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
             let _ = writeln!(text, "  unnumbered, use {lender}");
         }
         let table = fib.table_id(TableIndex(i.fib4)).unwrap_or(0);
-        let all = addresses.list(i.sw_if);
+        let table6 = w.get::<Fib<Ip6>>().table_id(TableIndex(i.fib6)).unwrap_or(0);
+        let line = |prefix: &dyn Display, version: &str, table: u32| {
+            let of = if table == 0 { String::new() } else { format!(" {version} table-id {table}") };
+            format!("  L3 {prefix}{of}\n")
+        };
+        let (four, six) = (addresses.list(i.sw_if), w.get::<Addresses<Ip6>>().list(i.sw_if));
+        text.extend(four.iter().map(|prefix| line(prefix, "ip4", table)));
+        text.extend(six.iter().map(|prefix| line(prefix, "ip6", table6)));
+        json.push(json!({
+            "name": i.name,
+            "sw_if_index": i.sw_if.0,
+            "admin_up": i.admin_up,
+            "table": table,
+            "table6": table6,
+            "unnumbered": lender,
+            "addresses": four.iter().map(|p| p.to_string()).chain(six.iter().map(|p| p.to_string())).collect::<Vec<_>>(),
+        }));
+    }
+    Ok(Output::both(text, Value::Array(json)))
+}
+
+/// `show ip6 interface`.
+pub fn show6(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
+    let (links, addresses, fib) = (w.get::<LinkLocals>(), w.get::<Addresses<Ip6>>(), w.get::<Fib<Ip6>>());
+    let (mut text, mut json) = (String::new(), Vec::new());
+    for i in w.get::<Interfaces>().list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
+        let Some(link) = links.address(i.sw_if) else { continue };
+        let (state, mtu) = (if i.admin_up { "up" } else { "down" }, i.mtu_of(MtuKind::Ip6));
+        let table = fib.table_id(TableIndex(i.fib6)).unwrap_or(0);
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{} is admin {state}", i.name);
+        let _ = writeln!(text, "  table {table}, MTU {mtu}");
+        let _ = writeln!(text, "  Link-local address(es):\n    {link}");
+        let all: Vec<String> = addresses.list(i.sw_if).iter().map(|p| p.to_string()).collect();
+        if !all.is_empty() {
+            let _ = writeln!(text, "  Global unicast address(es):");
+        }
         for prefix in &all {
-            let of = if table == 0 { String::new() } else { format!(" ip4 table-id {table}") };
-            let _ = writeln!(text, "  L3 {prefix}{of}");
+            let _ = writeln!(text, "    {prefix}");
         }
         json.push(json!({
             "name": i.name,
             "sw_if_index": i.sw_if.0,
             "admin_up": i.admin_up,
             "table": table,
-            "unnumbered": lender,
-            "addresses": all.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "mtu": mtu,
+            "link_local": link.to_string(),
+            "addresses": all,
         }));
     }
     Ok(Output::both(text, Value::Array(json)))

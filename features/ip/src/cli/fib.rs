@@ -2,23 +2,23 @@
 //! `show ip fib`, `show ip table`.
 
 use super::adjacency::{describe, to_json};
-use super::{no_ip6, route::prefix, table as table_of};
+use super::{interface, other_version, route::prefix, table as table_of};
 use cli::{Cell, Error, Matches, Output, Table};
 use graph::World;
 use net::fib::{RouteInfo, TableInfo};
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Path, PathKind, Routes, TableIndex};
+use net::{
+    AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, LinkLocals, Net, Path, PathKind, Routes, TableIndex,
+};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr};
-use wire::Ip4;
+use std::net::IpAddr;
+use wire::Ip6;
 
-type Route = RouteInfo<Ip4>;
-
-pub fn tables(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("table")?;
     let mut table =
         Table::new().right("Table").left("Name").right("FIB index").right("Routes").left("Flow hash");
-    let fib = w.get::<Fib<Ip4>>();
+    let fib = w.get::<Fib<F>>();
     for t in fib.list_tables() {
         if only.is_none_or(|only| only == t.id) {
             let hash = flow(&fib, t.index).join(" ");
@@ -28,22 +28,22 @@ pub fn tables(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(table.into())
 }
 
-fn head(fib: &Fib<Ip4>, table: &TableInfo) -> String {
+fn head<F: Net>(fib: &Fib<F>, table: &TableInfo) -> String {
     let TableInfo { id, index, .. } = table;
-    format!("ipv4-VRF:{id}, fib_index:{index}, flow hash:[{} ]\n", flow(fib, *index).join(" "))
+    format!("ipv{}-VRF:{id}, fib_index:{index}, flow hash:[{} ]\n", F::VERSION, flow(fib, *index).join(" "))
 }
 
 /// What chooses among equal paths.
-fn flow(fib: &Fib<Ip4>, table: TableIndex) -> Vec<&'static str> {
+fn flow<F: Net>(fib: &Fib<F>, table: TableIndex) -> Vec<&'static str> {
     fib.flow_hash(table).unwrap_or_default().names()
 }
 
-pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
-    let fib = w.get::<Fib<Ip4>>();
+pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    let fib = w.get::<Fib<F>>();
     let mut chosen = fib.list_tables();
     let one = m.has("prefix") || m.has("address");
     if m.has("table") || one && !m.has("index") {
-        let index = table_of(w, m, "table")?;
+        let index = table_of::<F>(w, m, "table")?;
         chosen.retain(|t| t.index == index);
     }
     if let Some(index) = m.opt::<u32>("index")? {
@@ -75,7 +75,23 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(text, Value::Array(json)))
 }
 
-fn summary(fib: &Fib<Ip4>, table: TableIndex) -> (String, Value) {
+/// The tables of links.
+pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
+    let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
+    let (mut text, mut json) = (String::new(), Vec::new());
+    for i in w.get::<Interfaces>().list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
+        let Some(table) = links.table(i.sw_if) else { continue };
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{} fib_index:{table}", i.name);
+        let (more, routes) = all(w, &fib, table, false);
+        text += &more;
+        json.push(json!({ "interface": i.name, "fib_index": table.0, "routes": routes }));
+    }
+    Ok(Output::both(text, Value::Array(json)))
+}
+
+fn summary<F: Net>(fib: &Fib<F>, table: TableIndex) -> (String, Value) {
     let mut text = format!("{:>20}{:>16}\n", "Prefix length", "Count");
     let mut json = Vec::new();
     for (len, count) in fib.lengths(table) {
@@ -87,20 +103,18 @@ fn summary(fib: &Fib<Ip4>, table: TableIndex) -> (String, Value) {
 }
 
 /// The route of exactly this prefix, or the one that an address takes.
-fn one_route(fib: &Fib<Ip4>, m: &Matches, table: TableIndex) -> Result<Route, Error> {
+fn one_route<F: Net>(fib: &Fib<F>, m: &Matches, table: TableIndex) -> Result<RouteInfo<F>, Error> {
     let (name, found) = if m.has("prefix") {
-        ("prefix", fib.route(table, prefix(m, "prefix")?))
+        ("prefix", fib.route(table, prefix::<F>(m, "prefix")?))
     } else {
-        match m.req::<IpAddr>("address")? {
-            IpAddr::V4(addr) => ("address", fib.covering(table, addr)),
-            IpAddr::V6(_) => return Err(no_ip6(m, "address")),
-        }
+        let addr = F::of_ip(m.req::<IpAddr>("address")?).ok_or_else(|| other_version::<F>(m, "address"))?;
+        ("address", fib.covering(table, addr))
     };
     let none = || Error::not_found(format!("there is no route {}", m.str(name)));
     found.ok_or_else(|| none().at(m.span(name)).retval(-6))
 }
 
-fn all(w: &World, fib: &Fib<Ip4>, table: TableIndex, detailed: bool) -> (String, Value) {
+fn all<F: Net>(w: &World, fib: &Fib<F>, table: TableIndex, detailed: bool) -> (String, Value) {
     let mut routes = Vec::new();
     fib.for_each(table, |route| routes.push(route));
     let mut text = String::new();
@@ -108,16 +122,16 @@ fn all(w: &World, fib: &Fib<Ip4>, table: TableIndex, detailed: bool) -> (String,
         if detailed {
             text += &detail(w, route, table);
         } else {
-            let _ = writeln!(text, "{}\n  unicast-ip4-chain", route.prefix);
+            let _ = writeln!(text, "{}\n  unicast-{}-chain", route.prefix, F::NAME);
             forwarding(w, route, &mut text);
         }
     }
     (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
 }
 
-fn path_text(w: &World, path: &Path<Ipv4Addr>, found: Option<AdjIndex>) -> String {
+fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let table = |index| w.get::<Fib<Ip4>>().table_id(index).unwrap_or(u32::MAX);
+    let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
     let what = match path.kind {
         PathKind::Attached { sw_if, .. } => format!("attached: {}", name(sw_if)),
         PathKind::Neighbor { sw_if, nexthop } => format!("attached-nexthop: {nexthop} {}", name(sw_if)),
@@ -129,20 +143,20 @@ fn path_text(w: &World, path: &Path<Ipv4Addr>, found: Option<AdjIndex>) -> Strin
         PathKind::Fixed(_) => "special:".into(),
     };
     let state = if found.is_some() { "" } else { " unresolved" };
-    format!("path: ip4 weight={} pref={} {what}{state}", path.weight.max(1), path.preference)
+    format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
 }
 
-fn detail(w: &World, route: &Route, table: TableIndex) -> String {
+fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> String {
     let mut text = format!("{} fib:{table}\n", route.prefix);
     for (i, source) in route.sources.iter().enumerate() {
         let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
         let _ = writeln!(text, "  {} {active}", source.source);
         let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
         for (path, found) in &source.paths {
-            let _ = writeln!(text, "      {}", path_text(w, path, *found));
+            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *found));
         }
     }
-    text += " forwarding:   unicast-ip4-chain\n";
+    text += &format!(" forwarding:   unicast-{}-chain\n", F::NAME);
     forwarding(w, route, &mut text);
     text
 }
@@ -158,14 +172,17 @@ fn buckets(w: &World, index: AdjIndex) -> Vec<AdjIndex> {
     }
 }
 
-fn forwarding(w: &World, route: &Route, text: &mut String) {
+fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     let adjacencies = w.get::<Adjacencies>();
     let Some(adj) = route.sources.first().map(|s| s.adj) else { return };
     let buckets = buckets(w, adj);
     let (index, n) = (route.index, buckets.len());
     let [(packets, bytes), via] = counters(w, route);
-    let _ =
-        write!(text, "  [@0]: dpo-load-balance: [proto:ip4 index:{index} buckets:{n} to:[{packets}:{bytes}]");
+    let _ = write!(
+        text,
+        "  [@0]: dpo-load-balance: [proto:{} index:{index} buckets:{n} to:[{packets}:{bytes}]",
+        F::NAME
+    );
     if let (packets @ 1.., bytes) = via {
         let _ = write!(text, " via:[{packets}:{bytes}]");
     }
@@ -178,12 +195,12 @@ fn forwarding(w: &World, route: &Route, text: &mut String) {
 }
 
 /// Packets and bytes that took the route, and of recursive routes that followed it.
-fn counters(w: &World, route: &Route) -> [(u64, u64); 2] {
+fn counters<F: Net>(w: &World, route: &RouteInfo<F>) -> [(u64, u64); 2] {
     let routes = w.get::<Routes>();
     [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))
 }
 
-fn route_json(w: &World, route: &Route) -> Value {
+fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
     let adjacencies = w.get::<Adjacencies>();
     let sources: Vec<Value> = route
         .sources
@@ -194,7 +211,7 @@ fn route_json(w: &World, route: &Route) -> Value {
                 .iter()
                 .map(|(path, found)| {
                     json!({
-                        "path": path_text(w, path, *found),
+                        "path": path_text::<F>(w, path, *found),
                         "weight": path.weight.max(1),
                         "preference": path.preference,
                         "resolved": found.is_some(),

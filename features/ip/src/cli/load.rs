@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many routes by one command: work that is done in slices, so that everything else goes on.
 
-use super::route::{Line, is_ip6};
+use super::is_v6;
+use super::route::Line;
 use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Tree};
 use graph::World;
 use net::{Fib, Net, Path, Source, TableIndex};
@@ -171,7 +172,7 @@ impl Load {
         if m.has("file") {
             return Err(Error::parse("a file of routes in a file of routes").at(m.span("file")));
         }
-        if is_ip6(&m) {
+        if is_v6(&m, "prefix") {
             let said = Line::read(world, &m)?;
             world.get::<Fib<Ip6>>().check_paths(&said.paths)?;
             self.ip6.take(line, said);

@@ -11,7 +11,7 @@ mod table;
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};
-use wire::Ip4;
+use wire::{Ip4, Ip6};
 
 const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
      {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
@@ -21,6 +21,10 @@ const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:p
      [weight <weight:1-255>] [preference <preference:u8>]}... \
      | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
      | add file <file:string>";
+
+const FIB: &str =
+    "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
+const FIB_HELP: &str = "Routes; with a prefix who set it, with an address what it takes";
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -33,14 +37,40 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "ip table",
         usage: "{add {<table:u32> | allocate} [name <name:string>] | {del|flush} <table:u32>}",
         help: "Make a route table (VRF), delete one with its routes, or delete what was set in it",
-        run: table::run,
+        run: table::run::<Ip4>,
     },
-    Command { path: "show ip table", usage: "[<table:u32>]", help: "Route tables", run: fib::tables },
     Command {
-        path: "show ip fib",
-        usage: "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]",
-        help: "Routes; with a prefix who set it, with an address what it takes",
-        run: fib::show,
+        path: "ip6 table",
+        usage: "{add {<table:u32> | allocate} [name <name:string>] | {del|flush} <table:u32>}",
+        help: "Make an IPv6 route table (VRF), delete one with its routes, or delete what was set in it",
+        run: table::run::<Ip6>,
+    },
+    Command { path: "show ip table", usage: "[<table:u32>]", help: "Route tables", run: fib::tables::<Ip4> },
+    Command {
+        path: "show ip6 table",
+        usage: "[<table:u32>]",
+        help: "IPv6 route tables",
+        run: fib::tables::<Ip6>,
+    },
+    Command { path: "show ip fib", usage: FIB, help: FIB_HELP, run: fib::show::<Ip4> },
+    Command { path: "show ip6 fib", usage: FIB, help: FIB_HELP, run: fib::show::<Ip6> },
+    Command {
+        path: "show ip6-ll",
+        usage: "[<interface:interface>]",
+        help: "Routes to link-local addresses: each link has its own",
+        run: fib::links,
+    },
+    Command {
+        path: "show ip6 interface",
+        usage: "[<interface:interface>]",
+        help: "Interfaces with IPv6, and their addresses",
+        run: address::show6,
+    },
+    Command {
+        path: "set ip6 link-local address",
+        usage: "<interface:interface> <address:ip6> [del]",
+        help: "Set the link-local address of an interface, or let it follow from the MAC address again",
+        run: address::link_local,
     },
     Command {
         path: "show adj",
@@ -58,7 +88,13 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "set ip flow-hash",
         usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...",
         help: "What chooses among equal paths of a table's routes",
-        run: table::flow_hash,
+        run: table::flow_hash::<Ip4>,
+    },
+    Command {
+        path: "set ip6 flow-hash",
+        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...",
+        help: "What chooses among equal paths of an IPv6 table's routes",
+        run: table::flow_hash::<Ip6>,
     },
     Command {
         path: "set ip route-counters",
@@ -88,19 +124,37 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "set interface ip table",
         usage: "<interface:interface> <table:u32>",
         help: "Move an interface to an IPv4 route table",
-        run: address::table,
+        run: address::table::<Ip4>,
+    },
+    Command {
+        path: "set interface ip6 table",
+        usage: "<interface:interface> <table:u32>",
+        help: "Move an interface to an IPv6 route table",
+        run: address::table::<Ip6>,
     },
     Command {
         path: "enable ip4 interface",
         usage: "<interface:interface>",
         help: "Enable IPv4 on an interface without an address",
-        run: address::enable,
+        run: address::enable::<Ip4>,
+    },
+    Command {
+        path: "enable ip6 interface",
+        usage: "<interface:interface>",
+        help: "Enable IPv6 on an interface without an address",
+        run: address::enable::<Ip6>,
     },
     Command {
         path: "disable ip4 interface",
         usage: "<interface:interface>",
         help: "Take back `enable ip4 interface'",
-        run: address::disable,
+        run: address::disable::<Ip4>,
+    },
+    Command {
+        path: "disable ip6 interface",
+        usage: "<interface:interface>",
+        help: "Take back `enable ip6 interface'",
+        run: address::disable::<Ip6>,
     },
 ];
 
@@ -114,19 +168,23 @@ fn interface_of(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex, Error> 
 }
 
 /// The table of a placeholder that holds an id; the default one, if it wasn't given.
-fn table(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
-    table_in::<Ip4>(w, m, name)
-}
-
-/// As [`table`], of a protocol.
-fn table_in<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
+fn table<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error> {
     match m.opt::<u32>(name)? {
         None => Ok(TableIndex::DEFAULT),
         Some(id) => w.get::<Fib<F>>().find_table(id).map_err(|e| e.at(m.span(name))),
     }
 }
 
-/// What is said where an IPv6 value stands.
-fn no_ip6(m: &Matches, name: &str) -> Error {
-    Error::unsupported("IPv6 routes are not built yet").at(m.span(name))
+/// What is said where an address of the other version stands.
+fn other_version<F: Net>(m: &Matches, name: &str) -> Error {
+    let wrong = format!("{} is no IPv{} address", m.str(name), F::VERSION);
+    Error::parse(wrong).at(m.span(name))
+}
+
+/// The placeholder holds an IPv6 address or prefix.
+fn is_v6(m: &Matches, name: &str) -> bool {
+    match m.arg(name).map(|arg| arg.value) {
+        Some(cli::Value::Prefix(addr, _) | cli::Value::Ip(addr)) => addr.is_ipv6(),
+        _ => false,
+    }
 }

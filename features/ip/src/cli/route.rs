@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip route`.
 
-use super::{interface, load, no_ip6, table_in};
+use super::{interface, is_v6, load, other_version, table as table_of};
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::{AdjIndex, Fib, Net, Path, PathKind, Source, TableIndex};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::{Address, Ip4, Ip4Prefix, Ip6, Prefix};
+use wire::{Address, Ip4, Ip6, Prefix};
 
-/// An IPv4 prefix of a placeholder.
-pub fn prefix(m: &Matches, name: &str) -> Result<Ip4Prefix, Error> {
-    prefix_in::<Ip4>(m, name).map_err(|_| no_ip6(m, name))
-}
-
-fn prefix_in<F: Net>(m: &Matches, name: &str) -> Result<Prefix<F::Addr>, Error> {
+/// A prefix of a placeholder.
+pub fn prefix<F: Net>(m: &Matches, name: &str) -> Result<Prefix<F::Addr>, Error> {
     let bad = || Error::usage(format!("<{name}> is missing"));
     let arg = m.arg(name).ok_or_else(bad)?;
     match arg.value {
         cli::Value::Prefix(addr, len) => {
-            let addr = F::of_ip(addr).ok_or_else(|| other::<F>(m, name))?;
+            let addr = F::of_ip(addr).ok_or_else(|| other_version::<F>(m, name))?;
             Prefix::new(addr, len).ok_or_else(bad)
         }
         _ => Err(bad()),
     }
-}
-
-/// What is said where a value of the other protocol stands.
-fn other<F: Net>(m: &Matches, name: &str) -> Error {
-    Error::parse(format!("{} is not of {}", m.str(name), F::NAME)).at(m.span(name))
 }
 
 /// What a line says: the first prefix and how many, in which table, and by which paths.
@@ -55,16 +46,16 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
         if m.has(there) {
             return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
         }
-        PathKind::Lookup(table_in::<F>(w, m, here)?)
+        PathKind::Lookup(table_of::<F>(w, m, here)?)
     } else if m.has("nexthop") {
         let nexthop: IpAddr = m.req("nexthop")?;
         if m.has("interface") {
             PathKind::Neighbor { sw_if: interface(w, m)?, nexthop }
         } else {
             let of_us = F::of_ip(nexthop).ok_or_else(|| {
-                other::<F>(m, "nexthop").hint("a next hop of the other protocol needs its interface")
+                other_version::<F>(m, "nexthop").hint("a next hop of the other protocol needs its interface")
             });
-            let table = if m.has("nexthop-table") { table_in::<F>(w, m, "nexthop-table")? } else { table };
+            let table = if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table")? } else { table };
             PathKind::Recursive { table, nexthop: of_us? }
         }
     } else {
@@ -76,8 +67,8 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
 impl<F: Net> Line<F> {
     /// What a line that fits the grammar says.
     pub fn read(w: &World, m: &Matches) -> Result<Self, Error> {
-        let table = table_in::<F>(w, m, "table")?;
-        let first = prefix_in::<F>(m, "prefix")?.network();
+        let table = table_of::<F>(w, m, "table")?;
+        let first = prefix::<F>(m, "prefix")?.network();
         let mut paths =
             m.groups("via").map(|via| path::<F>(w, &via, table)).collect::<Result<Vec<_>, _>>()?;
         let add = m.flag("add");
@@ -116,16 +107,11 @@ impl<F: Net> Line<F> {
     }
 }
 
-/// Whether a line is about IPv6.
-pub fn is_ip6(m: &Matches) -> bool {
-    matches!(m.arg("prefix").map(|arg| arg.value), Some(cli::Value::Prefix(IpAddr::V6(_), _)))
-}
-
 pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
     if m.has("file") {
         return load::file(m);
     }
-    if is_ip6(m) { Line::<Ip6>::read(w, m)?.run(w) } else { Line::<Ip4>::read(w, m)?.run(w) }
+    if is_v6(m, "prefix") { Line::<Ip6>::read(w, m)?.run(w) } else { Line::<Ip4>::read(w, m)?.run(w) }
 }
 
 /// The network that is `i` further.

@@ -5,18 +5,17 @@ use super::table as table_of;
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{Fib, FlowHash, Routes, Source};
-use wire::Ip4;
+use net::{Fib, FlowHash, Net, Routes, Source};
 
-pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
-    let fib = w.get::<Fib<Ip4>>();
+pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    let fib = w.get::<Fib<F>>();
     if m.flag("add") {
         let id = if m.flag("allocate") { fib.free_table_id() } else { m.req("table")? };
-        control::add_table(w, id, m.str("name"))?;
+        control::add_table::<F>(w, id, m.str("name"))?;
         return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
     }
     if m.flag("flush") {
-        let table = table_of(w, m, "table")?;
+        let table = table_of::<F>(w, m, "table")?;
         for source in [Source::Cli, Source::Api] {
             fib.flush(w, table, source)?;
         }
@@ -26,10 +25,10 @@ pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
-pub fn flow_hash(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
     let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
-    w.get::<Fib<Ip4>>().set_flow_hash(table_of(w, m, "table")?, FlowHash::from_bits(bits)?)?;
+    w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_bits(bits)?)?;
     Ok(Output::empty())
 }
 

@@ -5,7 +5,8 @@ use super::*;
 use crate::api::{address::*, flow::*, interface::*, route::*, source::*, table::*};
 use msg::Call;
 use net::api::{
-    Address, AddressFamily, AddressWithPrefix, FibPath, FibPathType, InterfaceIndex, NO_INDEX, Prefix,
+    Address, AddressFamily, AddressWithPrefix, FibPath, FibPathNhProto, FibPathType, InterfaceIndex,
+    Ip6Address, NO_INDEX, Prefix,
 };
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -42,7 +43,7 @@ fn add(route: IpRoute) -> IpRouteAddDel {
 }
 
 fn tables(bench: &Bench) -> Vec<(u32, String)> {
-    let all = bench.api().dump(IpTableDump {}).into_iter();
+    let all = bench.api().dump(IpTableDump {}).into_iter().filter(|t| !t.table.is_ip6);
     all.map(|t| (t.table.table_id, t.table.name.0)).collect()
 }
 
@@ -87,8 +88,8 @@ fn tables_come_and_go() {
     assert_eq!(call(&bench, get(T1.into(), false)).map(|r| r.vrf_id), Ok(7));
     assert_eq!(call(&bench, get(T2.into(), false)).map(|r| r.vrf_id), Ok(0));
     assert_eq!(call(&bench, get(InterfaceIndex(77), false)).err(), Some(-2));
-    assert_eq!(call(&bench, get(T1.into(), true)).err(), Some(-9));
-    assert_eq!(call(&bench, SwInterfaceSetTable { is_ipv6: true, ..set(7) }), Err(-9));
+    assert_eq!(call(&bench, get(T1.into(), true)).map(|r| r.vrf_id), Ok(0));
+    assert_eq!(call(&bench, SwInterfaceSetTable { is_ipv6: true, ..set(7) }), Err(-3));
 
     assert_eq!(call(&bench, add(false, 7, "")), Err(-155), "an interface is in it");
     assert_eq!(call(&bench, set(0)), Ok(()));
@@ -96,8 +97,12 @@ fn tables_come_and_go() {
     assert_eq!(call(&bench, add(false, 7, "")), Ok(()), "it is gone");
     assert!(tables(&bench).iter().all(|t| t.0 != 7));
     let six = IpTable { table_id: 3, is_ip6: true, ..IpTable::default() };
-    assert_eq!(call(&bench, IpTableAddDel { is_add: true, table: six.clone() }), Err(-9));
-    assert_eq!(call(&bench, IpTableAllocate { table: six }).err(), Some(-9));
+    assert_eq!(call(&bench, IpTableAddDel { is_add: true, table: six.clone() }), Ok(()));
+    let given = call(&bench, IpTableAllocate { table: IpTable { table_id: u32::MAX, ..six } });
+    assert_eq!(given.expect("allocated").table.table_id, 1);
+    let six: Vec<_> = bench.api().dump(IpTableDump {}).into_iter().filter(|t| t.table.is_ip6).collect();
+    let names: Vec<_> = six.iter().map(|t| (t.table.table_id, t.table.name.as_str())).collect();
+    assert_eq!(names, [(0, "default"), (3, "ipv6-VRF:3"), (1, "ipv6-VRF:1")]);
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("10.0.2.2", Some(SwIfIndex(77)))])), Some(-2));
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("224.0.0.1", Some(T2))])), Some(-7));
     let six = IpRoute { prefix: ip6("2001:db8::", 32), ..route_to(0, "30.0.0.0/8", &[direct]) };
-    assert_eq!(refused(six), Some(-9));
+    assert_eq!(refused(six), Some(-7));
     let long = Prefix { len: 33, ..dest("30.0.0.0/8") };
     assert_eq!(refused(IpRoute { prefix: long, ..route_to(0, "30.0.0.0/8", &[direct]) }), Some(-7));
     let labels = FibPath { n_labels: 1, ..direct };
@@ -182,7 +187,11 @@ fn routes_have_sources_and_are_looked_up() {
     assert_eq!((own.src, own.paths[0].kind), (4, FibPathType::Local));
     assert!(bench.api().dump(IpRouteDump { table: table(77) }).is_empty());
     let six = IpTable { is_ip6: true, ..table(0) };
-    assert!(bench.api().dump(IpRouteDump { table: six }).is_empty());
+    let all = bench.api().dump(IpRouteDump { table: six });
+    assert!(
+        all.iter().any(|d| d.route.prefix == ip6("fe80::", 10))
+            && all.iter().all(|d| d.route.prefix.address.af.is_ip6())
+    );
 
     let find = |table_id, exact, prefix| IpRouteLookupV2 { table_id, exact, prefix };
     let found = call(&bench, find(0, 0, dest("31.9.9.0/24"))).expect("found").route;
@@ -190,7 +199,7 @@ fn routes_have_sources_and_are_looked_up() {
     assert_eq!(found.paths, [direct]);
     assert_eq!(call(&bench, find(0, 1, dest("31.9.9.0/24"))).err(), Some(-6));
     assert_eq!(call(&bench, find(77, 0, dest("31.9.9.0/24"))).err(), Some(-3));
-    assert_eq!(call(&bench, find(0, 0, ip6("::", 0))).err(), Some(-9));
+    assert!(call(&bench, find(0, 0, ip6("2001::", 16))).is_ok());
     let v1 = IpRouteLookup { table_id: 0, exact: 1, prefix: dest("32.0.0.0/8") };
     assert_eq!(call(&bench, v1).expect("found").route.paths, [direct]);
 
@@ -221,7 +230,7 @@ fn routes_of_a_client_are_flushed_and_swept() {
     assert_eq!(call(&bench, IpTableReplaceEnd { table: table(77) }), Err(-3));
     assert_eq!(call(&bench, IpTableFlush { table: table(77) }), Err(-3));
     let six = IpTable { is_ip6: true, ..table(7) };
-    assert_eq!(call(&bench, IpTableFlush { table: six }), Err(-9));
+    assert_eq!(call(&bench, IpTableFlush { table: six }), Err(-3));
 }
 
 #[test]
@@ -252,8 +261,10 @@ fn what_a_flow_is_is_chosen_by_table() {
     assert_eq!(call(&bench, v3), Ok(()));
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"));
     assert_eq!(call(&bench, v1(77, false, true, true)), Err(-3));
-    assert_eq!(call(&bench, v1(0, true, true, true)), Err(-9));
-    assert_eq!(call(&bench, v2(0, AddressFamily::Ip6, 1)), Err(-9));
+    assert_eq!(call(&bench, v1(0, true, true, true)), Ok(()));
+    assert!(bench.cli("show ip6 table 0").expect("shown").contains("symmetric"));
+    assert_eq!(call(&bench, v2(0, AddressFamily::Ip6, 129)), Ok(()));
+    assert!(bench.cli("show ip6 table 0").expect("shown").contains("src flowlabel"));
     let gtp = SetIpFlowHashV3 {
         table_id: 0,
         af: AddressFamily::Ip4,
@@ -283,7 +294,8 @@ fn a_dump_goes_on_while_routes_change() {
         step += 1;
     });
     assert!(step > 10, "it came in {step} parts");
-    let seen: Vec<Ip4Prefix> = seen.iter().filter_map(|d| d.route.prefix.ip4().expect("valid")).collect();
+    let seen: Vec<Ip4Prefix> =
+        seen.iter().filter_map(|d| d.route.prefix.of::<Ip4>().expect("valid")).collect();
     let once: BTreeSet<Ip4Prefix> = seen.iter().copied().collect();
     assert_eq!(once.len(), seen.len(), "none twice");
     assert!((0..20_000).step_by(2).all(|i| once.contains(&nth(i))), "what stays is seen");
@@ -322,7 +334,8 @@ fn addresses_come_and_go_by_the_api() {
     assert_eq!(call(&bench, change(33)), Err(-59));
     assert_eq!(call(&bench, change(0)), Err(-59));
     let six = AddressWithPrefix(ip6("2001:db8::1", 64));
-    assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Err(-9));
+    assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Ok(()));
+    assert_eq!(bench.api().dump(IpAddressDump { sw_if_index: T1.into(), is_ipv6: true })[0].prefix, six);
     assert_eq!(call(&bench, SwInterfaceAddDelAddress { del_all: true, is_add: false, ..change(24) }), Ok(()));
     assert_eq!(addresses(&bench, T1), []);
     assert_eq!(goes(&mut bench, "11.0.0.1"), "ip4-icmp-error");
@@ -330,7 +343,7 @@ fn addresses_come_and_go_by_the_api() {
     let interfaces =
         |is_ipv6| bench.api().dump(IpDump { is_ipv6 }).iter().map(|d| d.sw_if_index.0).collect::<Vec<_>>();
     assert_eq!(interfaces(false), [0, 1, 2]);
-    assert!(interfaces(true).is_empty());
+    assert_eq!(interfaces(true), [0, 1, 2]);
     assert!(bench.api().dump(IpAddressDump { sw_if_index: T2.into(), is_ipv6: true }).is_empty());
     assert!(bench.api().dump(IpAddressDump { sw_if_index: InterfaceIndex(77), is_ipv6: false }).is_empty());
 
@@ -396,4 +409,55 @@ fn addresses_that_are_not_said_again_go() {
 fn messages_are_as_published() {
     let bench = router();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
+}
+
+#[test]
+fn ipv6_by_the_api() {
+    let mut bench = router();
+    let six = |prefix, paths: &[FibPath]| IpRoute { prefix, paths: paths.to_vec(), ..IpRoute::default() };
+    let address = |sw_if: SwIfIndex, is_add, prefix| SwInterfaceAddDelAddress {
+        sw_if_index: sw_if.into(),
+        is_add,
+        del_all: false,
+        prefix: AddressWithPrefix(prefix),
+    };
+    assert_eq!(call(&bench, address(T1, true, ip6("2001:db8:1::1", 64))), Ok(()));
+    assert_eq!(call(&bench, address(T2, true, ip6("2001:db8:2::1", 64))), Ok(()));
+    assert_eq!(call(&bench, address(T2, true, ip6("2001:db8:2::1", 129))), Err(-59));
+    let mut path = via("0.0.0.0", Some(T2));
+    path.proto = FibPathNhProto::Ip6;
+    path.nh.address = IpAddr::V6(super::ip6("2001:db8:2::2")).into();
+    let index = call(&bench, add(six(ip6("3000::", 16), &[path]))).expect("added").stats_index;
+    assert_eq!(call(&bench, add(six(ip6("3000::", 16), &[via("10.0.2.2", Some(T2))]))).err(), Some(-7));
+    let found =
+        call(&bench, IpRouteLookupV2 { table_id: 0, exact: 0, prefix: ip6("3000::7", 128) }).expect("found");
+    assert_eq!((found.route.stats_index, found.route.paths), (index, vec![path]));
+    let out = bench.node("ip6-lookup", &[udp6("3000::1").build()], |b| b.rx_if = T1.0);
+    assert_eq!(out[0].node, "ip6-discover-neighbor");
+
+    let get = SwInterfaceIp6GetLinkLocalAddress { sw_if_index: T1.into() };
+    assert_eq!(call(&bench, get).expect("there").ip.0, super::ip6("fe80::ff:fe00:1").octets());
+    let set = |ip: &str| SwInterfaceIp6SetLinkLocalAddress {
+        sw_if_index: T1.into(),
+        ip: Ip6Address(super::ip6(ip).octets()),
+    };
+    assert_eq!(call(&bench, set("2001::1")), Err(-7));
+    assert_eq!(call(&bench, set("fe80::77")), Ok(()));
+    let get = SwInterfaceIp6GetLinkLocalAddress { sw_if_index: T1.into() };
+    assert_eq!(call(&bench, get).expect("there").ip.0, super::ip6("fe80::77").octets());
+
+    assert_eq!(call(&bench, SwInterfaceAddressReplaceBegin {}), Ok(()));
+    assert_eq!(call(&bench, address(T1, true, ip6("2001:db8:1::1", 64))), Ok(()), "said again");
+    assert_eq!(call(&bench, SwInterfaceAddressReplaceEnd {}), Ok(()));
+    let left =
+        |sw_if: SwIfIndex| bench.api().dump(IpAddressDump { sw_if_index: sw_if.into(), is_ipv6: true }).len();
+    assert_eq!((left(T1), left(T2)), (1, 0));
+    let enable = |enable| SwInterfaceIp6EnableDisable { sw_if_index: T2.into(), enable };
+    let get =
+        || call(&bench, SwInterfaceIp6GetLinkLocalAddress { sw_if_index: T2.into() }).expect("there").ip.0;
+    assert_eq!(get(), [0; 16]);
+    assert_eq!(call(&bench, enable(true)), Ok(()));
+    assert_eq!(get(), super::ip6("fe80::ff:fe00:2").octets());
+    assert_eq!(call(&bench, enable(false)), Ok(()));
+    assert_eq!(get(), [0; 16]);
 }

@@ -49,7 +49,8 @@ fn routes_come_and_go() {
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24 via 1.1.1.1 t3").contains("t3"));
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24 table 7 via 1.1.1.1").contains("no table 7"));
     assert!(refused(&mut bench, "ip route add count 2 255.255.255.0/24 via 1.1.1.1").contains("not so many"));
-    assert!(refused(&mut bench, "ip route add 2001:db8::/32 via 1.1.1.1").contains("1.1.1.1 is not of ip6"));
+    assert!(refused(&mut bench, "ip route add 2001:db8::/32 via 1.1.1.1").contains("no IPv6 address"));
+    assert!(refused(&mut bench, "ip route add 30.0.0.0/8 via ::1").contains("no IPv4 address"));
     let wrong = refused(&mut bench, "ip route add 20.0.0.0/8 via ip6-lookup-in-table 0");
     assert!(wrong.contains("other protocol"), "{wrong}");
     assert!(refused(&mut bench, "show ip fib 99.0.0.0/8").contains("no route 99.0.0.0/8"));
@@ -121,7 +122,6 @@ fn addresses_come_and_go() {
     bench.cli("set interface ip address t1 11.0.0.1/24 del").expect("removed");
     assert!(refused(&mut bench, "set interface ip address t1 11.0.0.0/24").contains("network's address"));
     assert!(refused(&mut bench, "set interface ip address t1 10.0.2.9/24").contains("overlaps"));
-    assert!(refused(&mut bench, "set interface ip address t1 2001:db8::1/64").contains("IPv6"));
     assert!(refused(&mut bench, "set interface ip table t1 9").contains("no table 9"));
     bench.cli("ip table add 9").expect("made");
     assert!(refused(&mut bench, "set interface ip table t1 9").contains("remove it first"));
@@ -200,4 +200,80 @@ fn an_interface_speaks_by_anothers_addresses() {
     bench.cli(line).expect("set");
     bench.world.get::<Interfaces>().delete(&bench.world, T2).expect("deleted");
     assert!(addresses.list(T1).is_empty() && addresses.unnumbered(T1).is_none());
+}
+
+#[test]
+fn ipv6_has_the_same_commands() {
+    let mut bench = router();
+    let lines = [
+        "ip6 table add 7 name six",
+        "set interface ip address t1 2001:db8:1::1/64",
+        "set interface ip6 table t2 7",
+        "set interface ip address t2 2001:db8:1::1/64",
+        "set ip6 link-local address t2 fe80::77",
+        "set ip6 flow-hash table 7 src flowlabel",
+        "ip route add 3000::/16 via 2001:db8:1::2 t1",
+        "ip route add 3000::/16 via fe80::9 t1 weight 3",
+        "ip route add count 300 4000::/64 via 2001:db8:1::2",
+        "ip route add 5000::/16 via ip6-lookup-in-table 7",
+        "ip route add table 7 6000::/16 via prohibit",
+    ];
+    lines.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
+    let fib = bench.cli("show ip6 fib 3000::/16").expect("shown");
+    assert!(fib.contains("attached-nexthop: fe80::9 t1") && fib.contains("unicast-ip6-chain"), "{fib}");
+    assert!(bench.cli("show ip6 fib 4000::12b:0:0:0:1").expect("shown").contains("4000:0:0:12b::/64"));
+    assert!(bench.cli("show ip6 fib summary").expect("shown").contains("64             301"));
+    assert!(bench.cli("show ip6 fib table 7 -j").expect("shown").contains("\"6000::/16\""));
+    assert!(bench.cli("show ip6 table").expect("shown").contains("src flowlabel"));
+    let links = bench.cli("show ip6-ll t2").expect("shown");
+    assert!(
+        links.starts_with("t2 fib_index:") && links.contains("fe80::77/128") && !links.contains("t1"),
+        "{links}"
+    );
+    let shown = bench.cli("show ip6 interface").expect("shown");
+    assert!(
+        shown.contains("fe80::ff:fe00:1") && shown.contains("2001:db8:1::1/64") && shown.contains("table 7"),
+        "{shown}"
+    );
+    assert!(bench.cli("show ip6 interface t2 -j").expect("shown").contains("fe80::77"));
+    assert!(
+        bench.cli("show interface address t2").expect("shown").contains("L3 2001:db8:1::1/64 ip6 table-id 7")
+    );
+    let config = |bench: &Bench| {
+        let mut config = graph::RunningConfig::default();
+        (PLUGIN.config)(&bench.world, &mut config);
+        config.lines().iter().map(|line| line.text.clone()).collect::<Vec<_>>()
+    };
+    let said = config(&bench);
+    for line in [
+        "ip6 table add 7 name six",
+        "set ip6 link-local address t2 fe80::77",
+        "ip route add 3000::/16 via fe80::9 t1 weight 3",
+        "ip route add 5000::/16 via ip6-lookup-in-table 7",
+        "set interface ip6 table t2 7",
+    ] {
+        assert!(said.iter().any(|said| said == line), "{line}: {said:#?}");
+    }
+    for (line, part) in [
+        ("ip route add 5000::/16 via ip4-lookup-in-table 0", "other protocol"),
+        ("ip route add count 2 ffff:ffff:ffff:ffff::/64 via t1", "not so many"),
+        ("set interface ip6 table t1 7", "remove it first"),
+        ("set ip6 link-local address t1 2001::1", "no link-local address"),
+        ("set interface ip address t1 ff02::1/128", "not an address of a host"),
+        ("show ip6 fib 10.0.0.0/8", "no IPv6 address"),
+        ("ip6 table del 7", "t2 is in table 7"),
+    ] {
+        assert!(refused(&mut bench, line).contains(part), "{line}: {}", refused(&mut bench, line));
+    }
+    let back = [
+        "set ip6 link-local address t2 fe80::77 del",
+        "set interface ip address del t2 all",
+        "set interface ip6 table t2 0",
+        "ip route del 5000::/16",
+        "ip6 table del 7",
+        "enable ip6 interface t2",
+        "disable ip6 interface t2",
+    ];
+    back.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
+    assert!(!bench.cli("show ip6 interface").expect("shown").contains("t2"));
 }
