@@ -25,6 +25,8 @@ pub(super) struct Table<F: Net> {
 pub(super) struct Inner<F: Net> {
     /// By index.
     pub tables: Vec<Option<Table<F>>>,
+    /// Those that operators name, by id.
+    pub ids: HashMap<u32, TableIndex>,
     pub entries: Entries,
     pub lists: Pool<PathList<F>, ListId>,
     pub interned: HashMap<Arc<[Path<F::Addr>]>, ListId>,
@@ -36,6 +38,7 @@ impl<F: Net> Default for Inner<F> {
     fn default() -> Self {
         Self {
             tables: Vec::new(),
+            ids: HashMap::new(),
             entries: Entries::default(),
             lists: Pool::new(),
             interned: HashMap::new(),

@@ -2,54 +2,9 @@
 //! Entries: a prefix, and who says what about it.
 
 use super::list::ListId;
-use super::{Net, Path, RouteIndex};
+use super::{Net, Path, RouteIndex, Source};
 use crate::AdjIndex;
-use std::fmt;
 use wire::Prefix;
-
-/// Who gave an entry its paths. The least one counts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Source {
-    /// In every table; can't be overridden.
-    Special,
-    /// An address of an interface.
-    Interface,
-    /// A feature that must not be overridden by operators.
-    Plugin,
-    /// The binary API.
-    Api,
-    /// The command line.
-    Cli,
-    /// DHCP, router advertisements.
-    Dhcp,
-    /// A neighbour in a connected network.
-    Neighbor,
-    /// Every table's default route, until there is a better one.
-    Default,
-}
-
-impl Source {
-    /// As `show ip fib` prints it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Special => "special",
-            Self::Interface => "interface",
-            Self::Plugin => "plugin",
-            Self::Api => "API",
-            Self::Cli => "CLI",
-            Self::Dhcp => "DHCP",
-            Self::Neighbor => "adjacency",
-            Self::Default => "default-route",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sourced {

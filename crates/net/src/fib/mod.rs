@@ -20,15 +20,17 @@ mod neighbors;
 mod query;
 mod resolve;
 mod routes;
+mod source;
 mod spread;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{RouteInfo, RouteSource, Source};
+pub use entry::{RouteInfo, RouteSource};
 pub use flow::FlowHash;
 pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
+pub use source::{Source, Sources};
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Neighbors};
 use control::Inner;

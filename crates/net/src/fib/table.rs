@@ -43,6 +43,9 @@ impl<F: Net> Fib<F> {
             inner.tables.push(None);
         }
         inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone(), of_link });
+        if !of_link {
+            inner.ids.insert(id, index);
+        }
         let cx = self.cx(world);
         let default = (Prefix::DEFAULT, AdjIndex::NO_ROUTE, Source::Default);
         let special = if of_link { Vec::new() } else { F::special() };
@@ -58,9 +61,7 @@ impl<F: Net> Fib<F> {
     /// The least id above 0 that no table has.
     pub fn free_table_id(&self) -> u32 {
         let inner = self.inner();
-        let used: std::collections::BTreeSet<u32> =
-            inner.tables.iter().flatten().filter(|t| !t.of_link).map(|t| t.id).collect();
-        (1..).find(|id| !used.contains(id)).unwrap_or(u32::MAX)
+        (1..).find(|id| !inner.ids.contains_key(id)).unwrap_or(u32::MAX)
     }
 
     /// Deletes a table with all its routes.
@@ -83,7 +84,12 @@ impl<F: Net> Fib<F> {
 
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
-        self.inner().tables[index.at()] = None;
+        let mut inner = self.inner();
+        let gone = inner.tables[index.at()].take();
+        if let Some(table) = gone.filter(|table| !table.of_link) {
+            inner.ids.remove(&table.id);
+        }
+        drop(inner);
         self.tables.clear(index.0);
         Ok(())
     }
@@ -176,9 +182,7 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// One that isn't there (−3).
     pub fn find_table(&self, id: u32) -> Result<TableIndex, Error> {
-        let inner = self.inner();
-        let at = inner.tables.iter().position(|t| t.as_ref().is_some_and(|t| t.id == id && !t.of_link));
-        at.map(|i| TableIndex(i as u32)).ok_or_else(|| {
+        self.inner().ids.get(&id).copied().ok_or_else(|| {
             let ip = if F::IS_V6 { "ip6" } else { "ip" };
             Error::not_found(format!("there is no table {id}"))
                 .hint(format!("`{ip} table add {id}' makes it"))

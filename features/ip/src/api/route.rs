@@ -119,7 +119,7 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpRouteAddDel) -> Result<IpRoute
 }
 
 fn add_del_v2(w: &World, _: &Caller<'_, World>, r: IpRouteAddDelV2) -> Result<IpRouteAddDelV2Reply> {
-    let source = source::to_add(r.route.src)?;
+    let source = source::to_add(w, r.route.src)?;
     let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source };
     let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
     Ok(IpRouteAddDelV2Reply { stats_index })

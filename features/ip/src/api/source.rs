@@ -4,49 +4,34 @@
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Str, Wire, retval};
-use net::Source;
+use net::{Source, Sources};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.dump(dump);
+    m.call(add);
 }
-
-/// Every source with its number and its priority.
-const SOURCES: [(Source, u8, u8); 8] = [
-    (Source::Special, 1, 0),
-    (Source::Interface, 4, 3),
-    (Source::Plugin, 22, 0x10),
-    (Source::Api, 8, 0x80),
-    (Source::Cli, 9, 0x81),
-    (Source::Dhcp, 12, 0xb0),
-    (Source::Neighbor, 15, 0xd0),
-    (Source::Default, 20, 0xfd),
-];
 
 /// The number of a source.
 pub fn id(source: Source) -> u8 {
-    SOURCES.iter().find(|s| s.0 == source).map_or(0, |s| s.1)
-}
-
-/// The source of a number.
-pub fn of(id: u8) -> Option<Source> {
-    SOURCES.iter().find(|s| s.1 == id).map(|s| s.0)
+    source.id()
 }
 
 /// The source that a client may add routes as; 0 is the binary API.
-pub fn to_add(id: u8) -> Result<Source> {
+pub fn to_add(w: &World, id: u8) -> Result<Source> {
     let wrong = || {
         Error::unsupported(format!("{id} is no source of routes for clients")).retval(retval::INVALID_VALUE)
     };
+    let for_clients = |s: &Source| {
+        matches!(s, Source::Plugin | Source::Api | Source::Cli | Source::Dhcp | Source::Added { .. })
+    };
     match id {
         0 => Ok(Source::Api),
-        id => of(id)
-            .filter(|s| matches!(s, Source::Plugin | Source::Api | Source::Cli | Source::Dhcp))
-            .ok_or_else(wrong),
+        id => w.get::<Sources>().of(id).filter(for_clients).ok_or_else(wrong),
     }
 }
 
 /// A source of routes.
-#[derive(Wire, Clone, Debug, PartialEq, Eq)]
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FibSource {
     /// The least one's routes count.
     pub priority: u8,
@@ -68,9 +53,34 @@ pub struct FibSourceDetails {
     pub src: FibSource,
 }
 
-fn dump(_: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSourceDetails>> {
-    let details = |&(source, id, priority): &(Source, u8, u8)| FibSourceDetails {
-        src: FibSource { priority, id, name: source.name().into() },
+fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSourceDetails>> {
+    let sources = w.get::<Sources>();
+    let details = |source: Source| FibSourceDetails {
+        src: FibSource {
+            priority: source.priority(),
+            id: source.id(),
+            name: sources.name(source).as_str().into(),
+        },
     };
-    Ok(SOURCES.iter().map(details).collect())
+    Ok(sources.all().into_iter().map(details).collect())
+}
+
+/// Adds a source, for routes of a client's own; it is given a number whatever it asks for.
+#[derive(Message)]
+#[msg(reply)]
+pub struct FibSourceAdd {
+    /// The source.
+    pub src: FibSource,
+}
+
+/// Its number.
+#[derive(Message)]
+pub struct FibSourceAddReply {
+    /// What routes of this source say.
+    pub id: u8,
+}
+
+fn add(w: &World, _: &Caller<'_, World>, r: FibSourceAdd) -> Result<FibSourceAddReply> {
+    let source = w.get::<Sources>().add(r.src.name.as_str(), r.src.priority)?;
+    Ok(FibSourceAddReply { id: source.id() })
 }

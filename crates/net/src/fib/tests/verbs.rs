@@ -128,3 +128,75 @@ fn a_table_is_found_an_id() {
     let refused = [0x180, 0x100, 0x200].map(|bits| FlowHash::from_bits(bits).expect_err("refused").code());
     assert_eq!(refused, [-9, -9, -7]);
 }
+
+#[test]
+fn ten_thousand_tables_cost_kilobytes_each() {
+    const N: u32 = 10_000;
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/statm").expect("a process");
+        status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
+    };
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let (fib, fib6) = (world.get::<Fib<Ip4>>(), world.get::<Fib<wire::Ip6>>());
+    let before = resident();
+    let tables: Vec<_> = (1..=N)
+        .map(|id| {
+            fib6.add_table(world, id, "").expect("made");
+            fib.add_table(world, id, "").expect("made")
+        })
+        .collect();
+    let each = (resident() - before) / u64::from(N);
+    println!("{each} bytes for a VRF without routes of its own, both protocols");
+    assert!(each < 8 << 10, "{each}");
+    assert_eq!(fib.find_table(N / 2).ok(), Some(tables[N as usize / 2 - 1]));
+    // Each has its own.
+    for (i, table) in tables.iter().enumerate().step_by(100) {
+        let nexthop = Ipv4Addr::from_bits(0x0100_0000 + i as u32);
+        let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: nexthop.into() })];
+        fib.set(world, *table, p("9.0.0.0/8"), Source::Api, &via).expect("set");
+    }
+    for (i, table) in tables.iter().enumerate().step_by(50) {
+        let nexthop = Ipv4Addr::from_bits(0x0100_0000 + i as u32);
+        let here = if i % 100 == 0 { End::Neighbor(a.0, nexthop.into()) } else { End::NoRoute };
+        assert_eq!(ends(&bench, *table, ip("9.1.1.1")), [here].into(), "{i}");
+    }
+    (1..=N).for_each(|id| fib.delete_table(world, id).expect("deleted"));
+    assert_eq!(fib.list_tables().len(), 1);
+    assert_eq!(fib.find_table(N / 2).expect_err("gone").code(), -3);
+}
+
+#[test]
+fn clients_add_sources_that_rank_as_they_say() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let (fib, sources) = (world.get::<Fib<Ip4>>(), world.get::<Sources>());
+    let t = TableIndex::DEFAULT;
+    let strong = sources.add("mine", 0x20).expect("added");
+    let weak = sources.add("spare", 0xa0).expect("added");
+    assert_eq!(sources.add("mine", 0x20).ok(), Some(strong), "said twice");
+    assert_eq!(sources.add("mine", 0x21).expect_err("of another priority").code(), -81);
+    assert_eq!(sources.add("API", 0x21).expect_err("taken").code(), -81);
+    assert_eq!(sources.add("", 9).expect_err("no name").code(), -7);
+    assert_eq!(sources.add("top", 0).expect_err("nobody overrides these").code(), -7);
+    assert_eq!((sources.of(weak.id()), sources.of(77)), (Some(weak), None));
+    assert_eq!(sources.name(strong), "mine");
+    let all = sources.all();
+    assert!(all.is_sorted_by_key(|s| s.priority()) && all.len() == Source::ALL.len() + 2);
+    let at = || ends(&bench, t, ip("9.1.1.1")).into_iter().collect::<Vec<_>>();
+    let end = |n| [End::Neighbor(a.0, ip(n).into())];
+    for (source, n) in
+        [(weak, "1.0.0.1"), (Source::Cli, "1.0.0.2"), (strong, "1.0.0.3"), (Source::Api, "1.0.0.4")]
+    {
+        fib.set(world, t, p("9.0.0.0/8"), source, &[hop(a, n)]).expect("set");
+    }
+    for (source, n) in
+        [(strong, "1.0.0.3"), (Source::Api, "1.0.0.4"), (Source::Cli, "1.0.0.2"), (weak, "1.0.0.1")]
+    {
+        assert_eq!(at(), end(n), "{source:?}");
+        fib.remove(world, t, p("9.0.0.0/8"), source, &[]).expect("removed");
+    }
+    assert_eq!(at(), [End::NoRoute]);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who routes are from.
+
+use cli::Error;
+use graph::{Shared, World};
+use msg::retval;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+
+/// Who gave an entry its paths. The one of the least [`Self::priority`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// In every table; can't be overridden.
+    Special,
+    /// An address of an interface.
+    Interface,
+    /// A feature that must not be overridden by operators.
+    Plugin,
+    /// The binary API.
+    Api,
+    /// The command line.
+    Cli,
+    /// DHCP, router advertisements.
+    Dhcp,
+    /// A neighbour in a connected network.
+    Neighbor,
+    /// Every table's default route, until there is a better one.
+    Default,
+    /// One that a client has added: see [`Sources`].
+    Added {
+        /// The least one counts.
+        priority: u8,
+        /// Its number.
+        id: u8,
+    },
+}
+
+impl Source {
+    /// Those that are always there.
+    pub const ALL: [Self; 8] = [
+        Self::Special,
+        Self::Interface,
+        Self::Plugin,
+        Self::Api,
+        Self::Cli,
+        Self::Dhcp,
+        Self::Neighbor,
+        Self::Default,
+    ];
+
+    /// As `show ip fib` prints it; [`Sources::name`] knows the names of those that were added.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Special => "special",
+            Self::Interface => "interface",
+            Self::Plugin => "plugin",
+            Self::Api => "API",
+            Self::Cli => "CLI",
+            Self::Dhcp => "DHCP",
+            Self::Neighbor => "adjacency",
+            Self::Default => "default-route",
+            Self::Added { .. } => "added",
+        }
+    }
+
+    /// Its number, as VPP gives them.
+    pub const fn id(self) -> u8 {
+        match self {
+            Self::Special => 1,
+            Self::Interface => 4,
+            Self::Api => 8,
+            Self::Cli => 9,
+            Self::Dhcp => 12,
+            Self::Neighbor => 15,
+            Self::Default => 20,
+            Self::Plugin => 22,
+            Self::Added { id, .. } => id,
+        }
+    }
+
+    /// The least one's paths count; as in VPP.
+    pub const fn priority(self) -> u8 {
+        match self {
+            Self::Special => 0,
+            Self::Interface => 3,
+            Self::Plugin => 0x10,
+            Self::Api => 0x80,
+            Self::Cli => 0x81,
+            Self::Dhcp => 0xb0,
+            Self::Neighbor => 0xd0,
+            Self::Default => 0xfd,
+            Self::Added { priority, .. } => priority,
+        }
+    }
+}
+
+impl Ord for Source {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.priority(), self.id()).cmp(&(other.priority(), other.id()))
+    }
+}
+
+impl PartialOrd for Source {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The first number of a source that was added.
+const FIRST: u8 = 32;
+
+/// The sources that clients have added, for routes of their own that rank as they say.
+#[derive(Default)]
+pub struct Sources {
+    /// Name and priority, by number.
+    added: Mutex<Vec<(String, u8)>>,
+}
+
+impl Shared for Sources {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Sources {
+    fn added(&self) -> MutexGuard<'_, Vec<(String, u8)>> {
+        self.added.lock().expect("no panic inside")
+    }
+
+    /// Adds a source. One of this name and priority is the same.
+    ///
+    /// # Errors
+    /// A name that stands for another priority (−81); no name, or the priority of what can't be overridden (−7); too many (−99).
+    pub fn add(&self, name: &str, priority: u8) -> Result<Source, Error> {
+        if name.is_empty() || priority <= Source::Interface.priority() {
+            return Err(Error::parse("a source needs a name, and a priority above 3").retval(-7));
+        }
+        let mut added = self.added();
+        let there = added.iter().position(|(there, _)| there == name);
+        let standing = Source::ALL.iter().find(|source| source.name() == name);
+        if standing.is_some() || there.is_some_and(|at| added[at].1 != priority) {
+            let why = format!("there is a source `{name}' already, of another priority");
+            return Err(Error::failed(why).retval(retval::VALUE_EXIST));
+        }
+        let at = there.unwrap_or(added.len());
+        let Some(id) = u8::try_from(at).ok().and_then(|at| at.checked_add(FIRST)) else {
+            return Err(Error::limit("no more sources").retval(-99));
+        };
+        if there.is_none() {
+            added.push((name.to_string(), priority));
+        }
+        Ok(Source::Added { priority, id })
+    }
+
+    /// The source of this number.
+    pub fn of(&self, id: u8) -> Option<Source> {
+        let added = |at: u8| Some(Source::Added { priority: self.added().get(usize::from(at))?.1, id });
+        let standing = Source::ALL.into_iter().find(|source| source.id() == id);
+        standing.or_else(|| id.checked_sub(FIRST).and_then(added))
+    }
+
+    /// The name of a source.
+    pub fn name(&self, source: Source) -> String {
+        match source {
+            Source::Added { id, .. } => {
+                let name = |at: u8| Some(self.added().get(usize::from(at))?.0.clone());
+                id.checked_sub(FIRST).and_then(name).unwrap_or_else(|| source.name().into())
+            }
+            source => source.name().into(),
+        }
+    }
+
+    /// All sources, best first.
+    pub fn all(&self) -> Vec<Source> {
+        let added = (FIRST..)
+            .zip(&*self.added())
+            .map(|(id, (_, priority))| Source::Added { priority: *priority, id })
+            .collect::<Vec<_>>();
+        let mut all: Vec<Source> = Source::ALL.into_iter().chain(added).collect();
+        all.sort_unstable();
+        all
+    }
+}
