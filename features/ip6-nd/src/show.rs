@@ -10,9 +10,11 @@ use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;
 use cli::{Cell, Matches, Output, Result, Table};
 use graph::{SwIfIndex, World};
+use net::fib::{Fib, TableIndex};
 use net::{Interface, Interfaces, LinkLocals, MtuKind};
 use serde_json::{Value, json};
 use std::net::Ipv6Addr;
+use wire::Ip6;
 use wire::nd::PrefixInfo;
 
 /// The interfaces with IPv6, or the one that is asked for.
@@ -134,6 +136,7 @@ fn ra_text(w: &World, link: &Link) -> String {
 pub fn interface(w: &World, m: &Matches) -> Result<Output> {
     let (mut text, mut json) = (String::new(), Vec::new());
     let (advertiser, listener, dad) = (w.get::<Advertiser>(), w.get::<Listener>(), w.get::<Dad>());
+    let fib = w.get::<Fib<Ip6>>();
     for interface in chosen(w, m)? {
         let sw_if = interface.sw_if;
         if !interface.ip_enabled[1] {
@@ -164,13 +167,17 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output> {
             text += &format!("  Global unicast address(es):\n{global}");
         }
         text += &format!("  Joined group address(es):\n{joined}");
-        text += &format!("  MTU is {}\n", interface.mtu_of(MtuKind::Ip6));
+        let table = fib.table_id(TableIndex(interface.fib6)).unwrap_or(0);
+        text += &format!("  table is {table}\n  MTU is {}\n", interface.mtu_of(MtuKind::Ip6));
         text += if dad.settings().enabled { "  ND DAD is enabled\n" } else { "  ND DAD is disabled\n" };
         let link = advertiser.link(sw_if);
         text += &ra_text(w, &link);
         json.push(json!({
             "interface": interface.name,
+            "sw_if_index": sw_if.0,
             "enabled": true,
+            "table": table,
+            "link_local": link_local.map(|ip| ip.to_string()),
             "admin_up": interface.admin_up,
             "link_up": interface.link_up,
             "addresses": listed,

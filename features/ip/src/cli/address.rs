@@ -5,7 +5,7 @@ use super::{interface, interface_of, is_v6, route::prefix};
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::{SwIfIndex, World};
-use net::{Addresses, Fib, Interfaces, LinkLocals, MtuKind, Net, TableIndex};
+use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
 use serde_json::{Value, json};
 use std::fmt::{Display, Write};
 use wire::{Ip4, Ip6};
@@ -92,39 +92,6 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
             "table6": table6,
             "unnumbered": lender,
             "addresses": four.iter().map(|p| p.to_string()).chain(six.iter().map(|p| p.to_string())).collect::<Vec<_>>(),
-        }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
-}
-
-/// `show ip6 interface`.
-pub fn show6(w: &World, m: &Matches) -> Result<Output, Error> {
-    let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
-    let (links, addresses, fib) = (w.get::<LinkLocals>(), w.get::<Addresses<Ip6>>(), w.get::<Fib<Ip6>>());
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for i in w.get::<Interfaces>().list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
-        let Some(link) = links.address(i.sw_if) else { continue };
-        let (state, mtu) = (if i.admin_up { "up" } else { "down" }, i.mtu_of(MtuKind::Ip6));
-        let table = fib.table_id(TableIndex(i.fib6)).unwrap_or(0);
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{} is admin {state}", i.name);
-        let _ = writeln!(text, "  table {table}, MTU {mtu}");
-        let _ = writeln!(text, "  Link-local address(es):\n    {link}");
-        let all: Vec<String> = addresses.list(i.sw_if).iter().map(|p| p.to_string()).collect();
-        if !all.is_empty() {
-            let _ = writeln!(text, "  Global unicast address(es):");
-        }
-        for prefix in &all {
-            let _ = writeln!(text, "    {prefix}");
-        }
-        json.push(json!({
-            "name": i.name,
-            "sw_if_index": i.sw_if.0,
-            "admin_up": i.admin_up,
-            "table": table,
-            "mtu": mtu,
-            "link_local": link.to_string(),
-            "addresses": all,
         }));
     }
     Ok(Output::both(text, Value::Array(json)))

@@ -61,12 +61,6 @@ pub const COMMANDS: &[Command<World>] = &[
         run: fib::links,
     },
     Command {
-        path: "show ip6 interface",
-        usage: "[<interface:interface>]",
-        help: "Interfaces with IPv6, and their addresses",
-        run: address::show6,
-    },
-    Command {
         path: "set ip6 link-local address",
         usage: "<interface:interface> <address:ip6> [del]",
         help: "Set the link-local address of an interface, or let it follow from the MAC address again",
