@@ -66,7 +66,7 @@ impl<F: Icmp> EchoRequest<F> {
         }
         let to_link = flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
         let group = F::is_group(asked, own);
-        if (to_link || group) && !settings.echo_broadcast {
+        if (to_link || group) && !settings.echo_broadcast || group && !F::is_member(asked, own) {
             return To::Broadcast;
         }
         // The address that was asked answers, if it is one's own.

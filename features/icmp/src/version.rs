@@ -56,6 +56,8 @@ pub trait Icmp: Ip {
     fn may_tell(b: &Buffer, at: usize, ip: &Self::Header) -> Result<(), Refusal>;
     /// The address stands for several hosts.
     fn is_group(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
+    /// We are one of those that a group stands for, on an interface with these addresses.
+    fn is_member(group: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
     /// The address may be that of one host.
     fn is_host(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
 
@@ -161,6 +163,11 @@ impl Icmp for Ip4 {
     #[inline(always)]
     fn is_group(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
         addr.is_multicast() || addr.is_broadcast() || is_directed(addr, own)
+    }
+
+    #[inline(always)]
+    fn is_member(_: Ipv4Addr, _: &[Ip4Prefix]) -> bool {
+        true
     }
 
     /// Not 0/8, 127/8, class D or E, or the broadcast of a connected network.
@@ -307,6 +314,14 @@ impl Icmp for Ip6 {
     #[inline(always)]
     fn is_group(addr: Ipv6Addr, _: &[Ip6Prefix]) -> bool {
         addr.is_multicast()
+    }
+
+    /// RFC 4291 2.7.1 and 2.8: all nodes, all routers, solicited-node groups.
+    #[inline(always)]
+    fn is_member(group: Ipv6Addr, own: &[Ip6Prefix]) -> bool {
+        let solicited = |p: &Ip6Prefix| 0xff02 << 112 | 0x1_ff00_0000 | p.addr().to_bits() & 0xff_ffff;
+        let everybody = [0xff02 << 112 | 1, 0xff02 << 112 | 2, 0xff05 << 112 | 2];
+        everybody.contains(&group.to_bits()) || own.iter().any(|p| solicited(p) == group.to_bits())
     }
 
     #[inline(always)]

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables, addresses and routes that were set, as commands.
 
+use crate::broadcast::DirectedBroadcast;
 use crate::control::table_name;
+use crate::path_mtu::PathMtus;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{
@@ -18,6 +20,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     interfaces::<Ip4>(world, config);
     interfaces::<Ip6>(world, config);
     links(world, config);
+    path_mtus::<Ip4>(world, config);
+    path_mtus::<Ip6>(world, config);
     routes::<Ip4>(world, config);
     routes::<Ip6>(world, config);
     if !world.get::<Routes>().counting() {
@@ -90,10 +94,22 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
     }
 }
 
-/// Link-local addresses that were set by hand.
+fn path_mtus<F: Net>(world: &World, config: &mut RunningConfig) {
+    for (id, to, mtu) in world.get::<PathMtus<F>>().list(world) {
+        let of = if id == 0 { String::new() } else { format!(" table {id}") };
+        let line = format!("ip path-mtu {to}");
+        config.push(Phase::Routes, format!("{line} {mtu}{of}"), format!("{line} del{of}"));
+    }
+}
+
+/// Link-local addresses that were set by hand, and directed broadcasts.
 fn links(world: &World, config: &mut RunningConfig) {
     let links = world.get::<LinkLocals>();
     for interface in world.get::<Interfaces>().list() {
+        if world.get::<DirectedBroadcast>().is_on(interface.sw_if) {
+            let line = format!("set interface ip directed-broadcast {}", quote(&interface.name));
+            config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
+        }
         if let Some(address) = links.is_set(interface.sw_if) {
             let line = format!("set ip6 link-local address {} {address}", quote(&interface.name));
             config.push(Phase::Addresses, line.clone(), format!("{line} del"));

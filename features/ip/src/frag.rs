@@ -287,8 +287,11 @@ impl<F: Ip> Node for Fragment<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let Some(adj) = self.0.get(b.scratch::<IpMeta>().adj(), cx.turn) else { return To::NoAdjacency };
-        let (mtu, next) = (adj.mtu, adj.next);
+        let meta = b.scratch::<IpMeta>();
+        let Some(adj) = self.0.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
+        // Of the path, if whoever sends packets here says so; else of the link.
+        let mtu = u16::try_from(meta.icmp_rest).ok().filter(|mtu| *mtu != 0).unwrap_or(adj.mtu);
+        let next = adj.next;
         let len = b.packet_len();
         let split = Self::split(b, mtu.into(), next, cx);
         cx.trace(b, FragmentTrace { len, mtu, sent: split.unwrap_or(0) });

@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! IPv4 forwarding (RFC 791, RFC 1812).
+//! Forwarding of IPv4 (RFC 791, RFC 1812) and IPv6 (RFC 8200, RFC 4291).
 //!
-//! The way of a packet that is forwarded:
+//! Each node is written once and is there for both: `ip4-lookup` and `ip6-lookup` are `{ip}-lookup` in the source. What the
+//! versions differ in is one trait, [`Ip`]. The way of a packet that is forwarded:
 //!
-//! 1. `ip4-input` (or `ip4-input-no-checksum`, where the device has verified it) checks the header, and starts the arc
-//!    `ip4-unicast` or `ip4-multicast` of the interface that the packet came in by. Packets with options pass
-//!    `ip4-options` first.
-//! 2. `ip4-lookup` finds the adjacency of the destination, and leaves it in the packet's [`net::IpMeta`].
-//! 3. `ip4-rewrite` takes one from the TTL, puts the layer-2 header in front, starts the arc `ip4-output` of the interface that
-//!    the packet leaves by; the arc ends at that interface's output node.
+//! 1. `{ip}-input` (or `ip4-input-no-checksum`, where the device has verified it) checks the header, and starts the arc
+//!    `{ip}-unicast` or `{ip}-multicast` of the interface that the packet came in by. Packets with options pass
+//!    `ip4-options` or `ip6-hop-by-hop` first.
+//! 2. `{ip}-lookup` finds the adjacency of the destination, and leaves it in the packet's [`net::IpMeta`]. A link-local
+//!    destination passes `ip6-link-local` and is looked up once more, in its link's table.
+//! 3. `{ip}-rewrite` takes one from the TTL or hop limit, puts the layer-2 header in front, starts the arc `{ip}-output` of the
+//!    interface that the packet leaves by; the arc ends at that interface's output node.
 //!
-//! What is for us goes from the lookup to `ip4-local`, and from there to who registered the protocol
-//! ([`register_protocol`]) or the UDP port ([`register_udp_port`]). What can't be forwarded goes to `ip4-icmp-error` with
-//! the error in its `IpMeta`, or to `ip4-drop`.
+//! What is for us goes from the lookup to `{ip}-local`, and from there to who registered the protocol
+//! ([`register_protocol`]) or the UDP port ([`register_udp_port`]). What can't be forwarded goes to `{ip}-icmp-error` with
+//! the error in its `IpMeta`, or to `{ip}-drop`.
 //!
-//! **Where the packet starts.** At its IP header, from `ip4-input` to `ip4-rewrite` and for the nodes of protocols. Nobody on
-//! the way marks layer 3: who moves the start does. `ip4-rewrite` marks it before it puts the layer-2 header in front, if a
-//! feature is enabled on `ip4-output`; `ip4-udp-lookup` before it takes off IP and UDP header.
+//! **Where the packet starts.** At its IP header, from `{ip}-input` to `{ip}-rewrite` and for the nodes of protocols. Nobody on
+//! the way marks layer 3: who moves the start does. `{ip}-rewrite` marks it before it puts the layer-2 header in front, if a
+//! feature is enabled on `{ip}-output`; `{ip}-udp-lookup` before it takes off IP and UDP header.
 //!
 //! **Which table.** That of the interface that the packet came in by, `local0`'s (0) for packets of our own; with
-//! [`buffer::Flags::TABLE`], the one whose index stands in `tx_if`.
+//! [`buffer::Flags::TABLE`], the one whose index stands in `tx_if`. A packet of our own to a link-local address names its link's
+//! table ([`net::LinkLocals::table`]) or has the interface in its `rx_if`.
 //!
-//! Fragments for us go to who puts them together ([`set_fragments`]).
+//! **Hop limit 0.** A packet for us is taken whatever its hop limit; one that is to be forwarded ends (RFC 8200 3).
 //!
-//! Limits: multicast is delivered within 224.0.0.0/24 and not forwarded, but dropped by name. Source routing is refused (RFC 7126 4.3).
+//! Limits: multicast is delivered within its link and not forwarded; it is dropped by name. Source routing is refused
+//! (RFC 7126 4.3, RFC 5095).
 
 pub mod api;
+mod broadcast;
 mod cli;
 mod config;
 mod control;
@@ -44,6 +49,7 @@ mod lookup;
 mod multicast;
 mod not_enabled;
 mod options;
+mod path_mtu;
 mod protocols;
 mod rewrite;
 #[cfg(test)]
@@ -61,10 +67,10 @@ use net::{Addresses, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
-/// IPv4.
+/// IPv4 and IPv6.
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
-    about: "IPv4: input, lookup, rewrite, local delivery, routes",
+    about: "IPv4 and IPv6: input, lookup, rewrite, local delivery, routes",
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
         NodeDef::of::<input::Input<Ip4, false>>(),
@@ -136,6 +142,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_ethertype(world, EtherType::IP6, "ip6-input")?;
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
+    world.get::<broadcast::DirectedBroadcast>();
     // Subscribes to what happens to interfaces and neighbours.
     world.get::<Addresses<Ip6>>();
     let interfaces = world.get::<Interfaces>();

@@ -2,6 +2,7 @@
 //! `ip4-rewrite`, `ip6-rewrite`: the packet gets its layer-2 header and leaves.
 
 use crate::family::{Ip, arc, error};
+use crate::path_mtu::PathMtus;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IpMeta};
@@ -22,6 +23,7 @@ const QUOTED: usize = 548;
 pub struct Rewrite<F: Ip> {
     adjacencies: Arc<Adjacencies>,
     addresses: Arc<Addresses<F>>,
+    path_mtus: Arc<PathMtus<F>>,
     output: ArcIndex,
     next_redirect: u64,
 }
@@ -80,7 +82,13 @@ impl<F: Ip> Trace for RewriteTrace<F> {
 impl<F: Ip> Build for Rewrite<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         let output = arc::<F>(world, "{ip}-output");
-        Self { adjacencies: world.get(), addresses: world.get(), output, next_redirect: 0 }
+        Self {
+            adjacencies: world.get(),
+            addresses: world.get(),
+            path_mtus: world.get(),
+            output,
+            next_redirect: 0,
+        }
     }
 }
 
@@ -101,10 +109,16 @@ struct Way {
 
 impl Way {
     #[inline(always)]
-    fn of(adj: &Adj) -> Option<Self> {
+    fn of(adj: &Adj, least: usize) -> Option<Self> {
         let header_len = usize::from(adj.rewrite_len);
         let to = To::Output(adj.output);
-        Some(Self { tx_if: adj.tx_if, mtu: adj.mtu.into(), ends: adj.short_rewrite()?, header_len, to })
+        Some(Self {
+            tx_if: adj.tx_if,
+            mtu: least.min(adj.mtu.into()),
+            ends: adj.short_rewrite()?,
+            header_len,
+            to,
+        })
     }
 
     /// Sends the usual packet on; `None` for what needs a closer look.
@@ -174,7 +188,8 @@ impl<F: Ip> Rewrite<F> {
                 return To::TimeExpired;
             }
         }
-        if let Err(way) = fit::<F>(b, &adj, index) {
+        let mtu = self.path_mtu(b, &ip, &adj, cx.turn);
+        if let Err(way) = fit::<F>(b, mtu, index) {
             return way;
         }
         if !local && b.rx_if == adj.tx_if {
@@ -184,6 +199,17 @@ impl<F: Ip> Rewrite<F> {
             F::decrement(b);
         }
         Self::leave(b, &adj, self.output, cx)
+    }
+
+    /// What the link takes, or less, if the way to the destination or over the next hop is known to take less.
+    fn path_mtu(&self, b: &Buffer, ip: &F::Header, adj: &Adj, turn: &Turn<'_>) -> u16 {
+        let known = self.path_mtus.known(turn);
+        if b.packet_len() <= known.least() {
+            return adj.mtu;
+        }
+        let table = b.scratch::<IpMeta>().fib;
+        let over = F::of_ip(adj.nexthop()).and_then(|nexthop| known.find(table, nexthop));
+        [known.find(table, ip.dst()), over].into_iter().flatten().fold(adj.mtu, u16::min)
     }
 
     /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2). The packet itself goes
@@ -221,15 +247,16 @@ impl<F: Ip> Rewrite<F> {
 }
 
 /// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4; RFC 4443 3.2).
-fn fit<F: Ip>(b: &mut Buffer, adj: &Adj, index: AdjIndex) -> Result<(), To> {
-    let mtu = usize::from(adj.mtu);
+fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
+    let says = u32::from(mtu);
+    let mtu = usize::from(mtu);
     let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b) } else { b.packet_len() };
     if len <= mtu {
         return Ok(());
     }
     let fib = b.scratch::<IpMeta>().fib;
     if !F::may_fragment(b) {
-        b.set_scratch(error(F::ERRORS.too_big, adj.mtu.into()).in_table(fib));
+        b.set_scratch(error(F::ERRORS.too_big, says).in_table(fib));
         return Err(To::MtuExceeded);
     }
     if b.flags.has(Flags::GSO) {
@@ -240,7 +267,7 @@ fn fit<F: Ip>(b: &mut Buffer, adj: &Adj, index: AdjIndex) -> Result<(), To> {
             return Ok(());
         }
     }
-    b.set_scratch(IpMeta::of(index, fib));
+    b.set_scratch(IpMeta { icmp_rest: says, ..IpMeta::of(index, fib) });
     Err(To::Fragment)
 }
 
@@ -267,7 +294,8 @@ impl<F: Ip> Node for Rewrite<F> {
         let index = b.scratch::<IpMeta>().adj();
         let Some(adj) = self.adj(index, cx.turn) else { return To::NoAdjacency };
         let (mtu, tx_if, layer2) = (adj.mtu, adj.tx_if, adj.rewrite_len > 0);
-        let to = if may_pass::<F>(b, tx_if, mtu.into()) {
+        let least = self.path_mtus.known(cx.turn).least();
+        let to = if may_pass::<F>(b, tx_if, least.min(mtu.into())) {
             Self::leave(b, adj, self.output, cx)
         } else {
             self.unusual(b, index, cx)
@@ -294,7 +322,8 @@ impl<F: Ip> Node for Rewrite<F> {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let first = v.get(0).scratch::<IpMeta>().adj();
         let adj = self.adj(first, cx.turn).filter(|adj| !cx.has_arc(self.output, adj.tx_if));
-        let way = adj.and_then(Way::of);
+        let least = self.path_mtus.known(cx.turn).least();
+        let way = adj.and_then(|adj| Way::of(adj, least));
         let mut packets = v.packets();
         if let Some(way) = way {
             for (b, out) in packets.by_ref() {

@@ -152,6 +152,11 @@ fn echo_requests_are_answered() {
     let options = pkt::ip6("2001:db8::9", "2001:db8::1").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
     let out = echo(&mut bench, sw_if, options.icmp6_echo(7, 9).payload_len(3).build());
     assert_eq!(verified6(&out.bytes).2.len(), 3, "without the request's extension headers");
+    let groups = [("ff02::1:ff00:1", true), ("ff02::1:ff00:2", false), ("ff02::5", false)];
+    for (group, ours) in groups {
+        let out = echo(&mut bench, sw_if, pkt::ip6("3000::9", group).icmp6_echo(1, 2).build());
+        assert_eq!(out.node == "ip6-lookup", ours, "{group}");
+    }
     run(&mut bench, "set ip6 icmp echo-multicast disable");
     assert!(run(&mut bench, "show ip6 icmp").contains("echo-multicast disabled"));
     let group = pkt::ip6("fe80::9", "ff02::1").icmp6_echo(1, 2).build();

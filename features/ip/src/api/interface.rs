@@ -2,6 +2,7 @@
 //! The part of the module `interface` that is about IP.
 
 use super::by_version;
+use crate::broadcast::DirectedBroadcast;
 use crate::control;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
@@ -15,6 +16,9 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_table);
     m.call(get_table);
     m.call(set_unnumbered);
+    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetIpDirectedBroadcast| {
+        w.get::<DirectedBroadcast>().set(w, r.sw_if_index.existing(w)?, r.enable)
+    });
     m.call(|w: &World, _: &Caller<'_, World>, _: SwInterfaceAddressReplaceBegin| {
         control::replace_addresses_begin::<Ip4>(w);
         control::replace_addresses_begin::<Ip6>(w);
@@ -130,6 +134,15 @@ fn set_unnumbered(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetUnnumbered)
     let sw_if = r.unnumbered_sw_if_index.existing(w)?;
     let lender = r.is_add.then_some(SwIfIndex(r.sw_if_index.0));
     control::set_unnumbered(w, sw_if, lender)
+}
+
+/// Sends packets for the broadcast address of an interface's networks there, or drops them.
+#[derive(Message)]
+pub struct SwInterfaceSetIpDirectedBroadcast {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Send, not drop.
+    pub enable: bool,
 }
 
 /// Marks all addresses: those that aren't added again until `sw_interface_address_replace_end` go then.

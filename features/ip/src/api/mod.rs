@@ -4,6 +4,7 @@
 pub mod address;
 pub mod flow;
 pub mod interface;
+pub mod path_mtu;
 pub mod route;
 pub mod source;
 pub mod table;
@@ -27,6 +28,7 @@ fn ip_messages(m: &mut Messages<World>) {
     route::messages(m);
     address::messages(m);
     flow::messages(m);
+    path_mtu::messages(m);
 }
 
 /// Calls a function for the version that a request is about.

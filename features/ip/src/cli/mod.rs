@@ -5,6 +5,7 @@ mod address;
 mod adjacency;
 mod fib;
 mod load;
+mod path_mtu;
 mod route;
 mod table;
 
@@ -101,6 +102,19 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "{del <interface:interface> {<prefix:prefix> | all} | <interface:interface> <prefix:prefix> [del]}",
         help: "Give an interface an address, or take it away",
         run: address::set,
+    },
+    Command {
+        path: "ip path-mtu",
+        usage: "<address:ip> {<mtu:68-65535> | del} [table <table:u32>]",
+        help: "Set the MTU of the path to a host or over a next hop, or forget it",
+        run: path_mtu::set,
+    },
+    Command { path: "show ip pmtu", usage: "", help: "Path MTUs of both versions", run: path_mtu::show },
+    Command {
+        path: "set interface ip directed-broadcast",
+        usage: "<interface:interface> {enable|disable}",
+        help: "Send packets for the broadcast addresses of an interface's networks there, or drop them",
+        run: path_mtu::directed_broadcast,
     },
     Command {
         path: "set interface unnumbered",

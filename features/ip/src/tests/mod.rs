@@ -7,6 +7,7 @@ mod hop_by_hop;
 mod link_local;
 mod oracle;
 mod oracle6;
+mod path_mtu;
 mod sources;
 
 use crate::PLUGIN;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Path MTUs: what fits on the whole way to a host, or over a next hop, where that is less than the link takes (RFC 1191,
+//! RFC 8201). Control says them; rewrite nodes heed them.
+//!
+//! Packets that are no larger than the least of them cost nothing: only a larger one is looked up.
+
+use cli::{Error, Result};
+use graph::{Shared, World};
+use msg::retval;
+use net::{Fib, Net, TableIndex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+use sync::{Snapshot, Turn};
+use wire::Address;
+
+/// What workers read.
+pub struct Known<F: Net> {
+    mtus: BTreeMap<(u32, F::Addr), u16>,
+    least: usize,
+}
+
+impl<F: Net> Known<F> {
+    fn of(mtus: BTreeMap<(u32, F::Addr), u16>) -> Self {
+        let least = mtus.values().min().map_or(usize::MAX, |mtu| usize::from(*mtu));
+        Self { mtus, least }
+    }
+
+    /// A packet of no more bytes fits on every path.
+    #[inline(always)]
+    pub fn least(&self) -> usize {
+        self.least
+    }
+
+    /// The MTU of the path to a host, or over a next hop, in a table.
+    pub fn find(&self, table: u32, to: F::Addr) -> Option<u16> {
+        self.mtus.get(&(table, to)).copied()
+    }
+}
+
+/// The path MTUs of one version.
+pub struct PathMtus<F: Net> {
+    known: Snapshot<Known<F>>,
+    /// Not said again since [`Self::replace_begin`].
+    stale: Mutex<BTreeSet<(u32, F::Addr)>>,
+}
+
+impl<F: Net> Shared for PathMtus<F> {
+    fn make(world: &World) -> Self {
+        Self { known: Snapshot::new(world.qsbr.clone(), Known::of(BTreeMap::new())), stale: Mutex::default() }
+    }
+}
+
+impl<F: Net> PathMtus<F> {
+    /// For workers.
+    #[inline(always)]
+    pub fn known<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Known<F> {
+        self.known.get(turn)
+    }
+
+    fn stale(&self) -> MutexGuard<'_, BTreeSet<(u32, F::Addr)>> {
+        self.stale.lock().expect("no panic inside")
+    }
+
+    /// Sets the MTU of a path, or forgets it (0).
+    ///
+    /// # Errors
+    /// A table that isn't there (−3); less than every link carries, or no address of one host (−7); none to forget (−6).
+    pub fn set(&self, world: &World, table: u32, to: F::Addr, mtu: u16) -> Result<()> {
+        let TableIndex(table) = world.get::<Fib<F>>().find_table(table)?;
+        let wrong = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        if mtu != 0 && mtu < F::MIN_MTU {
+            return wrong(format!("a path MTU of {mtu} is too small: at least {}", F::MIN_MTU));
+        }
+        if to.multicast() || to == F::Addr::ZERO {
+            return wrong(format!("{to} is no address of one host"));
+        }
+        let at = (table, to);
+        if mtu == 0 && self.known.read(|known| !known.mtus.contains_key(&at)) {
+            return Err(
+                Error::not_found(format!("no path MTU to {to} was set")).retval(retval::NO_SUCH_ENTRY)
+            );
+        }
+        self.stale().remove(&at);
+        self.change(|mtus| {
+            match mtu {
+                0 => mtus.remove(&at),
+                mtu => mtus.insert(at, mtu),
+            };
+        });
+        Ok(())
+    }
+
+    fn change(&self, f: impl FnOnce(&mut BTreeMap<(u32, F::Addr), u16>)) {
+        self.known.update(|known| {
+            let mut mtus = known.mtus.clone();
+            f(&mut mtus);
+            Known::of(mtus)
+        });
+    }
+
+    /// Marks all: those that aren't set again until [`Self::replace_end`] go then.
+    pub fn replace_begin(&self) {
+        *self.stale() = self.known.read(|known| known.mtus.keys().copied().collect());
+    }
+
+    /// Forgets those that are still marked.
+    pub fn replace_end(&self) {
+        let stale = std::mem::take(&mut *self.stale());
+        self.change(|mtus| mtus.retain(|at, _| !stale.contains(at)));
+    }
+
+    /// All: the table's id, the host or next hop, the MTU.
+    pub fn list(&self, world: &World) -> Vec<(u32, F::Addr, u16)> {
+        let fib = world.get::<Fib<F>>();
+        let all: Vec<_> = self.known.read(|known| known.mtus.iter().map(|(at, mtu)| (*at, *mtu)).collect());
+        let of = |((table, to), mtu)| Some((fib.table_id(TableIndex(table))?, to, mtu));
+        all.into_iter().filter_map(of).collect()
+    }
+}
