@@ -6,8 +6,8 @@
 use libfuzzer_sys::fuzz_target;
 use wire::checksum::{self, Sum};
 use wire::{
-    Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ipv4Header, Ipv6Header, MAX_EXT_HEADERS, MplsLabel,
-    Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
+    Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ip6Options, Ipv4Header, Ipv6Header, MAX_EXT_HEADERS,
+    MplsLabel, Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
 };
 use wire::{gso, l4};
 
@@ -23,6 +23,21 @@ fn options(bytes: &[u8]) {
         match option {
             Ok(option) => within(bytes, option.offset + 2, option.data),
             Err(error) => assert!(error.offset < bytes.len()),
+        }
+    }
+}
+
+/// Options of hop-by-hop and destination headers: in order, none over another, and none beyond the header.
+fn options6(header: &[u8]) {
+    let mut end = 2;
+    for option in Ip6Options::new(header) {
+        match option {
+            Ok(option) => {
+                assert!(option.offset >= end);
+                within(header, option.offset + 2, option.data);
+                end = option.offset + 2 + option.data.len();
+            }
+            Err(error) => assert!((end..header.len()).contains(&error.offset)),
         }
     }
 }
@@ -73,6 +88,7 @@ fuzz_target!(|packet: &[u8]| {
         assert!(seen <= MAX_EXT_HEADERS);
         if let Ok(header) = header {
             within(packet, header.offset, header.bytes);
+            options6(header.bytes);
         }
     }
     assert!(headers.offset() <= packet.len().max(40));
@@ -86,6 +102,7 @@ fuzz_target!(|packet: &[u8]| {
     let _ = Ipv4Header::options(packet).count();
     let _ = TcpHeader::options(packet).count();
     options(packet);
+    options6(packet);
     patched(packet);
     transport(packet);
 

@@ -4,5 +4,6 @@
 mod config;
 mod fragments;
 mod mutated;
+mod mutated6;
 mod names;
 mod tally;

@@ -12,4 +12,5 @@ mod neighbors;
 mod odd;
 mod prometheus;
 mod restart;
+mod six;
 mod stats;
