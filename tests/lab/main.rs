@@ -6,6 +6,7 @@ mod config;
 mod daemon;
 mod devices;
 mod forward;
+mod fragments;
 mod generator;
 mod host;
 mod neighbors;

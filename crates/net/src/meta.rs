@@ -11,7 +11,7 @@ buffer::scratch! {
         pub adj: u32,
         /// Index of the table that it was found in.
         pub fib: u32,
-        /// For an ICMP error: type in bits 8 to 15, code in bits 0 to 7.
+        /// For an ICMP error: type in bits 8 to 15, code in bits 0 to 7; bit 16: see [`IpMeta::on_the_way`].
         pub icmp: u32,
         /// For an ICMP error: the last word of its header: gateway, MTU, pointer (in the upper byte).
         pub icmp_rest: u32,
@@ -35,6 +35,18 @@ impl IpMeta {
     #[inline(always)]
     pub const fn in_table(self, fib: u32) -> Self {
         Self { fib, ..self }
+    }
+
+    /// The same of a node that does on the way what the destination would do: whoever it was for doesn't say so, but the router.
+    #[inline(always)]
+    pub const fn on_the_way(self) -> Self {
+        Self { icmp: self.icmp | 1 << 16, ..self }
+    }
+
+    /// Whether it was said [`Self::on_the_way`].
+    #[inline(always)]
+    pub const fn is_on_the_way(self) -> bool {
+        self.icmp & 1 << 16 != 0
     }
 
     /// The adjacency.

@@ -120,7 +120,7 @@ impl<F: Icmp> IcmpError<F> {
         let source = if local {
             // Our own packet: we tell ourselves.
             Some(ip.src())
-        } else if F::by_destination(says) && !F::is_group(ip.dst(), own) {
+        } else if F::by_destination(says) && !meta.is_on_the_way() && !F::is_group(ip.dst(), own) {
             Some(ip.dst())
         } else {
             self.sources.to(b.rx_if, ip.src(), cx.turn)

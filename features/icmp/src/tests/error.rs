@@ -161,6 +161,11 @@ fn who_speaks_depends_on_who_noticed() {
         let out = send(&mut bench, bare, &packet, says, |_| {});
         assert_eq!(verified(&out.bytes).0.src, [203, 0, 113, 5], "the address that was asked");
     }
+    let out = one(bench.node("ip4-icmp-error", std::slice::from_ref(&packet), |b| {
+        b.rx_if = sw_if.0;
+        b.set_scratch(IpMeta::error(11, 1, 0).on_the_way());
+    }));
+    assert_eq!(verified(&out.bytes).0.src, [10, 0, 0, 1], "a router that did the host's work");
     let local = pkt::ip4("192.0.2.1", "8.8.8.8").udp(1, 2).payload_len(20).build();
     let out = one(bench.node("ip4-icmp-error", &[local], |b| {
         (b.rx_if, b.flags) = (0, Flags::LOCAL);

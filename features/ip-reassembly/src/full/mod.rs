@@ -197,7 +197,8 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             {
                 let mut first = datagram.pieces.remove(0).packet;
                 self.kept -= 1;
-                first.set_scratch(F::TIMEOUT);
+                // Whom it is for hasn't seen it, except if that is us.
+                first.set_scratch(if AT == LOCAL { F::TIMEOUT } else { F::TIMEOUT.on_the_way() });
                 cx.emit(To::ReassTimeExceeded, first);
             }
             self.release(at, To::ReassTimeout, cx);

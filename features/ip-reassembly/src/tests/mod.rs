@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
 mod full;
+mod mutated;
 mod oracle;
 mod shallow;
 mod six;
