@@ -12,6 +12,7 @@ mod host;
 mod neighbors;
 mod odd;
 mod prometheus;
+mod punt;
 mod restart;
 mod six;
 mod stats;

@@ -77,7 +77,7 @@ pub fn dot() -> Result<String, String> {
 ///
 /// # Errors
 /// One sentence for the operator.
-pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
+pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     process::crash::set_crash_context(graph::crash_context);
     let plan = plan(config)?;
     let threads = 1 + plan.worker_cores.len();
@@ -114,6 +114,11 @@ pub fn open(config: &Config, _: &Paths) -> Result<Instance<World>, String> {
         let runtimes = threads.stop(&stopped);
         drop(runtimes);
     });
+    punt::serve(&world, &paths.punt).map_err(|e| format!("{}: {e}", paths.punt.display()))?;
+    if let Some(gid) = config.unix.gid.as_ref().map(process::account::gid).transpose()? {
+        let changed = std::os::unix::fs::chown(&paths.punt, None, Some(gid));
+        changed.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
+    }
     Ok(Instance { world, stop })
 }
 

@@ -13,6 +13,7 @@ pub static ALL: &[&Plugin] = &[
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,
+    &punt::PLUGIN,
     &ping::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

@@ -20,6 +20,8 @@ pub struct Reason {
     pub text: &'static str,
     /// Whether packets on this way are lost.
     pub drop: bool,
+    /// The way loses packets, unless somebody takes what is punted.
+    pub punt: bool,
 }
 
 /// What is known of a node.
@@ -62,7 +64,8 @@ pub(crate) struct Registry {
 
 impl Default for Registry {
     fn default() -> Self {
-        let none = Reason { node: "none".into(), reason: "none", text: "no reason", drop: false };
+        let none =
+            Reason { node: "none".into(), reason: "none", text: "no reason", drop: false, punt: false };
         Self {
             nodes: Vec::new(),
             names: HashMap::new(),
@@ -108,8 +111,8 @@ impl Registry {
         if counted && !again {
             for edge in edges.iter().filter(|e| e.counted) {
                 let node = self.nodes[index.at()].name.clone();
-                let drop = edge.target == Target::Drop;
-                let reason = Reason { node, reason: edge.reason, text: edge.text, drop };
+                let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
+                let reason = Reason { node, reason: edge.reason, text: edge.text, drop, punt };
                 self.reasons.push(Box::leak(Box::new(reason)));
             }
         }

@@ -59,7 +59,10 @@ mod version4;
 mod version6;
 
 pub use family::{Ip, IpTrace, Says};
-pub use protocols::{register_protocol, register_udp_port, set_fragments, unregister_udp_port};
+pub use protocols::{
+    register_protocol, register_udp_port, set_fragments, set_udp_rest, unregister_protocol,
+    unregister_udp_port,
+};
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};

@@ -14,6 +14,8 @@ const NONE: u16 = u16::MAX;
 
 /// Where among the protocols those are that have none of their own yet.
 const FRAGMENTS: usize = 1 << 8;
+/// Where among the ports those are that nobody listens on.
+const REST: usize = 1 << 16;
 
 impl Takers {
     fn new(len: usize) -> Self {
@@ -42,7 +44,7 @@ pub struct Protocols<F> {
 impl<F: Family> Shared for Protocols<F> {
     fn make(world: &World) -> Self {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
-        Self { protocols: takers(FRAGMENTS + 1), ports: takers(1 << 16), version: PhantomData }
+        Self { protocols: takers(FRAGMENTS + 1), ports: takers(REST + 1), version: PhantomData }
     }
 }
 
@@ -59,7 +61,8 @@ impl<F> Protocols<F> {
 
     #[inline(always)]
     pub fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
-        self.ports.get(turn).get(port.into())
+        let ports = self.ports.get(turn);
+        ports.get(port.into()).or_else(|| ports.get(REST))
     }
 }
 
@@ -103,6 +106,26 @@ pub fn register_udp_port<F: Family>(world: &World, port: u16, node: &str) -> Res
 /// Sends datagrams to a port nowhere any more.
 pub fn unregister_udp_port<F: Family>(world: &World, port: u16) {
     world.get::<Protocols<F>>().ports.update(|old| old.with(port.into(), None));
+}
+
+/// Sends datagrams for us to a node whose port nobody listens on; without one their senders are told.
+///
+/// # Errors
+/// A node that doesn't exist; ports that another node takes.
+pub fn set_udp_rest<F: Family>(world: &World, node: Option<&str>) -> Result<(), String> {
+    let ports = &world.get::<Protocols<F>>().ports;
+    let Some(node) = node else {
+        ports.update(|old| old.with(REST, None));
+        return Ok(());
+    };
+    let node = filled(node, F::IS_V6);
+    world.link(&filled("{ip}-udp-lookup", F::IS_V6), &node)?;
+    set(world, ports, REST, &node, &format!("what no IPv{} UDP port takes", F::VERSION))
+}
+
+/// Sends packets of a protocol nowhere any more.
+pub fn unregister_protocol<F: Family>(world: &World, protocol: IpProtocol) {
+    world.get::<Protocols<F>>().protocols.update(|old| old.with(protocol.0.into(), None));
 }
 
 fn set(world: &World, takers: &Snapshot<Takers>, at: usize, node: &str, what: &str) -> Result<(), String> {

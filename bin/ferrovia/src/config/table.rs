@@ -333,8 +333,7 @@ pub static SECTIONS: &[Section] = &[
     section(
         "punt",
         "packets for other programs",
-        &[word("socket", |c| &mut c.punt_socket, "socket on which punted packets leave")
-            .pending("the punt socket")],
+        &[word("socket", |c| &mut c.punt_socket, "where clients send packets that answer punted ones")],
     ),
     Section { name: "heapsize", help: "the main heap", body: Body::Whole(unused("heapsize", SIZE, GROWS)) },
     Section {

@@ -25,6 +25,8 @@ pub struct Paths {
     pub stats: Vec<PathBuf>,
     /// Where metrics are served; paths are absolute.
     pub metrics: Vec<Listen>,
+    /// Where clients send packets that answer punted ones.
+    pub punt: PathBuf,
     /// Where configurations are saved, absolute; none if this user has no place for such things.
     pub saved: Option<PathBuf>,
     /// The runtime directory is the default: nobody has vouched for what is there.
@@ -64,6 +66,7 @@ impl Paths {
             metrics.push(Listen::Unix(in_dir(own)));
             metrics.extend(config.prometheus.listen.iter().map(absolute));
         }
+        let punt = in_dir(config.punt_socket.as_ref().map_or(Path::new("punt.sock"), |s| &s.0));
         if vpp {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
@@ -72,7 +75,16 @@ impl Paths {
         let given = config.saved.file.as_ref().map(|file| std::path::absolute(file).unwrap_or(file.clone()));
         let saved =
             given.or_else(|| state_dir(uid, |name| std::env::var_os(name)).map(|dir| dir.join("config")));
-        Paths { default: config.unix.runtime_dir.is_none(), runtime_dir, cli, api, stats, metrics, saved }
+        Paths {
+            default: config.unix.runtime_dir.is_none(),
+            runtime_dir,
+            cli,
+            api,
+            stats,
+            metrics,
+            punt,
+            saved,
+        }
     }
 
     /// Makes the directories that are missing, those of the sockets too. `gid` gets those that were made.
@@ -82,7 +94,11 @@ impl Paths {
             Listen::Unix(path) => Some(path),
             Listen::Tcp(..) => None,
         });
-        let mut dirs = named.chain(&self.api).chain(&self.stats).filter_map(|socket| socket.parent());
+        let mut dirs = named
+            .chain(&self.api)
+            .chain(&self.stats)
+            .chain([&self.punt])
+            .filter_map(|socket| socket.parent());
         dirs.try_for_each(|dir| create(dir, gid, false))
     }
 }

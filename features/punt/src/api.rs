@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The module `punt`, and the part of the module `ip` that is about punted packets.
+
+use crate::control;
+use crate::redirect;
+use crate::state::{Key, Punt, Taker};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Field, Malformed, Message, Messages, Module, Reader, Shape, Str, Type, Wire, retval};
+use net::api::{Address, AddressFamily, FibPath, FibPathNhProto, InterfaceIndex};
+use std::net::IpAddr;
+use std::path::Path;
+
+/// The modules.
+pub static MODULES: &[Module<World>] = &[
+    Module { name: "punt", version: "2.2.1", crc: 0x24d1_1934, core: true, messages },
+    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages: redirects },
+];
+
+type Client<'a> = Caller<'a, World>;
+
+fn messages(m: &mut Messages<World>) {
+    m.call(set);
+    m.call(register);
+    m.call(deregister);
+    m.dump(dump);
+    m.dump(reasons);
+}
+
+/// What is punted by.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "PUNT_API_TYPE_")]
+pub enum PuntType {
+    /// A port.
+    #[default]
+    L4 = 0,
+    /// A protocol.
+    IpProto = 1,
+    /// A reason.
+    Exception = 2,
+}
+
+/// A protocol's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpProto(pub u8);
+
+impl Wire for IpProto {
+    fn describe() -> Type {
+        let names = [
+            ("IP_API_PROTO_HOPOPT", 0),
+            ("IP_API_PROTO_ICMP", 1),
+            ("IP_API_PROTO_IGMP", 2),
+            ("IP_API_PROTO_TCP", 6),
+            ("IP_API_PROTO_UDP", 17),
+            ("IP_API_PROTO_GRE", 47),
+            ("IP_API_PROTO_ESP", 50),
+            ("IP_API_PROTO_AH", 51),
+            ("IP_API_PROTO_ICMP6", 58),
+            ("IP_API_PROTO_EIGRP", 88),
+            ("IP_API_PROTO_OSPF", 89),
+            ("IP_API_PROTO_SCTP", 132),
+            ("IP_API_PROTO_RESERVED", 255),
+        ];
+        Type::new("ip_proto", "A protocol; others by their number.", Shape::enumeration::<u8>(names.to_vec()))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
+        Wire::get(r).map(Self)
+    }
+}
+
+/// A port.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntL4 {
+    /// The family.
+    pub af: AddressFamily,
+    /// UDP or TCP.
+    pub protocol: IpProto,
+    /// The port; 65535 is all.
+    pub port: u16,
+}
+
+/// A protocol.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntIpProto {
+    /// The family.
+    pub af: AddressFamily,
+    /// The protocol.
+    pub protocol: IpProto,
+}
+
+/// A reason.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntException {
+    /// Its number, as `punt_reason_dump` tells.
+    pub id: u32,
+}
+
+/// One of the three; something else says which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntUnion(pub [u8; 4]);
+
+impl Wire for PuntUnion {
+    fn describe() -> Type {
+        let arms = vec![
+            Field::one::<PuntException>("exception", ""),
+            Field::one::<PuntL4>("l4", ""),
+            Field::one::<PuntIpProto>("ip_proto", ""),
+        ];
+        Type::new("punt_union", "A port, a protocol or a reason.", Shape::Union(arms))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
+        Wire::get(r).map(Self)
+    }
+}
+
+/// What is punted.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntDescription {
+    /// By what.
+    pub r#type: PuntType,
+    /// That.
+    pub punt: PuntUnion,
+}
+
+/// What is punted, under the name that clients know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntApi(pub PuntDescription);
+
+impl Wire for PuntApi {
+    fn describe() -> Type {
+        Type { name: "punt", ..PuntDescription::describe() }
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
+        Wire::get(r).map(Self)
+    }
+}
+
+/// The port that stands for all.
+const ALL: u16 = u16::MAX;
+
+fn family(v6: bool) -> AddressFamily {
+    if v6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 }
+}
+
+impl PuntApi {
+    /// As we know it.
+    ///
+    /// # Errors
+    /// A protocol without ports, a family that there isn't (−7).
+    pub fn key(self) -> Result<Key> {
+        let bytes = self.0.punt.0;
+        let v6 = |af: u8| match af {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Error::parse(format!("{af} is no address family")).retval(retval::INVALID_VALUE)),
+        };
+        match self.0.r#type {
+            PuntType::Exception => Ok(Key::Reason(u32::from_be_bytes(bytes))),
+            PuntType::IpProto => Ok(Key::Protocol { v6: v6(bytes[0])?, protocol: bytes[1] }),
+            PuntType::L4 => {
+                let (v6, port) = (v6(bytes[0])?, u16::from_be_bytes([bytes[2], bytes[3]]));
+                let port = (port != ALL).then_some(port);
+                match bytes[1] {
+                    17 => Ok(Key::Udp { v6, port }),
+                    6 => Ok(Key::Tcp { v6, port }),
+                    other => {
+                        Err(Error::unsupported(format!("protocol {other} has no ports that are punted"))
+                            .retval(retval::INVALID_VALUE))
+                    }
+                }
+            }
+        }
+    }
+
+    /// As clients know it.
+    pub fn of(key: Key) -> Self {
+        let l4 = |v6: bool, protocol: u8, port: Option<u16>| {
+            let [a, b] = port.unwrap_or(ALL).to_be_bytes();
+            (PuntType::L4, [u8::from(v6), protocol, a, b])
+        };
+        let (r#type, bytes) = match key {
+            Key::Udp { v6, port } => l4(v6, 17, port),
+            Key::Tcp { v6, port } => l4(v6, 6, port),
+            Key::Protocol { v6, protocol } => (PuntType::IpProto, [u8::from(v6), protocol, 0, 0]),
+            Key::Reason(id) => (PuntType::Exception, id.to_be_bytes()),
+        };
+        Self(PuntDescription { r#type, punt: PuntUnion(bytes) })
+    }
+}
+
+/// Punts packets, or no longer.
+#[derive(Message)]
+pub struct SetPunt {
+    /// Punt, not stop punting.
+    pub is_add: bool,
+    /// What.
+    pub punt: PuntApi,
+}
+
+fn set(w: &World, _: &Client<'_>, r: SetPunt) -> Result<()> {
+    let key = r.punt.key()?;
+    if r.is_add { control::add(w, key, Taker::Punt) } else { control::delete(w, key, false) }
+}
+
+/// Punts packets to a Unix datagram socket of the client's.
+#[derive(Message)]
+#[msg(reply)]
+pub struct PuntSocketRegister {
+    /// Of what stands in front of each packet: 1.
+    pub header_version: u32,
+    /// What.
+    pub punt: PuntApi,
+    /// The client's socket.
+    pub pathname: Str<108>,
+}
+
+/// Where packets are taken from the client.
+#[derive(Message)]
+pub struct PuntSocketRegisterReply {
+    /// Our socket.
+    pub pathname: Str<108>,
+}
+
+fn register(w: &World, _: &Client<'_>, r: PuntSocketRegister) -> Result<PuntSocketRegisterReply> {
+    if r.header_version != 1 {
+        let why = format!("version {} of what stands in front of packets: expected 1", r.header_version);
+        return Err(Error::unsupported(why).retval(retval::INVALID_VALUE));
+    }
+    let ours = control::register(w, r.punt.key()?, Path::new(r.pathname.as_str()))?;
+    let pathname = ours.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(PuntSocketRegisterReply { pathname: pathname.into() })
+}
+
+/// Punts packets to the client's socket no longer.
+#[derive(Message)]
+pub struct PuntSocketDeregister {
+    /// What.
+    pub punt: PuntApi,
+}
+
+fn deregister(w: &World, _: &Client<'_>, r: PuntSocketDeregister) -> Result<()> {
+    control::delete(w, r.punt.key()?, true)
+}
+
+/// Asks for the sockets that packets are punted to.
+#[derive(Message)]
+#[msg(details)]
+pub struct PuntSocketDump {
+    /// Of this type.
+    pub r#type: PuntType,
+}
+
+/// A socket that packets are punted to.
+#[derive(Message)]
+pub struct PuntSocketDetails {
+    /// What.
+    pub punt: PuntApi,
+    /// The client's socket.
+    pub pathname: Str<108>,
+}
+
+fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
+    let all = w.get::<Punt>().list().into_iter();
+    let details = |(key, taker): (Key, Taker)| match taker {
+        Taker::Socket(path) => {
+            Some(PuntSocketDetails { punt: PuntApi::of(key), pathname: (*path.to_string_lossy()).into() })
+        }
+        Taker::Punt => None,
+    };
+    Ok(all.filter_map(details).filter(|d| d.punt.0.r#type == r.r#type).collect())
+}
+
+/// A reason that packets are punted for.
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
+pub struct PuntReason {
+    /// Its number; all bits set asks for all.
+    pub id: u32,
+    /// Its name: node and way out.
+    pub name: String,
+}
+
+/// Asks for the reasons that packets are punted for.
+#[derive(Message)]
+#[msg(details)]
+pub struct PuntReasonDump {
+    /// One by its name or number, or all.
+    pub reason: PuntReason,
+}
+
+/// A reason that packets are punted for.
+#[derive(Message)]
+pub struct PuntReasonDetails {
+    /// The reason.
+    pub reason: PuntReason,
+}
+
+fn reasons(w: &World, _: &Client<'_>, r: PuntReasonDump) -> Result<Vec<PuntReasonDetails>> {
+    let asked = r.reason;
+    let all = asked.name.is_empty();
+    let all = control::reasons(w).into_iter().filter(move |reason| all || reason.name == asked.name);
+    Ok(all.map(|r| PuntReasonDetails { reason: PuntReason { id: r.id, name: r.name } }).collect())
+}
+
+fn redirects(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Client<'_>, r: IpPuntRedirect| {
+        let (v6, nh) = (r.punt.nh.af.is_ip6(), IpAddr::from(r.punt.nh));
+        change(w, r.is_add, v6, r.punt.rx_sw_if_index, r.punt.tx_sw_if_index, nh)
+    });
+    m.call(|w: &World, _: &Client<'_>, r: AddDelIpPuntRedirectV2| {
+        let v6 = r.punt.af.is_ip6();
+        if !r.is_add {
+            return redirect::delete(w, v6, rx(w, r.punt.rx_sw_if_index)?);
+        }
+        let [path] = &r.punt.paths[..] else {
+            return Err(Error::unsupported("a redirect has one path").retval(retval::UNSUPPORTED));
+        };
+        let nh = path.nh.address.of(r.punt.af);
+        change(w, true, v6, r.punt.rx_sw_if_index, InterfaceIndex(path.sw_if_index), nh)
+    });
+    m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectDump| {
+        let all = list(w, r.is_ipv6, r.sw_if_index)?.into_iter();
+        let details = |(rx, redirect)| IpPuntRedirectDetails { punt: old_form(r.is_ipv6, rx, redirect) };
+        Ok(all.map(details).collect::<Vec<_>>())
+    });
+    m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectV2Dump| {
+        let all = list(w, r.af.is_ip6(), r.sw_if_index)?.into_iter();
+        let details = |(rx, redirect)| IpPuntRedirectV2Details { punt: new_form(r.af, rx, redirect) };
+        Ok(all.map(details).collect::<Vec<_>>())
+    });
+}
+
+type One = (Option<SwIfIndex>, redirect::Redirect);
+
+/// The interface of a redirect; none for all.
+fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
+    sw_if.existing_or_all(w)
+}
+
+fn change(
+    w: &World,
+    on: bool,
+    v6: bool,
+    from: InterfaceIndex,
+    tx: InterfaceIndex,
+    nexthop: IpAddr,
+) -> Result<()> {
+    let from = rx(w, from)?;
+    if on {
+        redirect::add(w, v6, from, tx.existing(w)?, Some(nexthop))
+    } else {
+        redirect::delete(w, v6, from)
+    }
+}
+
+fn list(w: &World, v6: bool, only: InterfaceIndex) -> Result<Vec<One>> {
+    let only = only.existing_or_all(w)?;
+    let all = w.get::<redirect::All>().list(v6).into_iter();
+    Ok(all.filter(|(rx, _)| only.is_none() || *rx == only).collect())
+}
+
+fn index(rx: Option<SwIfIndex>) -> InterfaceIndex {
+    rx.map_or(InterfaceIndex::NONE, InterfaceIndex::from)
+}
+
+fn old_form(v6: bool, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirect {
+    let nh = redirect.nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
+    PuntRedirect { rx_sw_if_index: index(rx), tx_sw_if_index: redirect.tx.into(), nh }
+}
+
+fn new_form(af: AddressFamily, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirectV2 {
+    let proto = if af.is_ip6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
+    let mut path =
+        FibPath { sw_if_index: redirect.tx.0, table_id: u32::MAX, weight: 1, proto, ..FibPath::default() };
+    if let Some(nexthop) = redirect.nexthop {
+        path.nh.address = nexthop.into();
+    }
+    PuntRedirectV2 { rx_sw_if_index: index(rx), af, paths: vec![path] }
+}
+
+/// Where punted packets are sent.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuntRedirect {
+    /// What came in by this interface, or by any.
+    pub rx_sw_if_index: InterfaceIndex,
+    /// By this interface.
+    pub tx_sw_if_index: InterfaceIndex,
+    /// To this router; zeros for the packet's own destination.
+    pub nh: Address,
+}
+
+/// Where punted packets are sent.
+#[derive(Wire, Clone, Debug, PartialEq)]
+pub struct PuntRedirectV2 {
+    /// What came in by this interface, or by any.
+    #[wire(default = "4294967295")]
+    pub rx_sw_if_index: InterfaceIndex,
+    /// Of this family.
+    pub af: AddressFamily,
+    /// There: one path.
+    #[count(n_paths: u32)]
+    pub paths: Vec<FibPath>,
+}
+
+/// Redirects punted packets, or no longer.
+#[derive(Message)]
+pub struct IpPuntRedirect {
+    /// Which, and where to.
+    pub punt: PuntRedirect,
+    /// Redirect, not stop that.
+    #[wire(default = "true")]
+    pub is_add: bool,
+}
+
+/// Redirects punted packets, or no longer.
+#[derive(Message)]
+pub struct AddDelIpPuntRedirectV2 {
+    /// Redirect, not stop that.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// Which, and where to.
+    pub punt: PuntRedirectV2,
+}
+
+/// Asks for redirects of punted packets.
+#[derive(Message)]
+#[msg(details)]
+pub struct IpPuntRedirectDump {
+    /// Of this interface, or all.
+    pub sw_if_index: InterfaceIndex,
+    /// Of IPv6.
+    pub is_ipv6: bool,
+}
+
+/// A redirect of punted packets.
+#[derive(Message)]
+pub struct IpPuntRedirectDetails {
+    /// It.
+    pub punt: PuntRedirect,
+}
+
+/// Asks for redirects of punted packets.
+#[derive(Message)]
+#[msg(details)]
+pub struct IpPuntRedirectV2Dump {
+    /// Of this interface, or all.
+    pub sw_if_index: InterfaceIndex,
+    /// The family.
+    pub af: AddressFamily,
+}
+
+/// A redirect of punted packets.
+#[derive(Message)]
+pub struct IpPuntRedirectV2Details {
+    /// It.
+    pub punt: PuntRedirectV2,
+}

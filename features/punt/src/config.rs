@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What was set, as commands.
+
+use crate::control;
+use crate::redirect;
+use crate::state::{Key, Punt, Taker};
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    for (key, taker) in world.get::<Punt>().list() {
+        let what = describe(world, key);
+        let (text, undo) = match taker {
+            Taker::Punt => {
+                let (ip, rest) = what.split_once(' ').unwrap_or((&what, ""));
+                let (kind, number) = rest.split_once(' ').unwrap_or((rest, ""));
+                (format!("set punt {ip} {kind} {number}"), format!("set punt {ip} {kind} del {number}"))
+            }
+            Taker::Socket(path) => (
+                format!("punt socket register {what} socket {}", quote(&path.to_string_lossy())),
+                format!("punt socket deregister {what}"),
+            ),
+        };
+        config.push(Phase::Features, text, undo);
+    }
+    let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
+    for (ip, v6) in [("ip", false), ("ip6", true)] {
+        for (rx, redirect) in world.get::<redirect::All>().list(v6) {
+            let rx = rx.map_or("all".to_string(), name);
+            let nexthop = redirect.nexthop.map_or(String::new(), |addr| format!("{addr} "));
+            let line = format!("{ip} punt redirect");
+            let add = format!("{line} add rx {rx} via {nexthop}{}", name(redirect.tx));
+            config.push(Phase::Features, add, format!("{line} del rx {rx}"));
+        }
+    }
+}
+
+/// As commands say what is punted.
+pub fn describe(world: &World, key: Key) -> String {
+    let ip = |v6| if v6 { "ipv6" } else { "ipv4" };
+    let number = |port: Option<u16>| port.map_or("all".to_string(), |port| port.to_string());
+    match key {
+        Key::Udp { v6, port } => format!("{} udp {}", ip(v6), number(port)),
+        Key::Tcp { v6, port } => format!("{} tcp {}", ip(v6), number(port)),
+        Key::Protocol { v6, protocol } => format!("{} protocol {protocol}", ip(v6)),
+        Key::Reason(id) => {
+            let reason = control::reasons(world).into_iter().find(|reason| reason.id == id);
+            format!("exception {}", reason.map_or(id.to_string(), |reason| reason.name))
+        }
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+use crate::redirect;
+use crate::socket;
+use crate::state::{Key, Punt, Taker, TcpPorts};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World};
+use ip::Ip;
+use msg::retval;
+use net::{IfEvent, Interfaces};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::{Ip4, Ip6, IpProtocol};
+
+/// Bytes of a socket's path at most, its end included (`sockaddr_un`).
+const PATH: usize = 108;
+
+/// A reason that packets are punted for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reason {
+    /// Its error index.
+    pub id: u32,
+    /// Node and way out.
+    pub name: String,
+    /// What operators read.
+    pub text: &'static str,
+}
+
+/// All reasons that packets are punted for.
+pub fn reasons(world: &World) -> Vec<Reason> {
+    let all = world.reasons().into_iter().enumerate();
+    let none = Reason { id: 0, name: "none".into(), text: "punted by a route, or by its protocol" };
+    let punts = all.filter(|(_, r)| r.punt).map(|(id, r)| Reason {
+        id: id as u32,
+        name: format!("{}:{}", r.node, r.reason),
+        text: r.text,
+    });
+    std::iter::once(none).chain(punts).collect()
+}
+
+/// The reason of a name.
+///
+/// # Errors
+/// None of that name (−6).
+pub fn find_reason(world: &World, name: &str) -> Result<u32> {
+    let found = reasons(world).into_iter().find(|reason| reason.name == name);
+    let none = || {
+        Error::not_found(format!("packets aren't punted for a reason {name}"))
+            .hint("`show punt reasons' lists them")
+            .retval(retval::NO_SUCH_ENTRY)
+    };
+    found.map(|reason| reason.id).ok_or_else(none)
+}
+
+/// Punts packets. A client that comes again gets them at its new socket.
+///
+/// # Errors
+/// What is punted or taken otherwise (−81); a reason that doesn't exist (−6); a path that is no socket's (−7); a protocol that
+/// isn't punted so (−126).
+pub fn add(world: &World, key: Key, taker: Taker) -> Result<()> {
+    check(world, key, &taker)?;
+    let punt = world.get::<Punt>();
+    let old = punt.takers().get(&key).cloned();
+    match (&old, &taker) {
+        (None, _) => attach(world, key, &taker)?,
+        (Some(Taker::Socket(_)), Taker::Socket(_)) | (Some(Taker::Punt), Taker::Punt) => {}
+        _ => {
+            let why = "it is punted otherwise already: delete that first";
+            return Err(Error::failed(why).retval(retval::VALUE_EXIST));
+        }
+    }
+    punt.takers().insert(key, taker);
+    Ok(())
+}
+
+fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
+    if let Taker::Socket(path) = taker
+        && (!path.is_absolute() || path.as_os_str().len() >= PATH)
+    {
+        let why = format!("{}: expected an absolute path below {PATH} bytes", path.display());
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    match key {
+        Key::Reason(id) if !reasons(world).iter().any(|r| r.id == id) => {
+            Err(Error::not_found(format!("packets aren't punted for a reason {id}"))
+                .retval(retval::NO_SUCH_ENTRY))
+        }
+        Key::Reason(_) if *taker == Taker::Punt => {
+            Err(Error::unsupported("what has a reason is punted already").retval(retval::UNSUPPORTED))
+        }
+        Key::Protocol { protocol: 6 | 17, .. } => {
+            Err(Error::unsupported("TCP and UDP are punted by their ports").retval(retval::UNSUPPORTED))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Punts packets no longer.
+///
+/// # Errors
+/// What isn't punted so (−6).
+pub fn delete(world: &World, key: Key, to_socket: bool) -> Result<()> {
+    let punt = world.get::<Punt>();
+    let there = punt.takers().get(&key).is_some_and(|taker| (*taker != Taker::Punt) == to_socket);
+    if !there {
+        return Err(Error::not_found("it isn't punted so").retval(retval::NO_SUCH_ENTRY));
+    }
+    detach(world, key)?;
+    punt.takers().remove(&key);
+    Ok(())
+}
+
+fn taken(why: String) -> Error {
+    Error::failed(why).retval(retval::VALUE_EXIST)
+}
+
+fn attach(world: &World, key: Key, taker: &Taker) -> Result<()> {
+    match key {
+        Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
+            attach_ip::<Ip4>(world, key, taker)
+        }
+        Key::Reason(id) => {
+            world.get::<Punt>().set_reason(id, true);
+            follow_reasons(world)
+        }
+        _ => attach_ip::<Ip6>(world, key, taker),
+    }
+}
+
+fn attach_ip<F: Ip>(world: &World, key: Key, taker: &Taker) -> Result<()> {
+    let socket = *taker != Taker::Punt;
+    let udp = if socket { "{ip}-udp-punt-socket" } else { "{ip}-udp-punt" };
+    match key {
+        Key::Udp { port: Some(port), .. } => ip::register_udp_port::<F>(world, port, udp).map_err(taken),
+        Key::Udp { port: None, .. } => ip::set_udp_rest::<F>(world, Some(udp)).map_err(taken),
+        Key::Tcp { port, .. } => {
+            ip::register_protocol::<F>(world, IpProtocol::TCP, "{ip}-tcp-punt").map_err(taken)?;
+            world.get::<TcpPorts<F>>().set(port, Some(socket));
+            Ok(())
+        }
+        Key::Protocol { protocol, .. } => {
+            let node = if socket { "{ip}-proto-punt-socket" } else { "{ip}-punt" };
+            ip::register_protocol::<F>(world, IpProtocol(protocol), node).map_err(taken)
+        }
+        Key::Reason(_) => Ok(()),
+    }
+}
+
+fn detach(world: &World, key: Key) -> Result<()> {
+    match key {
+        Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
+            detach_ip::<Ip4>(world, key)
+        }
+        Key::Reason(id) => {
+            world.get::<Punt>().set_reason(id, false);
+            Ok(())
+        }
+        _ => detach_ip::<Ip6>(world, key),
+    }
+}
+
+fn detach_ip<F: Ip>(world: &World, key: Key) -> Result<()> {
+    match key {
+        Key::Udp { port: Some(port), .. } => ip::unregister_udp_port::<F>(world, port),
+        Key::Udp { port: None, .. } => ip::set_udp_rest::<F>(world, None).map_err(Error::failed)?,
+        Key::Tcp { port, .. } => {
+            if world.get::<TcpPorts<F>>().set(port, None) == 0 {
+                ip::unregister_protocol::<F>(world, IpProtocol::TCP);
+            }
+        }
+        Key::Protocol { protocol, .. } => ip::unregister_protocol::<F>(world, IpProtocol(protocol)),
+        Key::Reason(_) => {}
+    }
+    Ok(())
+}
+
+/// What is punted on any interface is looked at, once somebody wants reasons.
+fn follow_reasons(world: &World) -> Result<()> {
+    for interface in world.get::<Interfaces>().list() {
+        look_at(world, interface.sw_if)?;
+    }
+    Ok(())
+}
+
+fn look_at(world: &World, sw_if: SwIfIndex) -> Result<()> {
+    world.set_feature("error-punt", "exception-punt-socket", sw_if, Some(0)).map_err(Error::unsupported)
+}
+
+/// The socket that clients answer to.
+pub fn server(world: &World) -> Option<PathBuf> {
+    world.get::<Punt>().server.lock().expect("no panic inside").clone()
+}
+
+/// Punts packets to a client's socket, and tells where it may answer to.
+///
+/// # Errors
+/// See [`add`].
+pub fn register(world: &World, key: Key, path: &Path) -> Result<Option<PathBuf>> {
+    add(world, key, Taker::Socket(path.to_path_buf()))?;
+    Ok(server(world))
+}
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
+    socket::start(world);
+    world.get::<Interfaces>().subscribe(|world, event| {
+        redirect::on_interface(world, event);
+        let wanted = || world.get::<Punt>().list().iter().any(|(key, _)| matches!(key, Key::Reason(_)));
+        if let IfEvent::Added(sw_if) = event
+            && wanted()
+        {
+            let done = look_at(world, sw_if);
+            debug_assert!(done.is_ok(), "the arc is ours: {done:?}");
+        }
+    });
+    Ok(())
+}

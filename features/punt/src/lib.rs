@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Punt: packets that nobody here takes go to other programs, or to another router.
+//!
+//! | what | where it is caught |
+//! |---|---|
+//! | UDP port, or all without a listener | `ip4-udp-lookup` → `ip4-udp-punt`, `ip4-udp-punt-socket` |
+//! | TCP port, or all | `ip4-local` → `ip4-tcp-punt` |
+//! | IP protocol | `ip4-local` → `ip4-punt`, `ip4-proto-punt-socket` |
+//! | reason | `error-punt` → arc `error-punt` → `exception-punt-socket` |
+//!
+//! IPv6 has the same under `ip6-`, from the same source. What is only punted goes through `ip4-punt`, where `ip4-punt-redirect`
+//! may send it on, to `error-punt`. A **reason** is every way out of any node that is marked `#[punt]`, by its error index;
+//! index 0 is what came without one, by a route for instance.
+//!
+//! **Sockets.** Workers put packets into a queue; the process `punt-socket` writes them to the clients' Unix datagram sockets, each
+//! behind eight bytes: the interface it came in by, and 0, both in the host's order (VPP's `punt_packetdesc`). The packet begins with
+//! its Ethernet header, where it has one. Clients answer to the socket that `punt_socket_register_reply` names, with the same
+//! eight bytes in front: interface, and an action:
+//!
+//! | action | the packet |
+//! |---|---|
+//! | 0 | an Ethernet frame that leaves by the interface |
+//! | 1, 2 | an IPv4, IPv6 packet that is routed in the interface's table |
+//!
+//! Limits: reasons of IPsec don't exist yet; policers of punted packets aren't built; a redirect has one path.
+
+mod api;
+mod cli;
+mod config;
+pub mod control;
+mod nodes;
+mod redirect;
+mod socket;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use redirect::Redirect;
+pub use socket::serve;
+pub use state::{Key, Taker};
+
+use ::graph::{ArcDef, Feature, NodeDef, Plugin};
+use wire::{Ip4, Ip6};
+
+/// Punt.
+pub static PLUGIN: Plugin = Plugin {
+    name: "punt",
+    about: "Packets for other programs, or for another router",
+    nodes: &[
+        NodeDef::of::<nodes::UdpPunt<Ip4>>(),
+        NodeDef::of::<nodes::UdpPunt<Ip6>>(),
+        NodeDef::of::<nodes::UdpSocket<Ip4>>(),
+        NodeDef::of::<nodes::UdpSocket<Ip6>>(),
+        NodeDef::of::<nodes::TcpPunt<Ip4>>(),
+        NodeDef::of::<nodes::TcpPunt<Ip6>>(),
+        NodeDef::of::<nodes::ProtoSocket<Ip4>>(),
+        NodeDef::of::<nodes::ProtoSocket<Ip6>>(),
+        NodeDef::of::<nodes::ExceptionSocket>(),
+        NodeDef::of::<redirect::PuntRedirect<Ip4>>(),
+        NodeDef::of::<redirect::PuntRedirect<Ip6>>(),
+    ],
+    arcs: &[ArcDef { name: "error-punt", starts: &["error-punt"], end: "punt" }],
+    features: &[
+        Feature { arc: "error-punt", node: "exception-punt-socket", before: &[], after: &[] },
+        Feature { arc: "ip4-punt", node: "ip4-punt-redirect", before: &[], after: &[] },
+        Feature { arc: "ip6-punt", node: "ip6-punt-redirect", before: &[], after: &[] },
+    ],
+    cli: self::cli::COMMANDS,
+    config: config::say,
+    api: api::MODULES,
+    start: control::start,
+};

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-punt-redirect`, `ip6-punt-redirect`: punted packets go to another router instead.
+
+use buffer::Buffer;
+use cli::{Error, Result};
+use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
+use ip::{Ip, IpTrace};
+use msg::retval;
+use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What is configured for an interface is the adjacency.
+pub struct PuntRedirect<F> {
+    adjacencies: Arc<Adjacencies>,
+    family: PhantomData<F>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows this")]
+pub enum To {
+    #[dynamic]
+    Node(NodeIndex),
+    /// punted packets redirected
+    #[next("{ip}-rewrite", count)]
+    Redirected,
+    /// {ip} adjacency is gone
+    #[drop]
+    NoAdjacency,
+}
+
+impl<F> Build for PuntRedirect<F> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { adjacencies: world.get(), family: PhantomData }
+    }
+}
+
+impl<F: Ip> Node for PuntRedirect<F> {
+    const NAME: &'static str = "{ip}-punt-redirect";
+    const V6: Option<bool> = Some(F::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
+    type Next = To;
+    type Trace = IpTrace<F>;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, IpTrace::<F>::of(b));
+        }
+        let index = AdjIndex(cx.feature_config(b));
+        let Some(next) = self.adjacencies.get(index, cx.turn).map(|adj| adj.next) else {
+            return To::NoAdjacency;
+        };
+        b.set_scratch(IpMeta::of(index, 0));
+        cx.count(To::Redirected, 1);
+        To::Node(next)
+    }
+}
+
+/// Where punted packets are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redirect {
+    /// By this interface.
+    pub tx: SwIfIndex,
+    /// To this router; to their own destination without one.
+    pub nexthop: Option<IpAddr>,
+    adj: AdjIndex,
+}
+
+/// By family, and interface that they came in by; `None` is for all that have none of their own.
+type Redirects = BTreeMap<(bool, Option<SwIfIndex>), Redirect>;
+
+/// The control side.
+#[derive(Default)]
+pub struct All(Mutex<Redirects>);
+
+impl Shared for All {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl All {
+    fn redirects(&self) -> MutexGuard<'_, Redirects> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// All of a family.
+    pub fn list(&self, v6: bool) -> Vec<(Option<SwIfIndex>, Redirect)> {
+        let all = self.redirects();
+        all.iter().filter(|((six, _), _)| *six == v6).map(|((_, rx), redirect)| (*rx, *redirect)).collect()
+    }
+}
+
+/// Sends what is punted of what comes in by an interface, or by any without one of its own, to another router.
+///
+/// # Errors
+/// Interfaces that aren't there (−2); a next hop of the other family (−7).
+pub fn add(
+    world: &World,
+    v6: bool,
+    rx: Option<SwIfIndex>,
+    tx: SwIfIndex,
+    nexthop: Option<IpAddr>,
+) -> Result<()> {
+    let nexthop = nexthop.filter(|addr| !addr.is_unspecified());
+    if nexthop.is_some_and(|addr| addr.is_ipv6() != v6) {
+        return Err(Error::parse("a next hop of the other family").retval(retval::INVALID_VALUE));
+    }
+    let (adjacencies, all) = (world.get::<Adjacencies>(), world.get::<All>());
+    let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let adj = match nexthop {
+        Some(nexthop) => adjacencies.neighbor(world, tx, nexthop)?,
+        None => adjacencies.glean(world, tx, any)?,
+    };
+    let old = all.redirects().insert((v6, rx), Redirect { tx, nexthop, adj });
+    apply(world, v6)?;
+    if let Some(old) = old {
+        adjacencies.release(old.adj);
+    }
+    Ok(())
+}
+
+/// Takes a redirect back.
+///
+/// # Errors
+/// One that isn't there (−6).
+pub fn delete(world: &World, v6: bool, rx: Option<SwIfIndex>) -> Result<()> {
+    let gone = || Error::not_found("there is no such redirect").retval(retval::NO_SUCH_ENTRY);
+    let old = world.get::<All>().redirects().remove(&(v6, rx)).ok_or_else(gone)?;
+    apply(world, v6)?;
+    world.get::<Adjacencies>().release(old.adj);
+    Ok(())
+}
+
+/// Every interface gets its redirect, or that for all.
+fn apply(world: &World, v6: bool) -> Result<()> {
+    for interface in world.get::<Interfaces>().list() {
+        apply_to(world, v6, interface.sw_if)?;
+    }
+    Ok(())
+}
+
+fn apply_to(world: &World, v6: bool, sw_if: SwIfIndex) -> Result<()> {
+    let config = {
+        let all = world.get::<All>();
+        let redirects = all.redirects();
+        let own = redirects.get(&(v6, Some(sw_if))).or_else(|| redirects.get(&(v6, None)));
+        own.map(|redirect| redirect.adj.0)
+    };
+    let (arc, node) = (filled("{ip}-punt", v6), filled("{ip}-punt-redirect", v6));
+    world.set_feature(&arc, &node, sw_if, config).map_err(Error::unsupported)
+}
+
+/// New interfaces take part in what is for all; those that go take their redirects along.
+pub fn on_interface(world: &World, event: IfEvent) {
+    for v6 in [false, true] {
+        let done = match event {
+            IfEvent::Added(sw_if) => apply_to(world, v6, sw_if),
+            IfEvent::Deleting(sw_if) => {
+                let list = world.get::<All>().list(v6).into_iter();
+                let mut by = list.filter(|(rx, redirect)| *rx == Some(sw_if) || redirect.tx == sw_if);
+                by.try_for_each(|(rx, _)| delete(world, v6, rx))
+            }
+            _ => Ok(()),
+        };
+        if let Err(e) = done {
+            log::warn!(target: "punt", "redirects don't follow {event:?}: {e}");
+        }
+    }
+}

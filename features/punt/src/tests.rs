@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use crate::api::*;
+use crate::control::{find_reason, reasons};
+use crate::state::Key;
+use ::graph::drive::Bench;
+use ::graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
+use buffer::Buffer;
+use msg::Call;
+use net::api::{AddressFamily, FibPath, InterfaceIndex};
+use net::drive::Nowhere;
+use net::{Addresses, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
+use std::net::Ipv4Addr;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+use testkit::pkt;
+use wire::{Ip4, Ip6, MacAddr};
+
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+
+/// What interfaces send.
+#[derive(Default)]
+struct Sent(Mutex<Vec<(u32, Vec<u8>)>>);
+
+impl ::graph::Shared for Sent {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+struct Tx(u32, Arc<Sent>);
+
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[free]
+    Sent,
+}
+
+impl Node for Tx {
+    const NAME: &'static str = "test-tx";
+    type Next = To;
+    type Trace = ();
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        let bytes = b.segments().flatten().copied().collect();
+        self.1.0.lock().expect("no panic").push((self.0, bytes));
+        To::Sent
+    }
+}
+
+const ROUTER: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+/// A router with 10.0.0.1/24 and 2001:db8::1/64 on `t0`, 10.0.1.1/24 on `t1`, and a client's socket.
+struct Rig {
+    bench: Bench,
+    client: UnixDatagram,
+    dir: TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let bench = Bench::new(PLUGINS);
+        let world = bench.world.clone();
+        for i in 0..2 {
+            let new = NewInterface {
+                name: format!("t{i}"),
+                kind: IfKind::Ethernet,
+                device: Arc::new(Nowhere),
+                mac: ROUTER,
+                mtu: 1500,
+                link_up: true,
+            };
+            let tx = |world: &World, _, sw_if: SwIfIndex| Tx(sw_if.0, world.get());
+            let sw_if = world.get::<Interfaces>().create(&world, new, tx).expect("created");
+            world.get::<Interfaces>().set_admin(&world, sw_if, true).expect("up");
+            let prefix = format!("10.0.{i}.1/24").parse().expect("a prefix");
+            world.get::<Addresses<Ip4>>().add(&world, sw_if, prefix).expect("added");
+            let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 9).into(), HOST);
+            world.get::<Neighbors>().set(&world, known).expect("set");
+        }
+        let prefix = "2001:db8::1/64".parse().expect("a prefix");
+        world.get::<Addresses<Ip6>>().add(&world, SwIfIndex(1), prefix).expect("added");
+        let dir = tempfile::tempdir().expect("a directory");
+        crate::serve(&world, &dir.path().join("punt.sock")).expect("a socket");
+        let client = UnixDatagram::bind(dir.path().join("client.sock")).expect("a socket");
+        client.set_nonblocking(true).expect("possible");
+        Self { bench, client, dir }
+    }
+
+    fn client(&self) -> PathBuf {
+        self.dir.path().join("client.sock")
+    }
+
+    fn run(&mut self, line: &str) -> String {
+        self.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+    }
+
+    fn call<R: Call>(&self, request: R) -> Result<R::Reply, i32> {
+        self.bench.api().call(request)
+    }
+
+    fn register(&self, key: Key) -> Result<PuntSocketRegisterReply, i32> {
+        let pathname = (*self.client().to_string_lossy()).into();
+        self.call(PuntSocketRegister { header_version: 1, punt: PuntApi::of(key), pathname })
+    }
+
+    /// A frame comes in by `t0`.
+    fn receive(&mut self, frame: &[u8]) {
+        self.bench.send("ethernet-input", frame, |b| b.rx_if = 1);
+    }
+
+    /// What the client got: interface, action, packet.
+    fn got(&self) -> Option<(u32, u32, Vec<u8>)> {
+        let mut bytes = vec![0; 70_000];
+        let len = self.client.recv(&mut bytes).ok()?;
+        let word = |at: usize| u32::from_ne_bytes(*bytes[at..].first_chunk().expect("a word"));
+        Some((word(0), word(4), bytes[8..len].to_vec()))
+    }
+
+    /// The client sends a packet.
+    fn answer(&mut self, to: &Path, sw_if: u32, action: u32, packet: &[u8]) {
+        let bytes = [&sw_if.to_ne_bytes()[..], &action.to_ne_bytes(), packet].concat();
+        self.client.send_to(&bytes, to).expect("there is a socket");
+        for _ in 0..3 {
+            self.bench.settle();
+        }
+    }
+
+    fn sent(&self) -> Vec<(u32, Vec<u8>)> {
+        std::mem::take(&mut self.bench.world.get::<Sent>().0.lock().expect("no panic"))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let all = self.bench.world.running_config().into_iter().map(|line| line.text);
+        all.filter(|line| line.contains("punt")).collect()
+    }
+}
+
+fn udp(port: u16) -> Vec<u8> {
+    pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1000, port).payload_len(64).build()
+}
+
+fn udp6(port: u16) -> Vec<u8> {
+    pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").udp(1000, port).payload_len(64).build()
+}
+
+fn tcp(port: u16) -> Vec<u8> {
+    pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").tcp(1000, port).build()
+}
+
+const UDP: fn(Option<u16>) -> Key = |port| Key::Udp { v6: false, port };
+
+#[test]
+fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
+    let mut rig = Rig::new();
+    let server = rig.register(UDP(Some(5000))).expect("registered").pathname;
+    let server = PathBuf::from(server.as_str());
+    assert_eq!(server, rig.dir.path().join("punt.sock"));
+    rig.receive(&udp(5000));
+    assert_eq!(rig.got(), Some((1, 0, udp(5000))), "with its Ethernet header");
+    rig.receive(&udp(5001));
+    assert_eq!(rig.got(), None);
+    assert_eq!(rig.sent().len(), 1, "port unreachable");
+    // Routed, as a frame, and what makes no sense.
+    let reply = pkt::ip4("10.0.0.1", "10.0.1.9").ttl(64).udp(5000, 1000).build();
+    rig.answer(&server, 1, 1, &reply);
+    let want = [pkt::ether(ROUTER, HOST).build()[..12].to_vec(), vec![8, 0], reply.clone()].concat();
+    assert_eq!(rig.sent(), [(2, want)], "as it was, to the other interface");
+    rig.answer(&server, 2, 0, &udp(7));
+    assert_eq!(rig.sent(), [(2, udp(7))]);
+    for (sw_if, action, packet) in
+        [(77, 1, &reply[..]), (1, 9, &reply), (1, 1, &reply[..19]), (1, 2, &reply), (1, 0, &[])]
+    {
+        rig.answer(&server, sw_if, action, packet);
+    }
+    assert_eq!(rig.sent(), []);
+    let stats = rig.run("show punt stats");
+    for line in
+        ["sent                       1", "received                   2", "malformed                  5"]
+    {
+        assert!(stats.contains(line), "{stats}");
+    }
+    assert!(stats.contains("by port or protocol        1"), "{stats}");
+    // Once more elsewhere, then nowhere.
+    std::fs::remove_file(rig.client()).expect("it was there");
+    rig.client = UnixDatagram::bind(rig.client()).expect("a socket");
+    rig.client.set_nonblocking(true).expect("possible");
+    rig.receive(&udp(5000));
+    assert!(rig.got().is_some());
+    assert!(rig.call(PuntSocketDeregister { punt: PuntApi::of(UDP(Some(5000))) }).is_ok());
+    rig.receive(&udp(5000));
+    assert_eq!(rig.got(), None);
+}
+
+#[test]
+fn all_ports_tcp_protocols_and_ip6() {
+    let mut rig = Rig::new();
+    rig.register(UDP(None)).expect("registered");
+    rig.register(Key::Udp { v6: true, port: Some(53) }).expect("registered");
+    rig.register(Key::Tcp { v6: false, port: Some(179) }).expect("registered");
+    rig.register(Key::Protocol { v6: false, protocol: 89 }).expect("registered");
+    let ospf = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").protocol(wire::IpProtocol(89));
+    for frame in [udp(1), udp(65_000), udp6(53), tcp(179), ospf.payload([1, 2, 3]).build()] {
+        rig.receive(&frame);
+        assert_eq!(rig.got(), Some((1, 0, frame)));
+    }
+    for frame in [udp6(54), tcp(180)] {
+        rig.receive(&frame);
+        assert_eq!(rig.got(), None);
+    }
+    assert_eq!(rig.bench.count("ip4-tcp-punt", "no_listener"), 1);
+    let large = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
+    rig.receive(&large);
+    assert_eq!(rig.got(), Some((1, 0, large)), "all segments");
+}
+
+#[test]
+fn reasons_are_those_of_the_graph() {
+    let mut rig = Rig::new();
+    let world = rig.bench.world.clone();
+    let id = find_reason(&world, "ip4-icmp-input:unknown_type").expect("ICMP punts what it doesn't know");
+    let all = rig.bench.api().dump(PuntReasonDump { reason: PuntReason::default() });
+    assert_eq!(all.len(), reasons(&world).len());
+    let name = "ip4-icmp-input:unknown_type".to_string();
+    let one = rig.bench.api().dump(PuntReasonDump { reason: PuntReason { id: 0, name: name.clone() } });
+    assert_eq!(one[0].reason, PuntReason { id, name });
+    rig.register(Key::Reason(id)).expect("registered");
+    assert_eq!(rig.register(Key::Reason(9999)).err(), Some(-6));
+    let stamp = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").icmp(wire::Icmp4Type(13), 0, 7);
+    let stamp = stamp.payload_len(12).build();
+    rig.receive(&stamp);
+    assert_eq!(rig.got(), Some((1, 0, stamp)));
+    assert!(rig.run("show punt stats").contains("ip4-icmp-input:unknown_type        1"));
+    // Another one isn't taken.
+    rig.run("set punt udp 7");
+    rig.receive(&udp(7));
+    assert_eq!((rig.got(), rig.bench.count("ip4-udp-punt", "port")), (None, 1));
+    let line = format!(
+        "punt socket register exception ip4-icmp-input:unknown_type socket {}",
+        rig.client().display()
+    );
+    assert!(rig.lines().contains(&line), "{:?}", rig.lines());
+    assert!(rig.run("show punt reasons").contains("udp port that is punted"));
+    assert_eq!(rig.run("show punt client").lines().count(), 2);
+}
+
+#[test]
+fn punted_packets_are_redirected() {
+    let mut rig = Rig::new();
+    rig.run("set punt ip4 udp all");
+    rig.run("ip punt redirect add rx all via 10.0.1.9 t1");
+    rig.receive(&udp(9));
+    let sent = rig.sent();
+    assert_eq!((sent.len(), sent[0].0, &sent[0].1[..6]), (1, 2, &HOST.octets()[..]), "{sent:?}");
+    rig.run("ip punt redirect add rx t0 via 10.0.0.9 t0");
+    rig.receive(&udp(9));
+    assert_eq!(rig.sent()[0].0, 1, "the interface's own counts");
+    let path = FibPath { sw_if_index: 2, ..FibPath::default() };
+    let v2 = |is_add, paths: &[FibPath]| AddDelIpPuntRedirectV2 {
+        is_add,
+        punt: PuntRedirectV2 {
+            rx_sw_if_index: InterfaceIndex(1),
+            af: AddressFamily::Ip4,
+            paths: paths.to_vec(),
+        },
+    };
+    assert!(rig.call(v2(true, &[path.clone()])).is_ok());
+    assert_eq!(rig.call(v2(true, &[path.clone(), path])).err(), Some(-126));
+    let dump = |rig: &Rig, sw_if| {
+        let request = IpPuntRedirectV2Dump { sw_if_index: InterfaceIndex(sw_if), af: AddressFamily::Ip4 };
+        let all = rig.bench.api().dump(request).into_iter();
+        all.map(|d| (d.punt.rx_sw_if_index.0, d.punt.paths[0].sw_if_index)).collect::<Vec<_>>()
+    };
+    assert_eq!(dump(&rig, u32::MAX), [(u32::MAX, 2), (1, 2)]);
+    assert_eq!(dump(&rig, 1), [(1, 2)]);
+    let old = rig.bench.api().dump(IpPuntRedirectDump { sw_if_index: InterfaceIndex::NONE, is_ipv6: false });
+    assert_eq!((old.len(), old[0].punt.tx_sw_if_index.0), (2, 2));
+    assert_eq!(
+        rig.lines(),
+        [
+            "set punt ipv4 udp all",
+            "ip punt redirect add rx all via 10.0.1.9 t1",
+            "ip punt redirect add rx t0 via t1"
+        ]
+    );
+    let shown = rig.run("show ip punt redirect");
+    assert!(shown.contains("all  10.0.1.9  t1"), "{shown}");
+    assert!(rig.call(v2(false, &[])).is_ok());
+    assert_eq!(rig.call(v2(false, &[])).err(), Some(-6));
+    let world = rig.bench.world.clone();
+    world.get::<Interfaces>().delete(&world, SwIfIndex(2)).expect("deleted");
+    assert_eq!(rig.lines(), ["set punt ipv4 udp all"]);
+    rig.receive(&udp(9));
+    assert_eq!(rig.bench.count("ip4-udp-punt", "port"), 3);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let mut rig = Rig::new();
+    let set = |key, is_add| SetPunt { is_add, punt: PuntApi::of(key) };
+    assert!(rig.call(set(UDP(Some(7)), true)).is_ok());
+    assert!(rig.call(set(UDP(Some(7)), true)).is_ok(), "clients say again what they want");
+    assert_eq!(rig.register(UDP(Some(7))).err(), Some(-81));
+    assert_eq!(rig.call(PuntSocketDeregister { punt: PuntApi::of(UDP(Some(7))) }).err(), Some(-6));
+    assert!(rig.call(set(UDP(Some(7)), false)).is_ok());
+    assert_eq!(rig.call(set(UDP(Some(7)), false)).err(), Some(-6));
+    assert!(rig.register(UDP(Some(7))).is_ok());
+    let icmp = Key::Protocol { v6: false, protocol: 1 };
+    assert_eq!(rig.register(icmp).err(), Some(-81));
+    assert_eq!(rig.register(Key::Protocol { v6: false, protocol: 17 }).err(), Some(-126));
+    let bad = |version, path: &str| PuntSocketRegister {
+        header_version: version,
+        punt: PuntApi::of(UDP(Some(8))),
+        pathname: path.into(),
+    };
+    assert_eq!(rig.call(bad(2, "/tmp/x")).err(), Some(-7));
+    assert_eq!(rig.call(bad(1, "x")).err(), Some(-7));
+    let sctp = PuntApi(PuntDescription { r#type: PuntType::L4, punt: PuntUnion([0, 132, 0, 1]) });
+    assert_eq!(rig.call(SetPunt { is_add: true, punt: sctp }).err(), Some(-7));
+    assert!(rig.bench.cli("ip punt policer 7").is_err());
+    assert!(rig.bench.cli("punt socket register exception nothing socket /tmp/x").is_err());
+    let dump = |rig: &Rig, kind| rig.bench.api().dump(PuntSocketDump { r#type: kind });
+    let all = dump(&rig, PuntType::L4);
+    assert_eq!((all.len(), all[0].punt.key()), (1, Ok(UDP(Some(7)))));
+    assert_eq!(all[0].pathname.as_str(), rig.client().to_string_lossy());
+    assert_eq!(dump(&rig, PuntType::Exception).len(), 0);
+    rig.run("punt socket deregister udp 7");
+    assert_eq!(rig.lines(), Vec::<String>::new());
+    let published = msg::published::read();
+    assert_eq!(published.differences(rig.bench.world.api.table()), Vec::<String>::new());
+}
