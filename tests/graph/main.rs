@@ -2,6 +2,7 @@
 //! The graph and the commands of all plugins together.
 
 mod config;
+mod discovery;
 mod fragments;
 mod mutated;
 mod mutated6;

@@ -16,7 +16,7 @@ pub struct Tally {
     pub dropped: u64,
     /// Ended at the node `punt`.
     pub punted: u64,
-    /// ARP packets that were for us and told something.
+    /// Packets of ARP and neighbour discovery that were for us and told something.
     pub noted: u64,
     /// Cut up: the fragments have taken their place.
     pub fragmented: u64,
@@ -24,7 +24,7 @@ pub struct Tally {
     pub fragments: u64,
     /// Fragments that have become part of another packet.
     pub joined: u64,
-    /// ARP requests and announcements made.
+    /// What ARP and neighbour discovery say of their own: questions, announcements, reports.
     pub asked: u64,
     /// Copies made to tell the sender of a better way.
     pub redirects: u64,
@@ -36,21 +36,46 @@ pub struct Tally {
     pub lost: u64,
 }
 
+/// Nodes where packets wait for neighbours.
+const RESOLVERS: [&str; 4] = ["ip4-arp", "ip4-glean", "ip6-discover-neighbor", "ip6-glean"];
+/// Nodes that answer in place, drop, or take note.
+const LISTENERS: [&str; 6] = [
+    "arp-reply",
+    "icmp6-neighbor-solicitation",
+    "icmp6-neighbor-advertisement",
+    "icmp6-router-solicitation",
+    "icmp6-router-advertisement",
+    "icmp6-multicast-listener-query",
+];
+/// Nodes that cut packets up.
+const CUTTERS: [&str; 2] = ["ip4-frag", "ip6-frag"];
+/// What is said unasked.
+const ASKED: [&str; 7] = [
+    "arp/tx/requests",
+    "arp/tx/gratuitous",
+    "ip6-nd/tx/requests",
+    "ip6-nd/tx/gratuitous",
+    "ip6-nd/tx/router-advertisements",
+    "ip6-nd/tx/router-solicitations",
+    "ip6-nd/tx/listener-reports",
+];
+
 /// Reads a [`Tally`] from an instance.
 pub struct Tallier {
     vectors: Arc<Simple>,
     errors: Arc<Simple>,
-    requests: Arc<Simple>,
-    announced: Arc<Simple>,
-    replies: Arc<Simple>,
+    asked: Vec<Arc<Simple>>,
+    replies: Vec<Arc<Simple>>,
     interfaces: usize,
     tx: Vec<NodeIndex>,
     missing: Vec<NodeIndex>,
     resolvers: Vec<NodeIndex>,
+    listeners: Vec<NodeIndex>,
+    cutters: Vec<NodeIndex>,
     named: BTreeMap<&'static str, NodeIndex>,
-    /// Error indices that lose packets, those of `arp-reply`, of `ip4-frag`, of fragments sent, of redirects.
+    /// Error indices that lose packets, those of nodes that take note, of those that cut, of fragments sent, of redirects.
     drops: Vec<usize>,
-    arp_drops: Vec<usize>,
+    listener_drops: Vec<usize>,
     frag_drops: Vec<usize>,
     fragments: Vec<usize>,
     /// Fragments that datagrams were made of, and the datagrams.
@@ -70,23 +95,27 @@ impl Tallier {
         let find = |which: &dyn Fn(&graph::NodeInfo) -> bool| -> Vec<NodeIndex> {
             nodes.iter().filter(|n| which(n)).map(|n| n.index).collect()
         };
-        let named = ["drop", "punt", "arp-reply", "ip4-frag"];
+        let counted = |names: &[&str]| -> Vec<Arc<Simple>> {
+            names.iter().map(|name| world.stats.simple(&format!("/net/{name}"))).collect()
+        };
+        let named = ["drop", "punt"];
         let named = named.map(|name| (name, world.node(name).unwrap_or_else(|| panic!("no node {name}"))));
         Self {
             vectors: world.stats.simple(counters::VECTORS),
             errors: world.stats.simple(counters::ERRORS),
-            requests: world.stats.simple("/net/arp/tx/requests"),
-            announced: world.stats.simple("/net/arp/tx/gratuitous"),
-            replies: world.stats.simple("/net/arp/tx/replies"),
+            asked: counted(&ASKED),
+            replies: counted(&["arp/tx/replies", "ip6-nd/tx/replies"]),
             interfaces,
             tx: find(&|n| n.name.ends_with("-tx")),
             missing: find(&|n| n.missing),
-            resolvers: find(&|n| ["ip4-arp", "ip4-glean"].contains(&&*n.name)),
+            resolvers: find(&|n| RESOLVERS.contains(&&*n.name)),
+            listeners: find(&|n| LISTENERS.contains(&&*n.name)),
+            cutters: find(&|n| CUTTERS.contains(&&*n.name)),
             named: named.into(),
             drops: errors(&|r| r.drop),
-            arp_drops: errors(&|r| r.drop && &*r.node == "arp-reply"),
-            frag_drops: errors(&|r| r.drop && &*r.node == "ip4-frag"),
-            fragments: errors(&|r| &*r.node == "ip4-frag" && r.reason == "sent"),
+            listener_drops: errors(&|r| r.drop && LISTENERS.contains(&&*r.node)),
+            frag_drops: errors(&|r| r.drop && CUTTERS.contains(&&*r.node)),
+            fragments: errors(&|r| CUTTERS.contains(&&*r.node) && r.reason == "sent"),
             parts: errors(&|r| r.reason == "reass_fragments_reassembled"),
             wholes: errors(&|r| {
                 r.node.contains("-full-") && ["reass_success", "reass_too_long"].contains(&r.reason)
@@ -100,16 +129,17 @@ impl Tallier {
         let through = |nodes: &[NodeIndex]| nodes.iter().map(|n| self.vectors.sum(n.0 as usize)).sum::<u64>();
         let node = |name: &str| through(&[self.named[name]]);
         let errors = |which: &[usize]| which.iter().map(|i| self.errors.sum(*i)).sum::<u64>();
-        let arp = |counter: &Simple| (0..self.interfaces).map(|i| counter.sum(i)).sum::<u64>();
+        let one = |counter: &Arc<Simple>| (0..self.interfaces).map(|i| counter.sum(i)).sum::<u64>();
+        let all = |counters: &[Arc<Simple>]| counters.iter().map(one).sum::<u64>();
         Tally {
             sent: through(&self.tx),
             dropped: node("drop"),
             punted: node("punt"),
-            noted: node("arp-reply") - errors(&self.arp_drops) - arp(&self.replies),
-            fragmented: node("ip4-frag") - errors(&self.frag_drops),
+            noted: through(&self.listeners) - errors(&self.listener_drops) - all(&self.replies),
+            fragmented: through(&self.cutters) - errors(&self.frag_drops),
             fragments: errors(&self.fragments),
             joined: errors(&self.parts) - errors(&self.wholes),
-            asked: arp(&self.requests) + arp(&self.announced),
+            asked: all(&self.asked),
             redirects: errors(&self.redirects),
             resolving: through(&self.resolvers),
             reasons: errors(&self.drops),

@@ -19,8 +19,9 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set ip6 icmp",
-        usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-multicast {enable|disable}",
-        help: "How many ICMPv6 errors a thread sends in a second; which echo requests are answered",
+        usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-multicast {enable|disable} \
+                | redirect <interface:interface> {enable|disable}",
+        help: "How many ICMPv6 errors a thread sends in a second; which echo requests are answered; where redirects are sent",
         run: set::<Ip6>,
     },
     Command { path: "show ip icmp", usage: "", help: "What is set for ICMP", run: show::<Ip4> },

@@ -15,7 +15,7 @@
 //! bytes; to a link-local source they come from the interface's link-local address.
 //!
 //! Limits: echo requests with a source route are dropped by name; a route record in one comes back as it came; time stamps and
-//! address masks are punted; RFC 4884's extensions are not added. Redirects of IPv6 are neighbour discovery's, and not sent.
+//! address masks are punted; RFC 4884's extensions are not added. Redirects of IPv6 are neighbour discovery's.
 
 mod cli;
 mod compose;

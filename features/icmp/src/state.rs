@@ -100,6 +100,12 @@ impl<F: Icmp> State<F> {
         self.quoted.get(turn)[usize::from(protocol.0)]
     }
 
+    /// Whether redirects are sent on an interface.
+    #[inline(always)]
+    pub fn may_redirect(&self, sw_if: u32, turn: &Turn<'_>) -> bool {
+        !self.applied(turn).settings.no_redirects.contains(&SwIfIndex(sw_if))
+    }
+
     /// What is set.
     pub fn settings(&self) -> Settings {
         self.applied.read(|a| a.settings.clone())

@@ -94,7 +94,7 @@ pub fn config(w: &World, _: &Matches) -> Result<Output> {
 
 pub fn stats(w: &World, m: &Matches) -> Result<Output> {
     const WHAT: [&str; 3] = ["requests", "replies", "gratuitous"];
-    const REFUSED: [&str; 6] = ["unsolicited", "unknown", "ignored", "static", "full", "down"];
+    const REFUSED: [&str; 7] = ["unsolicited", "unknown", "ignored", "static", "kept", "full", "down"];
     let only = interface(w, m)?;
     let mut table = Table::new().left("Interface");
     for direction in ["RX", "TX"] {
@@ -113,8 +113,9 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
                 Cell::from(of("arp") + of("ip6-nd"))
             }));
         }
-        let of = |why: &&str| w.stats.simple(&format!("/net/arp/refused/{why}")).sum(i.sw_if.at());
-        row.push(REFUSED.iter().map(of).sum::<u64>().into());
+        let of = |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(i.sw_if.at());
+        let refused = |why: &&str| of("arp", why) + of("ip6-nd", why);
+        row.push(REFUSED.iter().map(refused).sum::<u64>().into());
         table.row(row);
     }
     Ok(table.into())

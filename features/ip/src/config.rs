@@ -11,7 +11,7 @@ use net::{
     TableIndex,
 };
 use std::collections::BTreeMap;
-use wire::{Ip4, Ip6};
+use wire::{Ip4, Ip6, Prefix};
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
@@ -84,7 +84,8 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
                 format!("set interface unnumbered del {name}"),
             );
         }
-        for prefix in addresses.own(interface.sw_if) {
+        let set = |prefix: &Prefix<F::Addr>| !addresses.is_learned(interface.sw_if, *prefix);
+        for prefix in addresses.own(interface.sw_if).into_iter().filter(set) {
             config.push(
                 Phase::Addresses,
                 format!("set interface ip address {name} {prefix}"),

@@ -13,12 +13,14 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::describe::{Layer, describe};
 use wire::icmp::{code4, code6};
-use wire::{Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
+use wire::{Address, Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
 
 /// Nanoseconds between two redirects of a thread: who doesn't listen isn't told faster.
 const REDIRECT_EVERY: u64 = 100_000_000;
 /// Bytes of a packet that a redirect may quote.
 const QUOTED: usize = 548;
+/// The same of IPv6: the message is 1280 bytes at most (RFC 4861 8.2).
+const QUOTED6: usize = 1184;
 
 pub struct Rewrite<F: Ip> {
     adjacencies: Arc<Adjacencies>,
@@ -40,8 +42,8 @@ pub enum To {
     /// {ip} MTU exceeded{ and DF set|}
     #[next("{ip}-icmp-error", count)]
     MtuExceeded,
-    /// ip4 redirect requested: egress interface same as ingress
-    #[next("{ip}-icmp-error", count)]
+    /// {ip} redirect requested: egress interface same as ingress
+    #[next("{ip4-icmp-error|ip6-nd-redirect}", count)]
     SameInterface,
     /// {ip} source address means nothing on another link
     #[next("{ip}-icmp-error", count)]
@@ -193,7 +195,7 @@ impl<F: Ip> Rewrite<F> {
             return way;
         }
         if !local && b.rx_if == adj.tx_if {
-            self.redirect(b, &ip, &adj, cx);
+            self.redirect(b, &ip, index, &adj, cx);
         }
         if !local {
             F::decrement(b);
@@ -218,20 +220,23 @@ impl<F: Ip> Rewrite<F> {
         &mut self,
         b: &Buffer,
         ip: &F::Header,
+        index: AdjIndex,
         adj: &Adj,
         cx: &mut Cx<'_, TRACED>,
     ) {
-        // IPv6's redirects are neighbour discovery's (RFC 4861 8).
-        if F::IS_V6 || cx.now() < self.next_redirect {
+        if cx.now() < self.next_redirect {
             return;
         }
         let own = self.addresses.of(adj.tx_if, cx.turn);
         let Some(gateway) = F::of_ip(adj.nexthop()) else { return };
-        if !own.iter().any(|p| p.contains(ip.src()) && p.contains(gateway)) {
+        // A next hop is named by its link-local address in IPv6 (RFC 4861 8.2).
+        let local = F::IS_V6 && gateway.link_local();
+        if !own.iter().any(|p| p.contains(ip.src()) && (local || p.contains(gateway))) {
             return;
         }
-        let mut quoted = [0; QUOTED];
-        let len = b.copy_out(0, &mut quoted);
+        let mut quoted = [0; QUOTED6];
+        let most = if F::IS_V6 { QUOTED6 } else { QUOTED };
+        let len = b.copy_out(0, &mut quoted[..most]);
         let Some(mut copy) = cx.alloc() else { return };
         if !copy.set_data(&quoted[..len]) {
             return;
@@ -241,7 +246,11 @@ impl<F: Ip> Rewrite<F> {
         copy.flags = Flags(b.flags.0 & Flags::TRACED.0);
         copy.trace = b.trace;
         let says = (Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST);
-        copy.set_scratch(error(says, adj.nexthop4().to_bits()));
+        copy.set_scratch(match F::IS_V6 {
+            // A message of neighbour discovery: who makes it has to know the next hop's station.
+            true => IpMeta::of(index, b.scratch::<IpMeta>().fib),
+            false => error(says, adj.nexthop4().to_bits()),
+        });
         cx.emit(To::SameInterface, copy);
     }
 }

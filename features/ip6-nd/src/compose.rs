@@ -36,7 +36,7 @@ impl Envelope {
 
 /// Writes an IPv6 header in front of an ICMPv6 message, and the message's checksum. The packet has room for the header.
 #[inline(always)]
-fn finish(packet: &mut [u8], src: Ipv6Addr, dst: Ipv6Addr) {
+pub fn write_header(packet: &mut [u8], src: Ipv6Addr, dst: Ipv6Addr) {
     let len = packet.len() - Ipv6Header::LEN;
     let mut ip = Ipv6Header::new(src, dst, IpProtocol::ICMP6, len as u16);
     ip.hop_limit = nd::HOP_LIMIT;
@@ -65,7 +65,7 @@ pub fn packet(
             *option = LinkOption::new(kind, mac);
         }
     }
-    finish(&mut packet, src, dst);
+    write_header(&mut packet, src, dst);
     packet
 }
 
@@ -87,7 +87,7 @@ pub fn solicitation(mac: MacAddr, src: Ipv6Addr, target: Ipv6Addr, to: Option<Ma
 pub fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; BODY + body.len()];
     frame[BODY..].copy_from_slice(body);
-    finish(&mut frame[Ethernet::LEN..], to.src, to.dst);
+    write_header(&mut frame[Ethernet::LEN..], to.src, to.dst);
     if let Some(ethernet) = Ethernet::view_mut(&mut frame) {
         *ethernet = Ethernet::new(to.src_mac, to.dst_mac, EtherType::IP6);
     }

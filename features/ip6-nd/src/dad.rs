@@ -7,10 +7,9 @@
 use crate::compose::duplicate_probe;
 use crate::dice::Dice;
 use crate::ours::AllOurs;
-use crate::protocol::{announce, speaking};
+use crate::protocol::{announce, say, speaking};
 use cli::{Error, Result};
-use graph::{Process, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
-use ip_neighbor::resolve::{Lanes, transmit};
+use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
 use net::Interfaces;
 use std::collections::BTreeMap;
@@ -220,8 +219,7 @@ impl Dad {
             }
             let state = State::Tentative { nonce, sent: sent + 1, due: Some(now + pause) };
             self.inner().all.insert((sw_if, ip), state);
-            Lanes::tx::<crate::protocol::Nd>(world, ThreadIndex(0)).requests.add(sw_if.at(), 1);
-            transmit(world, &interface, vec![duplicate_probe(interface.mac, ip, nonce)]);
+            say(world, &interface, "requests", vec![duplicate_probe(interface.mac, ip, nonce)]);
         }
         let due = |state: &State| if let State::Tentative { due, .. } = state { *due } else { None };
         self.inner().all.values().filter_map(due).min()

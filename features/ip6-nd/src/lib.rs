@@ -8,6 +8,7 @@
 //!                → icmp6-neighbor-advertisement, icmp6-router-solicitation, icmp6-router-advertisement,
 //!                  icmp6-multicast-listener-query: noted for control
 //! ip6-lookup → ip6-discover-neighbor, ip6-glean → the interface's output (the question) … ip6-rewrite (what waited)
+//! ip6-rewrite → ip6-nd-redirect → ip6-lookup
 //! arc ip6-unicast: ip6-unicast-nd-proxy
 //! ```
 //!
@@ -38,6 +39,7 @@ mod proxy;
 mod query;
 mod ra;
 mod rd;
+mod redirect;
 mod router_advertisement;
 mod router_solicitation;
 mod show;
@@ -68,6 +70,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<router_solicitation::Solicited>(),
         NodeDef::of::<router_advertisement::Advertised>(),
         NodeDef::of::<query::ListenerQuery>(),
+        NodeDef::of::<redirect::Redirecting>(),
         NodeDef::of::<unicast_proxy::UnicastProxy>(),
         NodeDef::of::<Unresolved<Nd>>(),
         NodeDef::of::<Glean<Nd>>(),

@@ -5,9 +5,8 @@
 use crate::compose::{listener, report_to};
 use crate::dice::Dice;
 use crate::ours::AllOurs;
-use crate::protocol::speaking;
+use crate::protocol::{say, speaking};
 use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use ip_neighbor::resolve::transmit;
 use net::{IfKind, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -229,7 +228,8 @@ impl Listener {
             };
             // An address that isn't sure to be ours yet can't be spoken by (RFC 3590).
             let src = ours.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
-            transmit(world, &interface, frames(&records, version1, interface.mac, src));
+            let frames = frames(&records, version1, interface.mac, src);
+            say(world, &interface, "listener-reports", frames);
             next = [next, due].into_iter().flatten().min();
         }
         next

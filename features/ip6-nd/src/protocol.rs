@@ -13,7 +13,7 @@ use crate::solicitation::Solicitation;
 use crate::{proxy, ra, rd};
 use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
 use icmp::register_icmp_type;
-use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, transmit};
+use ip_neighbor::resolve::{self, Ask, Protocol, Seen, Target, transmit};
 use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -82,7 +82,6 @@ impl Ask<Ip6> for Asker {
 /// Asks neighbours whether they are still there, each at his station.
 fn probe(world: &World, due: &[Neighbor]) {
     let (interfaces, ours) = (world.get::<Interfaces>(), world.get::<AllOurs>());
-    let tx = Lanes::tx::<Nd>(world, ThreadIndex(0));
     for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {
         let Some(Ok(interface)) = same.first().map(|n| interfaces.get(n.sw_if)) else { continue };
         let here = ours.here(interface.sw_if);
@@ -92,9 +91,16 @@ fn probe(world: &World, due: &[Neighbor]) {
             Some(compose::solicitation(interface.mac, source, target, Some(n.mac)).to_vec())
         };
         let frames: Vec<_> = same.iter().filter_map(question).collect();
-        tx.requests.add(interface.sw_if.at(), frames.len() as u64);
-        transmit(world, &interface, frames);
+        say(world, &interface, "requests", frames);
     }
+}
+
+/// Sends messages that are counted by `what` they are.
+pub fn say(world: &World, interface: &Interface, what: &str, frames: Vec<Vec<u8>>) {
+    // Only control counts here, so a lane of its own isn't needed.
+    let counter = world.stats.simple(&format!("{}/tx/{what}", Nd::COUNTERS));
+    counter.lane(0).add(interface.sw_if.at(), frames.len() as u64);
+    transmit(world, interface, frames);
 }
 
 /// An interface where neighbour discovery runs and something can be sent now.
@@ -113,8 +119,7 @@ pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     let here = world.get::<AllOurs>().here(sw_if);
     let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));
     let frames: Vec<_> = sure.map(|ip| compose::announcement(interface.mac, *ip)).collect();
-    Lanes::tx::<Nd>(world, ThreadIndex(0)).gratuitous.add(sw_if.at(), frames.len() as u64);
-    transmit(world, &interface, frames);
+    say(world, &interface, "gratuitous", frames);
 }
 
 /// Called once, when all nodes are there.

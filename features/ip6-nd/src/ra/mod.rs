@@ -10,10 +10,9 @@ pub use schedule::Schedule;
 use crate::compose::{Envelope, frame};
 use crate::dice::Dice;
 use crate::ours::AllOurs;
-use crate::protocol::speaking;
+use crate::protocol::{say, speaking};
 use cli::{Error, Result};
 use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use ip_neighbor::resolve::transmit;
 use msg::retval;
 use net::{IfKind, Interface, Interfaces, MtuKind, Neighbors};
 use std::collections::BTreeMap;
@@ -142,7 +141,7 @@ impl Advertiser {
             let body = config.message(interface.mac, mtu, world.clock.now(), sending.last);
             frame(Envelope { src_mac: interface.mac, dst_mac, src, dst }, &body)
         });
-        transmit(world, &interface, frames.collect());
+        say(world, &interface, "router-advertisements", frames.collect());
     }
 }
 

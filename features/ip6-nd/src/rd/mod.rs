@@ -9,10 +9,9 @@ pub use lease::{Backoff, Lease};
 use crate::compose::{Envelope, frame};
 use crate::dice::Dice;
 use crate::ours::AllOurs;
-use crate::protocol::speaking;
+use crate::protocol::{say, speaking};
 use cli::{Error, Result};
 use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use ip_neighbor::resolve::transmit;
 use lease::Solicit;
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
@@ -307,7 +306,8 @@ fn ask(world: &World, sw_if: SwIfIndex) {
     if !src.is_unspecified() {
         body.extend(LinkOption::new(NdOptionKind::SOURCE_LINK, interface.mac).as_bytes());
     }
-    transmit(world, &interface, vec![frame(Envelope::multicast(interface.mac, src, ALL_ROUTERS), &body)]);
+    let frame = frame(Envelope::multicast(interface.mac, src, ALL_ROUTERS), &body);
+    say(world, &interface, "router-solicitations", vec![frame]);
 }
 
 /// Starts the process.

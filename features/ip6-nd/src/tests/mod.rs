@@ -7,6 +7,7 @@ mod listeners;
 mod mutated;
 mod neighbors;
 mod proxy;
+mod redirects;
 mod routers;
 mod slaac;
 mod waits;
