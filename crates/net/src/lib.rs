@@ -32,7 +32,10 @@ pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Rewrite, ether
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
-pub use fib::{Fib, FlowHash, Net, Path, PathKind, RouteIndex, Routes, Source, Sources, TableIndex};
+pub use fib::{
+    Extension, Extensions, Fib, FlowHash, Net, Path, PathKind, RouteIndex, Routes, Source, Sources,
+    TableIndex,
+};
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;
 pub use meta::IpMeta;

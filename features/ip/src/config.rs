@@ -5,10 +5,10 @@ use crate::broadcast::DirectedBroadcast;
 use crate::control::table_name;
 use crate::path_mtu::PathMtus;
 use cli::quote;
-use graph::{Phase, RunningConfig, World};
+use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::{
-    Addresses, AdjIndex, Fib, FlowHash, Interfaces, LinkLocals, Net, Path, PathKind, Routes, Source,
-    TableIndex,
+    Addresses, AdjIndex, Extension, Fib, FlowHash, Interfaces, LinkLocals, Net, Path, PathKind, Routes,
+    Source, TableIndex,
 };
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6, Prefix};
@@ -156,6 +156,12 @@ fn via<F: Net>(
         PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),
         PathKind::Fixed(AdjIndex::PROHIBIT) => "via prohibit".into(),
         PathKind::Fixed(_) => "via drop".into(),
+        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
+            format!("via rx-{} {}", F::NAME, name(SwIfIndex(sw_if)))
+        }
+        PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
+        // Refused as long as nobody takes them, and set by clients only.
+        PathKind::Extension(..) => "via drop".into(),
     };
     if path.weight > 1 {
         text += &format!(" weight {}", path.weight);

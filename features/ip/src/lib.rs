@@ -43,6 +43,7 @@ mod frag;
 mod headers;
 mod hop_by_hop;
 mod input;
+mod interface_rx;
 mod link_local;
 mod local;
 mod lookup;
@@ -66,7 +67,7 @@ pub use protocols::{
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};
-use net::{Addresses, IfEvent, Interfaces};
+use net::{Addresses, Extension, Extensions, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -81,6 +82,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<options::Options>(),
         NodeDef::of::<hop_by_hop::HopByHop>(),
         NodeDef::of::<link_local::LinkLocal>(),
+        NodeDef::of::<interface_rx::InterfaceRx<Ip4>>(),
+        NodeDef::of::<interface_rx::InterfaceRx<Ip6>>(),
         NodeDef::of::<not_enabled::NotEnabled<Ip4>>(),
         NodeDef::of::<not_enabled::NotEnabled<Ip6>>(),
         NodeDef::of::<lookup::Lookup<Ip4>>(),
@@ -146,6 +149,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     world.get::<broadcast::DirectedBroadcast>();
+    world.get::<Extensions>().register(Extension::InterfaceRx, interface_rx::taker);
     // Subscribes to what happens to interfaces and neighbours.
     world.get::<Addresses<Ip6>>();
     let interfaces = world.get::<Interfaces>();

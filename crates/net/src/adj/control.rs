@@ -18,6 +18,7 @@ enum Key {
     Glean(Link, SwIfIndex, IpAddr),
     Receive(Link, SwIfIndex, IpAddr),
     Lookup(Link, u32),
+    Feature(Link, NodeIndex, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),
     /// What a route leads to, for recursive paths that follow it: the route's index, and what it leads to.
@@ -433,6 +434,18 @@ impl Adjacencies {
     /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
     pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
         self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
+    }
+
+    /// The adjacency of packets that a feature's node takes, for its object of this number: packets find that in
+    /// [`Adj::table`]. The caller becomes one more holder.
+    pub fn feature(&self, link: Link, node: NodeIndex, object: u32) -> AdjIndex {
+        self.hold(Key::Feature(link, node, object), || Adj {
+            kind: AdjKind::Feature,
+            next: node,
+            table: object,
+            link,
+            ..Adj::default()
+        })
     }
 
     /// A choice among adjacencies: as many buckets as their number says, a power of two. The caller holds each of

@@ -79,6 +79,8 @@ pub enum AdjKind {
     Punt,
     /// Looked up again, in the table of the link that the packet belongs to.
     LinkLocal,
+    /// Handed to a feature's node, for its object of number [`Adj::table`].
+    Feature,
     /// A choice among several: [`Adjacencies::buckets`].
     LoadBalance,
     /// Looked up again, in the table of index [`Adj::table`].
@@ -100,7 +102,7 @@ impl AdjKind {
     /// The packet simply goes to [`Adj::next`].
     #[inline(always)]
     pub const fn forwards(self) -> bool {
-        (self as u8) <= Self::LinkLocal as u8
+        (self as u8) <= Self::Feature as u8
     }
 }
 
@@ -149,7 +151,8 @@ pub struct Adj {
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
-    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones.
+    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones;
+    /// of [`AdjKind::Feature`], the number of its object.
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.
     pub counter: u32,

@@ -2,7 +2,8 @@
 //! Paths of routes on the wire.
 
 use super::{AddressFamily, AddressUnion};
-use crate::{AdjIndex, Fib, Net, Path, PathKind, TableIndex};
+use crate::fib::Labels;
+use crate::{AdjIndex, Extension, Fib, Net, Path, PathKind, TableIndex};
 use cli::{Error, Result};
 use graph::SwIfIndex;
 use msg::{Wire, retval};
@@ -114,9 +115,11 @@ pub struct FibPath {
 pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
     let unsupported =
         |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
-    if path.n_labels > 0 {
-        return unsupported("MPLS labels");
-    }
+    let label = |l: &FibMplsLabel| l.label << 12 | u32::from(l.exp & 7) << 9 | u32::from(l.ttl);
+    let labels: Vec<u32> = path.label_stack.iter().take(path.n_labels.into()).map(label).collect();
+    let labels = Labels::new(&labels).filter(|labels| labels.as_slice().len() == usize::from(path.n_labels));
+    let labels =
+        labels.ok_or_else(|| Error::parse("more labels than a path has").retval(retval::INVALID_VALUE))?;
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
     let af = if F::IS_V6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
     let nexthop = F::of_ip(path.nh.address.of(af)).unwrap_or(F::Addr::ZERO);
@@ -134,13 +137,20 @@ pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
             (_, None) if nexthop == F::Addr::ZERO => PathKind::Lookup(table()?),
             (_, None) => PathKind::Recursive { table: table()?, nexthop },
         },
-        FibPathType::Local => PathKind::Fixed(AdjIndex::RECEIVE),
+        FibPathType::Local => match sw_if {
+            Some(sw_if) => PathKind::Receive { sw_if, address: nexthop },
+            None => PathKind::Fixed(AdjIndex::RECEIVE),
+        },
         FibPathType::Drop => PathKind::Fixed(AdjIndex::DROP),
         FibPathType::IcmpUnreach => PathKind::Fixed(AdjIndex::UNREACH),
         FibPathType::IcmpProhibit => PathKind::Fixed(AdjIndex::PROHIBIT),
-        _ => return unsupported("paths of this type"),
+        FibPathType::InterfaceRx => PathKind::Extension(Extension::InterfaceRx, path.sw_if_index),
+        FibPathType::UdpEncap => PathKind::Extension(Extension::UdpEncap, path.nh.obj_id),
+        FibPathType::Classify => PathKind::Extension(Extension::Classify, path.nh.classify_table_index),
+        FibPathType::SourceLookup => PathKind::Extension(Extension::SourceLookup, table()?.0),
+        FibPathType::BierImp | FibPathType::Dvr => return unsupported("paths of this type"),
     };
-    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference })
+    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, labels })
 }
 
 fn proto_of<F: Net>() -> FibPathNhProto {
@@ -178,6 +188,22 @@ pub fn path_to<F: Net>(fib: &Fib<F>, path: &Path<F::Addr>) -> FibPath {
         PathKind::Fixed(AdjIndex::PROHIBIT) => out.kind = FibPathType::IcmpProhibit,
         PathKind::Fixed(AdjIndex::RECEIVE) => out.kind = FibPathType::Local,
         PathKind::Fixed(_) => out.kind = FibPathType::Drop,
+        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
+            out.kind = FibPathType::InterfaceRx;
+            out.sw_if_index = sw_if;
+        }
+        PathKind::Extension(Extension::UdpEncap, object) => {
+            out.kind = FibPathType::UdpEncap;
+            out.nh.obj_id = object;
+        }
+        PathKind::Extension(Extension::Classify, table) => {
+            out.kind = FibPathType::Classify;
+            out.nh.classify_table_index = table;
+        }
+        PathKind::Extension(Extension::SourceLookup, table) => {
+            out.kind = FibPathType::SourceLookup;
+            out.table_id = id(TableIndex(table));
+        }
     }
     out
 }

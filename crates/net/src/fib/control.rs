@@ -210,6 +210,9 @@ impl<F: Net> Fib<F> {
             if let Some(sw_if) = path.sw_if() {
                 self.interfaces.check(sw_if)?;
             }
+            if !path.labels.is_empty() {
+                return Err(Error::unsupported("MPLS labels in routes").retval(-9));
+            }
             match path.kind {
                 PathKind::Neighbor { nexthop, .. } => check_nexthop::<F>(nexthop)?,
                 PathKind::Recursive { table, nexthop } => {
@@ -219,6 +222,7 @@ impl<F: Net> Fib<F> {
                 PathKind::Lookup(table) => {
                     inner.table(table)?;
                 }
+                PathKind::Extension(kind, _) => _ = self.extensions.taker(kind)?,
                 _ => {}
             }
         }

@@ -107,6 +107,8 @@ pub struct RouteSource<F: Net> {
     pub shared: usize,
     /// The paths, each with the adjacency that it leads to, if it is usable.
     pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
+    /// For each path, whether it can't be taken because it leads back to the list.
+    pub looped: Vec<bool>,
     /// What the paths make together: what workers get if this source is the best.
     pub adj: AdjIndex,
 }

@@ -40,6 +40,8 @@ pub(super) enum State {
 pub(super) struct Resolved {
     /// For each path, where it leads, if it is usable.
     pub found: Vec<Option<AdjIndex>>,
+    /// For each path, whether it can't be taken because it leads back here.
+    pub looped: Vec<bool>,
     /// What they make together.
     pub target: AdjIndex,
     pub state: State,

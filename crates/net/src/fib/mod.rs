@@ -13,6 +13,7 @@
 
 mod control;
 mod entry;
+mod extension;
 mod flow;
 mod list;
 mod model;
@@ -27,6 +28,7 @@ mod table;
 mod tests;
 
 pub use entry::{RouteInfo, RouteSource};
+pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
 pub use flow::FlowHash;
 pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
@@ -56,6 +58,7 @@ pub struct Fib<F: Net> {
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
+    extensions: Arc<Extensions>,
 }
 
 impl<F: Net> Shared for Fib<F> {
@@ -67,6 +70,7 @@ impl<F: Net> Shared for Fib<F> {
             routes: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
+            extensions: world.get(),
         };
         this.add_table(world, 0, "default").expect("memory for the first table");
         this.interfaces.subscribe(|world, event| world.get::<Self>().on_interface(world, event));

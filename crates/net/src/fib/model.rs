@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables, paths, and what the two protocols differ in.
 
+use super::{Extension, Labels};
 use crate::{AdjIndex, IfView, Link};
 use graph::SwIfIndex;
 use std::fmt;
@@ -169,6 +170,8 @@ pub enum PathKind<A> {
     Lookup(TableIndex),
     /// One of the adjacencies that every instance has: drop, unreachable, prohibited, punt, local.
     Fixed(AdjIndex),
+    /// To the object of this number of a feature that takes such paths.
+    Extension(Extension, u32),
 }
 
 /// One of the ways of an entry.
@@ -180,12 +183,14 @@ pub struct Path<A> {
     pub weight: u8,
     /// Only the usable paths of the lowest preference are taken.
     pub preference: u8,
+    /// MPLS labels that are pushed. Nobody takes such paths yet.
+    pub labels: Labels,
 }
 
 impl<A: Address> Path<A> {
     /// A path of weight 1 and preference 0.
     pub const fn new(kind: PathKind<A>) -> Self {
-        Self { kind, weight: 1, preference: 0 }
+        Self { kind, weight: 1, preference: 0, labels: Labels::NONE }
     }
 
     /// The interface that the path names.
@@ -194,6 +199,7 @@ impl<A: Address> Path<A> {
             PathKind::Attached { sw_if, .. }
             | PathKind::Neighbor { sw_if, .. }
             | PathKind::Receive { sw_if, .. } => Some(sw_if),
+            PathKind::Extension(Extension::InterfaceRx, sw_if) => Some(SwIfIndex(sw_if)),
             _ => None,
         }
     }

@@ -21,7 +21,8 @@ impl<F: Net> Inner<F> {
         let sources = entry.all().filter_map(|Sourced { source, list, .. }| {
             let l = self.lists.get(list)?;
             let paths = l.paths.iter().copied().zip(l.now.found.iter().copied()).collect();
-            Some(RouteSource { source, list: list.0, shared: l.refs, paths, adj: l.adj })
+            let looped = l.now.looped.clone();
+            Some(RouteSource { source, list: list.0, shared: l.refs, paths, looped, adj: l.adj })
         });
         RouteInfo { prefix, index, sources: sources.collect() }
     }

@@ -4,7 +4,7 @@
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Net, Path, PathKind, TableIndex};
+use super::{Extensions, Net, Path, PathKind, TableIndex};
 use crate::AdjIndex;
 use graph::SwIfIndex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -138,8 +138,10 @@ impl<F: Net> Inner<F> {
         let mut now = Resolved::default();
         let mut members: Vec<(AdjIndex, Path<F::Addr>, State)> = Vec::new();
         for path in list.paths.iter() {
-            let found = self.resolve_path(cx, id, path, &mut now.follows);
+            let mut looped = false;
+            let found = self.resolve_path(cx, id, path, &mut now.follows, &mut looped);
             now.found.push(found.map(|(adj, _)| adj));
+            now.looped.push(looped);
             members.extend(found.map(|(adj, state)| (adj, *path, state)));
         }
         let best = members.iter().map(|(_, path, _)| path.preference).min().unwrap_or(0);
@@ -162,6 +164,7 @@ impl<F: Net> Inner<F> {
         id: ListId,
         path: &Path<F::Addr>,
         follows: &mut BTreeSet<ListId>,
+        looped: &mut bool,
     ) -> Option<(AdjIndex, State)> {
         let up = |sw_if: SwIfIndex| cx.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.link_up);
         let adjacencies = cx.adjacencies;
@@ -179,10 +182,15 @@ impl<F: Net> Inner<F> {
             }
             PathKind::Lookup(table) => (adjacencies.lookup(F::LINK, table.0), State::Usable),
             PathKind::Fixed(adj) => (F::fixed(adj), State::Unusable),
+            PathKind::Extension(kind, object) => {
+                let taker = cx.world.get::<Extensions>().taker(kind).ok()?;
+                (taker(cx.world, F::LINK, object).ok()?, State::Usable)
+            }
             PathKind::Recursive { table, nexthop } => {
                 let (route, via) = self.covering(table, nexthop, F::BITS)?;
                 follows.insert(via);
                 if self.leads_to(via, id) {
+                    *looped = true;
                     return None;
                 }
                 let list = self.lists.get(via)?;

@@ -319,8 +319,11 @@ fn paths() -> impl Strategy<Value = Vec<Path<Ipv4Addr>>> {
         1 => sw_if().prop_map(|sw_if| Kind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }),
         1 => Just(Kind::Fixed(AdjIndex::DROP)),
     ];
-    let path =
-        (kind, 0u8..2, 1u8..4).prop_map(|(kind, preference, weight)| Path { kind, weight, preference });
+    let path = (kind, 0u8..2, 1u8..4).prop_map(|(kind, preference, weight)| Path {
+        weight,
+        preference,
+        ..Path::new(kind)
+    });
     prop::collection::vec(path, 1..4)
 }
 

@@ -24,6 +24,7 @@ pub fn kind_name(kind: AdjKind) -> &'static str {
         AdjKind::Unreach => "unreach",
         AdjKind::Prohibit => "prohibit",
         AdjKind::LinkLocal => "link-local",
+        AdjKind::Feature => "feature",
     }
 }
 

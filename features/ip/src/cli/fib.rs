@@ -4,10 +4,11 @@
 use super::adjacency::{describe, to_json};
 use super::{interface, other_version, route::prefix, table as table_of};
 use cli::{Cell, Error, Matches, Output, Table};
-use graph::World;
+use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, LinkLocals, Net, Path, PathKind, Routes, TableIndex,
+    AdjIndex, AdjKind, Adjacencies, Extension, Fib, Interfaces, LinkLocals, Net, Path, PathKind, Routes,
+    Sources, TableIndex,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -129,7 +130,7 @@ fn all<F: Net>(w: &World, fib: &Fib<F>, table: TableIndex, detailed: bool) -> (S
     (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
 }
 
-fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>) -> String {
+fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>, looped: bool) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
     let what = match path.kind {
@@ -141,8 +142,16 @@ fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>) -
         PathKind::Receive { sw_if, address } => format!("receive: {address} {}", name(sw_if)),
         PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
         PathKind::Fixed(_) => "special:".into(),
+        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
+            format!("interface-rx: {}", name(SwIfIndex(sw_if)))
+        }
+        PathKind::Extension(kind, object) => format!("{}: {object}", kind.name()),
     };
-    let state = if found.is_some() { "" } else { " unresolved" };
+    let state = match found {
+        Some(_) => "",
+        None if looped => " unresolved, looped",
+        None => " unresolved",
+    };
     format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
 }
 
@@ -150,10 +159,10 @@ fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> String 
     let mut text = format!("{} fib:{table}\n", route.prefix);
     for (i, source) in route.sources.iter().enumerate() {
         let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
-        let _ = writeln!(text, "  {} {active}", source.source);
+        let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
         let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
-        for (path, found) in &source.paths {
-            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *found));
+        for ((path, found), looped) in source.paths.iter().zip(&source.looped) {
+            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *found, *looped));
         }
     }
     text += &format!(" forwarding:   unicast-{}-chain\n", F::NAME);
@@ -209,16 +218,18 @@ fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
             let paths: Vec<Value> = s
                 .paths
                 .iter()
-                .map(|(path, found)| {
+                .zip(&s.looped)
+                .map(|((path, found), looped)| {
                     json!({
-                        "path": path_text::<F>(w, path, *found),
+                        "path": path_text::<F>(w, path, *found, *looped),
+                        "looped": looped,
                         "weight": path.weight.max(1),
                         "preference": path.preference,
                         "resolved": found.is_some(),
                     })
                 })
                 .collect();
-            json!({ "source": s.source.name(), "path_list": s.list, "locks": s.shared, "paths": paths })
+            json!({ "source": w.get::<Sources>().name(s.source), "path_list": s.list, "locks": s.shared, "paths": paths })
         })
         .collect();
     let forwarding: Vec<Value> = route

@@ -18,6 +18,7 @@ const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:p
      {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
      | ip4-lookup-in-table <lookup:u32> | ip6-lookup-in-table <lookup6:u32> \
      | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
+     | {rx-ip4|rx-ip6} <rx-interface:interface> | udp-encap <encap:u32> \
      | <interface:interface>} \
      [weight <weight:1-255>] [preference <preference:u8>]}... \
      | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip route`.
 
-use super::{interface, is_v6, load, other_version, table as table_of};
+use super::{interface, interface_of, is_v6, load, other_version, table as table_of};
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{AdjIndex, Fib, Net, Path, PathKind, Source, TableIndex};
+use net::{AdjIndex, Extension, Fib, Net, Path, PathKind, Source, TableIndex};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Ip4, Ip6, Prefix};
 
@@ -47,6 +47,13 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
             return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
         }
         PathKind::Lookup(table_of::<F>(w, m, here)?)
+    } else if m.has("rx-interface") {
+        if !m.flag(if F::IS_V6 { "rx-ip6" } else { "rx-ip4" }) {
+            return Err(Error::unsupported("packets of one protocol as those of the other"));
+        }
+        PathKind::Extension(Extension::InterfaceRx, interface_of(w, m, "rx-interface")?.0)
+    } else if m.has("encap") {
+        PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
     } else if m.has("nexthop") {
         let nexthop: IpAddr = m.req("nexthop")?;
         if m.has("interface") {
@@ -61,7 +68,8 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
     } else {
         PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
     };
-    Ok(Path { kind, weight: m.get("weight").unwrap_or(1), preference: m.get("preference").unwrap_or(0) })
+    let (weight, preference) = (m.get("weight").unwrap_or(1), m.get("preference").unwrap_or(0));
+    Ok(Path { weight, preference, ..Path::new(kind) })
 }
 
 impl<F: Net> Line<F> {

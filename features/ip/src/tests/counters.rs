@@ -110,7 +110,7 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     let mut bench = router();
     let hops = ["10.0.2.2", "10.0.2.3"].map(|hop| PathKind::Neighbor { sw_if: T2, nexthop: ip(hop).into() });
     let paths: Vec<_> =
-        hops.iter().zip([3, 1]).map(|(kind, weight)| Path { kind: *kind, weight, preference: 0 }).collect();
+        hops.iter().zip([3, 1]).map(|(kind, weight)| Path { weight, ..Path::new(*kind) }).collect();
     let fib = bench.world.get::<Fib<Ip4>>();
     let to =
         fib.set(&bench.world, TableIndex::DEFAULT, prefix("50.0.0.0/8"), Source::Cli, &paths).expect("set");

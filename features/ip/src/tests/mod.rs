@@ -2,6 +2,7 @@
 mod api;
 mod commands;
 mod counters;
+mod extension;
 mod forward;
 mod hop_by_hop;
 mod link_local;
