@@ -107,7 +107,8 @@ impl Rig {
         Self { bench, rx_if, input, tallier, came: 0 }
     }
 
-    fn send(&mut self, frames: &[Vec<u8>]) {
+    /// Frames come in, and the graph runs until nothing waits.
+    pub fn send(&mut self, frames: &[Vec<u8>]) {
         for frame in frames {
             let mut b = self.bench.buffer(frame);
             b.rx_if = self.rx_if;
@@ -129,6 +130,11 @@ impl Rig {
         assert_eq!(now.dropped, now.reasons, "each drop under one name: {now:#?}, before {before:#?}");
         assert_eq!(now.lost, 0, "a node that isn't there got packets");
         now
+    }
+
+    /// What became of all packets so far.
+    pub fn tally(&self) -> Tally {
+        self.tallier.read()
     }
 
     /// Packets by the reasons that the graph counted them under.

@@ -55,7 +55,8 @@ fn on_every_router(test: fn(&Site)) {
 fn counter(side: &Side, name: &str) -> u64 {
     let text = side.host.sh("cat /proc/net/snmp6").ok();
     let line = text.lines().find(|l| l.split_whitespace().next() == Some(name));
-    line.and_then(|l| l.split_whitespace().nth(1)?.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+    line.and_then(|l| l.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
 #[test]
@@ -154,7 +155,8 @@ fn the_router_pings_and_traces_in_ipv6() {
     let text = site.router().run(&format!("traceroute {to} interval 0.5"));
     assert!(text.contains(&format!("1: {to}:")), "{text}");
     let link = site.right.host.sh("ip -6 -o addr show dev eth0 scope link").ok();
-    let link = link.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("a link-local address");
+    let link =
+        link.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("a link-local address");
     let text = site.router().run(&format!("ping {link} source {} repeat 2 interval 0.05", site.right.port));
     assert!(text.contains("2 sent, 2 received"), "{text}");
     let own = site.router().json(&format!("show ip6 interface {}", site.right.port));
