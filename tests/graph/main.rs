@@ -7,4 +7,5 @@ mod fragments;
 mod mutated;
 mod mutated6;
 mod names;
+mod super_path;
 mod tally;

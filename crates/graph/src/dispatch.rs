@@ -168,9 +168,12 @@ fn run<N: Node, I: Isa>(
         let mut vector = Vector { frame, codes: &mut codes, next: PhantomData };
         this.stages::<I>(&mut vector, &mut cx);
         if N::Next::FEATURE {
-            for (code, b) in codes.iter_mut().zip(frame.iter_mut()) {
-                if *code == FEATURE_CODE {
-                    *code = arcs.advance(b);
+            let on = simd::equal_mask::<I>(&codes, frame.len(), FEATURE_CODE);
+            for (word, mut set) in on.into_iter().enumerate() {
+                while set != 0 {
+                    let i = word * 64 + set.trailing_zeros() as usize;
+                    codes[i] = arcs.advance(frame.get_mut(i));
+                    set &= set - 1;
                 }
             }
         }

@@ -49,6 +49,8 @@ pub struct IfView {
     pub mtu6: u16,
     /// The node that packets leave by.
     pub output: NodeIndex,
+    /// The driver's node behind it.
+    pub tx: NodeIndex,
     /// Its own address.
     pub mac: MacAddr,
     /// Bytes of a frame's payload at most.

@@ -35,6 +35,7 @@ pub mod mask;
 mod prefetch;
 mod rank;
 pub mod scalar;
+mod words;
 
 pub use clock::{rdtsc, tsc_hz};
 pub use compress::compress_u32;
@@ -45,3 +46,4 @@ pub use isa::__isa;
 pub use isa::{Isa, Level, ParseLevelError, V1, Variants};
 pub use prefetch::{prefetch_ptr, prefetch_read, prefetch_write};
 pub use rank::{Separators, rank};
+pub use words::equal_words;

@@ -19,6 +19,12 @@ pub fn equal_mask(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
     out
 }
 
+/// See [`crate::equal_words`].
+#[inline(always)]
+pub fn equal_words(words: &[u32; 64], value: u32) -> u64 {
+    words.iter().enumerate().fold(0, |set, (i, word)| set | u64::from(*word == value) << i)
+}
+
 /// See [`crate::compress_u32`].
 #[inline(always)]
 pub fn compress_u32(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {

@@ -13,6 +13,9 @@ variants! {
     fn equal_mask<I: Isa>(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] = simd::equal_mask::<I>;
 }
 variants! {
+    fn equal_words<I: Isa>(words: &[u32; 64], value: u32) -> u64 = simd::equal_words::<I>;
+}
+variants! {
     fn compress_u32<I: Isa>(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize
         = simd::compress_u32::<I>;
 }
@@ -60,6 +63,16 @@ proptest! {
     fn all_equal_agrees(codes in codes(), n in 0..=256usize) {
         for (level, f) in supported(all_equal()) {
             prop_assert_eq!(f(&codes, n), scalar::all_equal(&codes, n), "{}", level);
+        }
+    }
+
+    #[test]
+    fn equal_words_agrees(words in prop::collection::vec(0u32..3, 64), at in 0..64usize) {
+        let words: [u32; 64] = words.try_into().expect("64 words");
+        for (level, f) in supported(equal_words()) {
+            for value in [words[at], words[at].wrapping_add(1)] {
+                prop_assert_eq!(f(&words, value), scalar::equal_words(&words, value), "{}", level);
+            }
         }
     }
 

@@ -205,6 +205,14 @@ impl CombinedLane {
             add(cell_bytes, bytes);
         }
     }
+
+    /// Fetches a cell that something will be added to.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        if let Some(cell) = self.0.as_slice().get(index) {
+            simd::prefetch_write(cell);
+        }
+    }
 }
 
 /// Packets and bytes for each index and thread, side by side: a packet touches one cache line.

@@ -15,6 +15,7 @@ use wire::{Ip4, Ip6, Prefix};
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
+    crate::super_path::say(world, config);
     tables::<Ip4>(world, config);
     tables::<Ip6>(world, config);
     interfaces::<Ip4>(world, config);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The headers of several packets side by side, so that they are checked many at a time.
 
-use crate::family::Ip;
+use crate::family::{Ip, Words};
 use buffer::Buffer;
 use std::marker::PhantomData;
 
@@ -58,6 +58,14 @@ impl<F: Ip> Headers<F> {
             *have = b.packet_len() as u32;
             also(b);
         }
+    }
+
+    /// Takes over one header, of a packet of so many bytes, as number `i`, below [`BLOCK`].
+    #[inline(always)]
+    pub fn put(&mut self, i: usize, words: Words, have: u32) {
+        let i = i % BLOCK;
+        (self.rows[i], self.destination[i]) = words;
+        self.have[i] = have;
     }
 
     /// The total length of packet `i`.

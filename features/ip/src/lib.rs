@@ -53,6 +53,7 @@ mod options;
 mod path_mtu;
 mod protocols;
 mod rewrite;
+mod super_path;
 #[cfg(test)]
 mod tests;
 mod udp;
@@ -100,6 +101,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<udp::UdpLookup<Ip6>>(),
         NodeDef::of::<multicast::Forward<Ip4>>(),
         NodeDef::of::<multicast::Forward<Ip6>>(),
+        NodeDef::of::<super_path::SuperPath>(),
         NodeDef::of::<drop::Drop<Ip4>>(),
         NodeDef::of::<drop::Drop<Ip6>>(),
         NodeDef::of::<drop::Punt<Ip4>>(),
@@ -132,6 +134,7 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },
     ],
     features: &[
+        Feature { arc: "device-input", node: "super-path", before: &[], after: &["pcap-capture"] },
         Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip6-unicast", node: "ip6-not-enabled", before: &[], after: &[] },
@@ -165,6 +168,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
 
 /// Interfaces start without IP, and `ip4-output` and `ip6-output` end at their output node.
 fn follow(world: &World, event: IfEvent) -> Result<(), String> {
+    super_path::follow(world, event)?;
     match event {
         IfEvent::Added(sw_if) => {
             if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {

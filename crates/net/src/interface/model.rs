@@ -138,6 +138,7 @@ impl Interface {
             mtu4: self.mtu_of(MtuKind::Ip4),
             mtu6: self.mtu_of(MtuKind::Ip6),
             output: self.output,
+            tx: self.tx,
             mac: self.mac,
             mtu: self.mtu_of(MtuKind::L3),
             link6: self.link6,

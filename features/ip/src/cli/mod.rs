@@ -9,6 +9,7 @@ mod path_mtu;
 mod route;
 mod table;
 
+use crate::super_path;
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};
@@ -97,6 +98,18 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "{on|off}",
         help: "Count packets by route (the default), or save the time with very many routes in use at once",
         run: table::route_counters,
+    },
+    Command {
+        path: "set super-path",
+        usage: "{on|off}",
+        help: "Take ordinary packets from Ethernet to Ethernet in one node (the default), or every packet through the graph",
+        run: super_path::set,
+    },
+    Command {
+        path: "show super-path",
+        usage: "",
+        help: "Interfaces whose ordinary packets take one node, and the features that need the graph",
+        run: super_path::show,
     },
     Command {
         path: "set interface ip address",

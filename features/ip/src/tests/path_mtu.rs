@@ -73,7 +73,7 @@ fn fragments_fit_on_the_path() {
     // Our own packets of IPv6, in two.
     let packet = pkt::ip6("2001:db8:2::1", "3000::1").udp(1, 2).payload_len(2000).build();
     let index = bench.world.get::<net::Adjacencies>().find_neighbor(T2, ip6("2001:db8:2::2").into());
-    let out = bench.node("ip6-frag", &[packet.clone()], |b| {
+    let out = bench.node("ip6-frag", std::slice::from_ref(&packet), |b| {
         b.flags.set(buffer::Flags::LOCAL);
         b.set_scratch(IpMeta::of(index.expect("held"), 0));
     });

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The super-path gives what the graph gives: two routers, one with and one without it, get the same frames and the same
+//! commands, and have to send the same bytes and count the same.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex};
+
+use buffer::Buffer;
+use daemon::plugins;
+use graph::counters::ERRORS;
+use graph::drive::Bench;
+use graph::{Cx, Next, Node, SwIfIndex};
+use net::drive::Nowhere;
+use net::{
+    Addresses, Adjacencies, Fib, IfCounters, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path,
+    PathKind, Routes, Source, TableIndex,
+};
+use testkit::mutate::Mutator;
+use testkit::pkt::{self, Packet};
+use wire::{Ip6, MacAddr};
+
+const FRAMES: usize = 1_000_000;
+const SEED: u64 = 20_261_121;
+const INTERFACES: u32 = 5;
+/// Frames after which both routers are changed.
+const CHANGE_EVERY: usize = 10_000;
+
+type Sent = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
+
+/// Notes what an interface sends.
+struct Record(Sent);
+
+#[derive(Next, Clone, Copy)]
+enum RecordTo {
+    #[free]
+    Sent,
+}
+
+impl Node for Record {
+    const NAME: &'static str = "record-tx";
+    type Next = RecordTo;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> RecordTo {
+        let bytes = b.segments().flatten().copied().collect();
+        self.0.lock().expect("no panic inside").push((b.tx_if, bytes));
+        RecordTo::Sent
+    }
+}
+
+struct Router {
+    bench: Bench,
+    sent: Sent,
+}
+
+fn own_mac(i: u32) -> MacAddr {
+    MacAddr([2, 0xfe, 0, 0, 0, i as u8])
+}
+
+/// Networks of two stations each, so that no time passes with questions for neighbours.
+const CONFIGURATION: &[&str] = &[
+    "ip table add 7",
+    "set ip icmp error-rate 1000000 burst 65535",
+    "set ip6 icmp error-rate 1000000 burst 65535",
+    "set ip icmp redirect e1 disable",
+    "set ip icmp redirect e2 disable",
+    "set ip icmp redirect e3 disable",
+    "set ip icmp redirect e4 disable",
+    "set interface ip address e1 10.0.1.1/30",
+    "set interface ip address e2 10.0.2.1/30",
+    "set interface ip address e3 10.0.3.1/30",
+    "set interface ip address e4 10.0.4.1/30",
+    "set ip neighbor e1 10.0.1.2 02:aa:00:00:00:01 static",
+    "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:02 static",
+    "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:03 static",
+    "set ip neighbor e4 10.0.4.2 02:aa:00:00:00:04 static",
+    "set interface mtu packet 1400 e3",
+    "ip route add 20.0.0.0/8 via 10.0.2.2 e2",
+    "ip route add 20.1.0.0/16 via 10.0.3.2 e3",
+    "ip route add 20.1.2.3/32 via 10.0.4.2 e4",
+    "ip route add 21.0.0.0/8 via 10.0.2.2 e2 via 10.0.3.2 e3 weight 3 via 10.0.4.2 e4",
+    "ip route add 22.0.0.0/8 via 20.0.0.1",
+    "ip route add 23.0.0.0/8 via 22.0.0.1 via 21.0.0.1",
+    "ip route add 24.0.0.0/8 via drop",
+    "ip route add 25.0.0.0/8 via unreach",
+    "ip route add 26.0.0.0/8 via prohibit",
+    "ip route add 27.0.0.0/8 via 10.0.1.2 e1",
+    "set interface ip table e5 7",
+    "enable ip4 interface e5",
+    "ip route add 20.0.0.0/8 table 7 via 10.0.4.2 e4",
+];
+
+/// Done to both, and taken back by the next one.
+const CHANGES: &[[&str; 2]] = &[
+    ["set ip route-counters off", "set ip route-counters on"],
+    ["set interface state e2 down", "set interface state e2 up"],
+    ["set interface mtu packet 600 e4", "set interface mtu packet 1500 e4"],
+    ["ip route add 0.0.0.0/0 via 10.0.4.2 e4", "ip route del 0.0.0.0/0 via 10.0.4.2 e4"],
+    [
+        "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:44 static",
+        "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:33 static",
+    ],
+    ["set interface mac address e1 02:fe:00:00:00:77", "set interface mac address e1 02:fe:00:00:00:01"],
+    ["ip route add 21.0.0.0/8 table 7 via 10.0.2.2 e2", "ip route del 21.0.0.0/8 table 7 via 10.0.2.2 e2"],
+    [
+        "set interface feature e2 pcap-capture arc interface-output",
+        "set interface feature e2 pcap-capture arc interface-output disable",
+    ],
+    ["ip path-mtu 20.1.0.1 100", "ip path-mtu 20.1.0.1 del"],
+    ["ip path-mtu 10.0.2.2 300", "ip path-mtu 10.0.2.2 del"],
+    ["set interface ip directed-broadcast e2 enable", "set interface ip directed-broadcast e2 disable"],
+    ["set urpf ip4 rx strict e3", "set urpf ip4 rx off e3"],
+];
+
+impl Router {
+    fn new(super_path: bool) -> Self {
+        // Without what does something at times of its own choice.
+        let quiet: Vec<_> =
+            plugins::ALL.iter().copied().filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name)).collect();
+        let mut bench = Bench::new(quiet.leak());
+        let sent = Sent::default();
+        let interfaces = bench.world.get::<Interfaces>();
+        for i in 1..=INTERFACES {
+            let new = NewInterface {
+                name: format!("e{i}"),
+                kind: IfKind::Ethernet,
+                device: Arc::new(Nowhere),
+                mac: own_mac(i),
+                mtu: 1500,
+                link_up: true,
+            };
+            let sent = sent.clone();
+            let tx = move |_: &_, _, _| Record(sent.clone());
+            let sw_if = interfaces.create(&bench.world, new, tx).expect("created");
+            assert_eq!(sw_if, SwIfIndex(i));
+            interfaces.set_admin(&bench.world, sw_if, true).expect("up");
+        }
+        for line in CONFIGURATION {
+            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        six(&bench);
+        bench.cli(if super_path { "set super-path on" } else { "set super-path off" }).expect("switched");
+        bench.settle();
+        Self { bench, sent }
+    }
+
+    /// As a driver does.
+    fn send(&mut self, frames: &[(u32, Vec<u8>)]) {
+        let bench = &mut self.bench;
+        bench.rt.receive();
+        for (rx_if, frame) in frames {
+            bench.arrive(SwIfIndex(*rx_if), frame);
+        }
+        // Time enough for as many errors as there are packets.
+        bench.world.clock.adjust(10_000_000);
+        bench.settle();
+        bench.world.qsbr.collect();
+    }
+
+    fn take_sent(&self) -> Vec<(u32, Vec<u8>)> {
+        let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
+        // The router's own errors are numbered as they are made; which one comes first is nobody's business.
+        for (_, frame) in &mut sent {
+            if frame.len() >= 34 && frame[12..14] == [8, 0] && frame[22..24] == [255, 1] {
+                frame[18..20].fill(0);
+                frame[24..26].fill(0);
+            }
+        }
+        sent.sort_unstable();
+        sent
+    }
+
+    /// Everything that is counted but by nodes.
+    fn counted(&self) -> BTreeMap<String, u64> {
+        let world = &self.bench.world;
+        let mut all = BTreeMap::new();
+        let errors = world.stats.simple(ERRORS);
+        for (i, reason) in world.reasons().into_iter().enumerate() {
+            all.insert(format!("{}: {}", reason.node, reason.text), errors.sum(i));
+        }
+        let counters = world.get::<IfCounters>();
+        for i in 0..=INTERFACES as usize {
+            for (name, counter) in counters.simple() {
+                all.insert(format!("{name} {i}"), counter.sum(i));
+            }
+            for (name, counter) in counters.combined() {
+                let (packets, bytes) = counter.sum(i);
+                all.insert(format!("{name} packets {i}"), packets);
+                all.insert(format!("{name} bytes {i}"), bytes);
+            }
+        }
+        let (routes, adjacencies) = (world.get::<Routes>(), world.get::<Adjacencies>());
+        for i in 0..400 {
+            for (name, counter) in
+                [("to", &routes.to), ("via", &routes.via), ("adjacency", &adjacencies.counters)]
+            {
+                let (packets, bytes) = counter.sum(i);
+                all.insert(format!("{name} packets {i}"), packets);
+                all.insert(format!("{name} bytes {i}"), bytes);
+            }
+        }
+        all
+    }
+
+    /// Packets that took the node.
+    fn through(&self, node: &str) -> u64 {
+        self.bench.world.stats.simple(graph::counters::VECTORS).sum(self.bench.index(node).0 as usize)
+    }
+}
+
+/// IPv6 as IPv4.
+fn six(bench: &Bench) {
+    let world = &bench.world;
+    let neighbor = |i: u32| Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, 2);
+    for i in 1..=INTERFACES {
+        let own = format!("2001:db8:{i}::3/127").parse().expect("a prefix");
+        world.get::<Addresses<Ip6>>().add(world, SwIfIndex(i), own).expect("added");
+        let mac = MacAddr([2, 0xaa, 0, 0, 0, i as u8]);
+        let known = Neighbor { is_static: true, ..Neighbor::new(SwIfIndex(i), neighbor(i).into(), mac) };
+        world.get::<Neighbors>().set(world, known).expect("set");
+    }
+    let via = |i: u32| Path::new(PathKind::Neighbor { sw_if: SwIfIndex(i), nexthop: neighbor(i).into() });
+    for (prefix, paths) in [
+        ("3000::/16", vec![via(2)]),
+        ("3000:1::/32", vec![via(3)]),
+        ("3000:1::5/128", vec![via(4)]),
+        ("3001::/16", vec![via(2), via(3), via(4)]),
+        ("3002::/16", vec![Path::new(PathKind::Fixed(net::AdjIndex::PROHIBIT))]),
+        ("3003::/16", vec![via(1)]),
+    ] {
+        let prefix = prefix.parse().expect("a prefix");
+        world.get::<Fib<Ip6>>().set(world, TableIndex::DEFAULT, prefix, Source::Cli, &paths).expect("set");
+    }
+}
+
+/// Good packets for the router's interface `i`.
+fn bases(i: u32) -> Vec<Vec<u8>> {
+    let host = MacAddr([2, 0xaa, 0, 0, 0, i as u8]);
+    let ip = |to: &'static str| pkt::ether(host, own_mac(i)).ip4("10.9.9.9", to);
+    let ip6 = |to: &'static str| pkt::ether(host, own_mac(i)).ip6("2001:db8:9::9", to);
+    let udp = |packet: Packet| packet.udp(1234, 4321).payload_len(40);
+    let mut all = Vec::new();
+    for to in ["20.0.0.1", "20.1.0.1", "20.1.2.3", "21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9", "10.0.2.3"]
+    {
+        all.push(udp(ip(to)).build());
+        all.push(ip(to).tcp(1, 2).payload_len(500).build());
+    }
+    for to in ["25.0.0.1", "26.0.0.1", "27.0.0.1", "10.0.2.2", "10.0.1.1", "99.9.9.9", "224.0.0.5"] {
+        all.push(udp(ip(to)).build());
+    }
+    for to in ["3000::1", "3000:1::1", "3000:1::5", "3001::1", "3001::2", "3002::1", "3003::1", "4000::1"] {
+        all.push(udp(ip6(to)).build());
+    }
+    all.extend([
+        udp(ip("20.0.0.1").ttl(1)).build(),
+        udp(ip6("3000::1").ttl(1)).build(),
+        udp(ip("20.0.0.1").options([7, 7, 4, 0, 0, 0, 0, 0])).build(),
+        ip("20.0.0.1").udp(1, 2).pad_to(60).build(),
+        ip("20.1.0.1").df().icmp_echo(1, 7).payload_len(1460).build(),
+        ip("20.1.0.1").icmp_echo(1, 7).payload_len(1460).build(),
+        ip("20.0.0.1").icmp_echo(1, 7).payload_len(4000).build(),
+        udp(ip("20.0.0.1").fragment(100, false)).build(),
+        pkt::ether(host, own_mac(i)).vlan(7).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
+        pkt::ether(host, "ff:ff:ff:ff:ff:ff").ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
+        pkt::ether(host, own_mac(9)).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
+    ]);
+    all
+}
+
+/// What one router sent and the other didn't, in few words.
+#[track_caller]
+fn same(with: &[(u32, Vec<u8>)], without: &[(u32, Vec<u8>)], when: &str) {
+    let show = |all: &[(u32, Vec<u8>)], others: &[(u32, Vec<u8>)]| {
+        let only = all.iter().filter(|p| !others.contains(p)).take(3);
+        only.map(|(tx_if, bytes)| format!("to {tx_if}: {:02x?}", &bytes[..bytes.len().min(80)]))
+            .collect::<Vec<_>>()
+    };
+    if with != without {
+        let (more, less) = (show(with, without), show(without, with));
+        panic!(
+            "{when}: only with the super-path {more:#?}, only without {less:#?} ({} and {})",
+            with.len(),
+            without.len()
+        );
+    }
+}
+
+#[test]
+fn same_bytes_same_counters_with_and_without() {
+    let mut with = Router::new(true);
+    let mut without = Router::new(false);
+    let mut mutator = Mutator::new(SEED);
+    let bases: Vec<_> = (1..=INTERFACES).map(bases).collect();
+    let (mut sent, mut changes) = (0, 0);
+    while sent < FRAMES {
+        let n = match mutator.rng().below(4) {
+            0 => 1,
+            1 => 1 + mutator.rng().below(7),
+            _ => 1 + mutator.rng().below(256),
+        };
+        // One interface as a driver's frame, several as a busy turn brings them, one flow.
+        let (one_if, one_flow) = (mutator.rng().one_in(2), mutator.rng().one_in(4));
+        let mut rx_if = 1 + mutator.rng().below(INTERFACES as usize) as u32;
+        let mut at = mutator.rng().below(40);
+        let mut frames = Vec::new();
+        for _ in 0..n {
+            if !one_if {
+                rx_if = 1 + mutator.rng().below(INTERFACES as usize) as u32;
+            }
+            let bases = &bases[rx_if as usize - 1];
+            if !one_flow {
+                at = mutator.rng().below(bases.len());
+            }
+            let mut frame = bases[at % bases.len()].clone();
+            if mutator.rng().one_in(3) {
+                mutator.next_frame(bases, &mut frame);
+            }
+            frames.push((rx_if, frame));
+        }
+        with.send(&frames);
+        without.send(&frames);
+        same(&with.take_sent(), &without.take_sent(), &format!("vector of {n}, {sent} frames before it"));
+        let was = sent / CHANGE_EVERY;
+        sent += n;
+        if sent / CHANGE_EVERY > was {
+            let [on, off] = CHANGES[changes / 2 % CHANGES.len()];
+            let line = if changes % 2 == 0 { on } else { off };
+            for router in [&mut with, &mut without] {
+                router.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+                router.bench.settle();
+            }
+            changes += 1;
+            let (with, without) = (with.counted(), without.counted());
+            let differ: Vec<_> = with.iter().filter(|(name, n)| without[*name] != **n).collect();
+            let others: Vec<_> = differ.iter().map(|(name, _)| without[*name]).collect();
+            assert!(differ.is_empty(), "{differ:#?} and {others:?}, after {sent} frames and `{line}'");
+        }
+    }
+    // Both did what they are for.
+    let (short, long) = (with.through("super-path"), with.through("ethernet-input"));
+    assert_eq!(short, sent as u64);
+    assert!(long < short * 3 / 4, "{long} of {short} packets took the graph");
+    assert_eq!(without.through("super-path"), 0);
+    assert_eq!(without.through("ethernet-input"), sent as u64);
+}
