@@ -9,6 +9,7 @@ mod alloc;
 mod report;
 mod rig;
 mod scenario;
+mod site;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -45,34 +46,29 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), String> {
     let blocks = if arguments.smoke { 2 } else { arguments.blocks.max(1) };
-    let mut runs = Vec::new();
-    for scenario in scenario::all() {
-        if arguments.only.as_ref().is_none_or(|part| scenario.name.contains(part.as_str())) {
-            runs.push(rig::Rig::new(scenario, arguments.level, arguments.smoke)?);
-        }
+    let mut scenarios = scenario::all();
+    if let Some(part) = &arguments.only {
+        scenarios.retain(|s| s.name.contains(part.as_str()));
     }
-    if runs.is_empty() {
+    if scenarios.is_empty() {
         return Err("no scenario has such a name".into());
     }
-    for rig in &mut runs {
-        rig.warm_up()?;
-    }
+    let mut rig = rig::Rig::new(scenarios, arguments.level, arguments.smoke)?;
     for block in 0..blocks {
         eprint!("\rblock {}/{blocks} ", block + 1);
-        for rig in &mut runs {
-            rig.block()?;
-        }
+        rig.block()?;
     }
     eprintln!();
-    report::print(&runs, arguments.smoke);
+    report::print(&rig, arguments.smoke);
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&report::json(&runs)).map_err(|e| e.to_string())?;
+        let text = serde_json::to_string_pretty(&report::json(&rig)).map_err(|e| e.to_string())?;
         std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
     }
     // Not a timing: the packet path doesn't allocate, whatever the machine does meanwhile.
-    match runs.iter().find(|r| r.allocations() > 0) {
-        Some(rig) => {
-            Err(format!("{}: {} allocations while forwarding, expected none", rig.name(), rig.allocations()))
+    match rig.runs.iter().find(|r| r.allocations > 0) {
+        Some(run) => {
+            let (name, n) = (&run.scenario.name, run.allocations);
+            Err(format!("{name}: {n} allocations while forwarding, expected none"))
         }
         None => Ok(()),
     }

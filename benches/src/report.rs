@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables for eyes, JSON for programs.
 
-use crate::rig::Rig;
-use cli::Table;
+use crate::rig::{Rig, Run};
+use crate::scenario::PROMISES;
+use crate::site::Site;
+use cli::{Cell, Table};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The generator makes the packets: it isn't part of the path.
 const LEFT_OUT: &str = "pg-input";
@@ -16,27 +18,41 @@ fn median(mut all: Vec<f64>) -> (f64, f64, f64) {
     (at(0.5), at(0.25), at(0.75))
 }
 
-fn total(rig: &Rig) -> (f64, f64, f64) {
-    let sum = |b: &std::collections::BTreeMap<String, f64>| {
-        b.iter().filter(|(n, _)| *n != LEFT_OUT).map(|(_, c)| c).sum()
-    };
-    median(rig.blocks.iter().map(sum).collect())
+fn sum(block: &BTreeMap<String, f64>) -> f64 {
+    block.iter().filter(|(name, _)| *name != LEFT_OUT).map(|(_, clocks)| clocks).sum()
 }
 
-fn node(rig: &Rig, name: &str) -> Option<(f64, f64, f64)> {
-    let all: Vec<f64> = rig.blocks.iter().filter_map(|b| b.get(name)).copied().collect();
+fn total(run: &Run) -> (f64, f64, f64) {
+    median(run.blocks.iter().map(sum).collect())
+}
+
+fn node(run: &Run, name: &str) -> Option<(f64, f64, f64)> {
+    let all: Vec<f64> = run.blocks.iter().filter_map(|b| b.get(name)).copied().collect();
     (!all.is_empty()).then(|| median(all))
 }
 
-pub fn print(runs: &[Rig], smoke: bool) {
+/// The promises whose scenarios both ran, with the median of the blocks' ratios.
+fn promises(runs: &[Run]) -> Vec<(String, f64, f64)> {
+    let find = |name: &str| runs.iter().find(|r| r.scenario.name == name);
+    PROMISES
+        .iter()
+        .filter_map(|promise| {
+            let (large, small) = (find(promise.large)?, find(promise.small)?);
+            let ratios = large.blocks.iter().zip(&small.blocks).map(|(l, s)| sum(l) / sum(s)).collect();
+            Some((format!("{} : {}", promise.large, promise.small), median(ratios).0, promise.at_most))
+        })
+        .collect()
+}
+
+pub fn print(rig: &Rig, smoke: bool) {
     if smoke {
-        println!("A smoke run: everything ran; the figures mean nothing.");
+        println!("A smoke run: everything ran, with small tables; the figures mean nothing.");
     }
-    let first = &runs[0];
+    let runs = &rig.runs;
     println!(
         "TSC clocks per packet, medians of {} blocks, instruction set {}",
-        first.blocks.len(),
-        first.level()
+        runs[0].blocks.len(),
+        rig.sites[0].level()
     );
     let mut table = Table::new()
         .left("Scenario")
@@ -44,55 +60,105 @@ pub fn print(runs: &[Rig], smoke: bool) {
         .right("Middle half")
         .right("Target")
         .right("VPP 26.06")
-        .right("VPP tuned")
-        .right("Ratio to tuned")
+        .right("Ratio to VPP")
         .right("Allocations");
-    for rig in runs {
-        let (middle, low, high) = total(rig);
-        let s = rig.scenario();
-        let peer = |f: fn((f64, f64), f64) -> f64| {
-            s.peer.map_or("-".to_string(), |peer| format!("{:.2}", f(peer, middle)))
+    for run in runs {
+        let (middle, low, high) = total(run);
+        let s = &run.scenario;
+        let or_none = |value: Option<f64>, digits: usize| {
+            value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
         };
         table.row([
             s.name.clone().into(),
             format!("{middle:.1}").into(),
             format!("{low:.1}-{high:.1}").into(),
-            format!("{:.0}", s.target).into(),
-            peer(|(vpp, _), _| vpp).into(),
-            peer(|(_, tuned), _| tuned).into(),
-            peer(|(_, tuned), ours| ours / tuned).into(),
-            rig.allocations().into(),
+            or_none(s.target, 0).into(),
+            or_none(s.peer, 1).into(),
+            or_none(s.peer.map(|peer| middle / peer), 2).into(),
+            run.allocations.into(),
         ]);
     }
     println!("{}", table.render());
     println!(
-        "VPP's figures are of another day on the reference machine; ratios to them are for orientation.\n"
+        "VPP's figures (the better of as built and tuned for the processor, always counting by route) are of another day on the reference\nmachine; ratios to them are for orientation.\n"
     );
-    let names: BTreeSet<&String> = runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
-    let mut table = Table::new().left("Node");
-    for rig in runs {
-        table = table.right(rig.scenario().name.trim_start_matches("ip4-").replace("-vector-", "/"));
-    }
-    for name in names {
-        let cell =
-            |rig: &Rig| node(rig, name).map_or(String::new(), |(middle, ..)| format!("{middle:.1}")).into();
-        let row: Vec<cli::Cell> = std::iter::once(name.clone().into()).chain(runs.iter().map(cell)).collect();
-        table.row(row);
-    }
-    println!("By node and vector size; {LEFT_OUT} is not in the sums above\n{}", table.render());
+    print_promises(runs);
+    print_loads(&rig.sites);
+    print_nodes(runs);
 }
 
-pub fn json(runs: &[Rig]) -> Value {
-    let run = |rig: &Rig| {
-        let (middle, low, high) = total(rig);
-        let names: BTreeSet<&String> = rig.blocks.iter().flat_map(|b| b.keys()).collect();
+fn print_promises(runs: &[Run]) {
+    let promises = promises(runs);
+    if promises.is_empty() {
+        return;
+    }
+    let mut table = Table::new().left("Ratio").right("Measured").right("Target");
+    for (name, ratio, at_most) in promises {
+        table.row([name.into(), format!("{ratio:.2}").into(), format!("{at_most:.2}").into()]);
+    }
+    println!("What the size of a table costs, block by block\n{}", table.render());
+}
+
+fn print_loads(sites: &[Site]) {
+    let mut table =
+        Table::new().left("Table").right("Routes").right("Loaded in").right("Memory").right("Bytes a route");
+    for site in sites.iter().filter(|s| s.load.routes >= 1000) {
+        let load = site.load;
+        table.row([
+            site.table.family.name().into(),
+            load.routes.into(),
+            format!("{:.0} ms", load.time.as_secs_f64() * 1e3).into(),
+            format!("{:.1} MiB", load.bytes as f64 / f64::from(1 << 20)).into(),
+            (load.bytes / load.routes as u64).into(),
+        ]);
+    }
+    println!("Filling the tables, route by route\n{}", table.render());
+}
+
+fn print_nodes(runs: &[Run]) {
+    let names: BTreeSet<&String> = runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
+    let mut table = Table::new().left("Scenario");
+    for name in &names {
+        table = table.right(name.to_string());
+    }
+    for run in runs {
+        let cell = |name: &&String| -> Cell {
+            node(run, name).map_or(String::new(), |(middle, ..)| format!("{middle:.1}")).into()
+        };
+        table.row(
+            std::iter::once(run.scenario.name.clone().into())
+                .chain(names.iter().map(cell))
+                .collect::<Vec<_>>(),
+        );
+    }
+    println!("By node; {LEFT_OUT} is not in the sums above\n{}", table.render());
+}
+
+pub fn json(rig: &Rig) -> Value {
+    let run = |run: &Run| {
+        let (middle, low, high) = total(run);
+        let names: BTreeSet<&String> = run.blocks.iter().flat_map(|b| b.keys()).collect();
         let nodes: serde_json::Map<String, Value> =
-            names.into_iter().filter_map(|name| Some((name.clone(), json!(node(rig, name)?.0)))).collect();
-        let s = rig.scenario();
+            names.into_iter().filter_map(|name| Some((name.clone(), json!(node(run, name)?.0)))).collect();
+        let s = &run.scenario;
         json!({
-            "name": s.name, "vector": s.vector, "packets": rig.packets(), "blocks": rig.blocks.len(), "level": rig.level().name(),
-            "clocks": middle, "quartiles": [low, high], "target": s.target, "peer": s.peer, "allocations": rig.allocations(), "nodes": nodes,
+            "name": s.name, "routes": s.table.routes, "outputs": s.table.outputs, "vector": s.vector, "counters": s.counters,
+            "packets": run.packets(), "blocks": run.blocks.len(), "clocks": middle, "quartiles": [low, high],
+            "target": s.target, "peer": s.peer, "allocations": run.allocations, "nodes": nodes,
         })
     };
-    json!({ "unit": "TSC clocks per packet", "runs": runs.iter().map(run).collect::<Vec<_>>() })
+    let load = |site: &Site| {
+        json!({
+            "table": site.table.family.name(), "routes": site.load.routes,
+            "seconds": site.load.time.as_secs_f64(), "bytes": site.load.bytes,
+        })
+    };
+    let promise = |(name, ratio, at_most): (String, f64, f64)| json!({ "name": name, "ratio": ratio, "target": at_most });
+    json!({
+        "unit": "TSC clocks per packet",
+        "level": rig.sites[0].level().name(),
+        "runs": rig.runs.iter().map(run).collect::<Vec<_>>(),
+        "ratios": promises(&rig.runs).into_iter().map(promise).collect::<Vec<_>>(),
+        "tables": rig.sites.iter().map(load).collect::<Vec<_>>(),
+    })
 }

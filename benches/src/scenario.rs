@@ -1,67 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is measured.
 
-/// A configuration, a stream, and what the peer and we aim at.
+use testkit::internet::Traffic;
+
+/// Which protocol's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    Ip4,
+    Ip6,
+}
+
+impl Family {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ip4",
+            Self::Ip6 => "ip6",
+        }
+    }
+}
+
+/// A router: scenarios with the same one share an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Table {
+    pub family: Family,
+    /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side.
+    pub routes: usize,
+    /// Interfaces that these leave by.
+    pub outputs: usize,
+}
+
+/// A router, its traffic, and what the peer and we aim at.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: String,
+    pub table: Table,
+    pub traffic: Traffic,
     /// Packets of a vector.
     pub vector: usize,
-    /// Commands behind the two interfaces and before the stream.
-    pub setup: Vec<String>,
-    /// The stream's `data`; `MAC` stands for the first interface's address.
-    pub data: String,
-    /// FD.io VPP 26.06 on the reference machine, clocks per packet: as built, tuned for the processor.
-    pub peer: Option<(f64, f64)>,
+    /// Each route counts its packets.
+    pub counters: bool,
+    /// FD.io VPP 26.06 on the reference machine, clocks per packet; the better of as built and tuned for the processor.
+    pub peer: Option<f64>,
     /// What we aim at, clocks per packet.
-    pub target: f64,
+    pub target: Option<f64>,
 }
+
+/// Two scenarios whose ratio is a promise.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    pub large: &'static str,
+    pub small: &'static str,
+    pub at_most: f64,
+}
+
+/// Speed doesn't depend on the size of the tables.
+pub const PROMISES: &[Promise] = &[
+    Promise { large: "ip4-1M-uniform", small: "ip4-1", at_most: 1.25 },
+    Promise { large: "ip6-200k-uniform", small: "ip6-1", at_most: 1.3 },
+];
 
 /// Every scenario.
 pub fn all() -> Vec<Scenario> {
-    // VPP's figures: quiet machine, 64-byte packets, one route; see docs/performance.md.
-    let peers = [
-        (256, 55.0, 51.6, 52.0),
-        (64, 59.0, 59.0, 58.0),
-        (16, 163.0, 163.0, 100.0),
-        (4, 500.0, 500.0, 230.0),
-        (1, 1893.0, 744.0, 700.0),
-    ];
-    let one = peers.into_iter().map(|(vector, vpp, tuned, target)| Scenario {
-        name: format!("ip4-1-route-vector-{vector}"),
-        vector,
-        setup: router("ip route add 10.0.0.0/8 via 192.168.2.2 pg1"),
-        data: stream("10.1.2.3"),
-        peer: Some((vpp, tuned)),
-        target,
-    });
-    // Destinations evenly over all routes: every packet is another route's.
-    let many = [("", "on"), ("-uncounted", "off")].map(|(suffix, counters)| Scenario {
-        name: format!("ip4-100k-routes{suffix}-vector-256"),
-        vector: 256,
-        setup: [
-            router("ip route add count 100000 10.0.0.0/24 via 192.168.2.2 pg1"),
-            vec![format!("set ip route-counters {counters}")],
-        ]
-        .concat(),
-        data: stream("10.0.0.0+11.134.159.255"),
-        peer: None,
-        target: 100.0,
-    });
-    one.chain(many).collect()
+    use Family::{Ip4, Ip6};
+    use Traffic::{OneFlow, Uniform, Zipf};
+    let mut all = Vec::new();
+    // VPP's figures: quiet machine, route counters on, see docs/performance.md.
+    let mut add = |family, routes, traffic, peer, target| {
+        let table = Table { family, routes, outputs: 1 };
+        for counters in [false, true] {
+            all.push(Scenario::new(table, traffic, 256, counters, peer, target));
+        }
+    };
+    add(Ip4, 1, OneFlow, Some(51.6), Some(38.0));
+    add(Ip4, 10_000, OneFlow, None, None);
+    add(Ip4, 10_000, Zipf, None, None);
+    add(Ip4, 10_000, Uniform, None, None);
+    add(Ip4, 100_000, OneFlow, None, None);
+    add(Ip4, 100_000, Zipf, Some(93.0), Some(44.0));
+    add(Ip4, 100_000, Uniform, Some(143.0), Some(46.0));
+    add(Ip4, 1_000_000, OneFlow, None, None);
+    add(Ip4, 1_000_000, Zipf, Some(103.0), Some(46.0));
+    add(Ip4, 1_000_000, Uniform, Some(229.0), Some(48.0));
+    add(Ip6, 1, OneFlow, Some(72.0), Some(48.0));
+    add(Ip6, 20_000, OneFlow, None, None);
+    add(Ip6, 20_000, Zipf, Some(210.0), Some(55.0));
+    add(Ip6, 20_000, Uniform, Some(252.0), Some(55.0));
+    add(Ip6, 200_000, OneFlow, None, None);
+    add(Ip6, 200_000, Zipf, Some(439.0), Some(60.0));
+    add(Ip6, 200_000, Uniform, Some(800.0), Some(62.0));
+    add(Ip6, 1_000_000, Zipf, None, None);
+    add(Ip6, 1_000_000, Uniform, Some(2497.0), Some(72.0));
+    for family in [Ip4, Ip6] {
+        let table = Table { family, routes: 1, outputs: 1 };
+        for (vector, vpp, target) in
+            [(64, 59.0, 43.0), (16, 163.0, 65.0), (4, 500.0, 150.0), (1, 744.0, 450.0)]
+        {
+            let known = family == Ip4;
+            let (peer, target) = (known.then_some(vpp), known.then_some(target));
+            all.push(Scenario::new(table, OneFlow, vector, true, peer, target));
+        }
+        for (outputs, vpp) in [(2, 66.5), (4, 58.0)] {
+            // One clock more than over one output.
+            let (peer, target) = if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
+            let table = Table { family, routes: outputs, outputs };
+            all.push(Scenario::new(table, Uniform, 256, true, peer, target));
+        }
+    }
+    all
 }
 
-fn router(routes: &str) -> Vec<String> {
-    [
-        "set interface ip address pg0 192.168.1.1/24",
-        "set interface ip address pg1 192.168.2.1/24",
-        "set ip neighbor pg1 192.168.2.2 02:00:00:00:00:22",
-        routes,
-    ]
-    .map(String::from)
-    .to_vec()
+impl Scenario {
+    fn new(
+        table: Table,
+        traffic: Traffic,
+        vector: usize,
+        counters: bool,
+        peer: Option<f64>,
+        target: Option<f64>,
+    ) -> Self {
+        let mut name = format!("{}-{}", table.family.name(), short(table.routes));
+        if table.outputs > 1 {
+            name += "-mixed";
+        } else if table.routes > 1 {
+            name += match traffic {
+                Traffic::OneFlow => "-flow",
+                Traffic::Zipf => "-zipf",
+                Traffic::Uniform | Traffic::AllAddresses => "-uniform",
+            };
+        }
+        if vector != 256 {
+            name += &format!("-vector-{vector}");
+        }
+        if counters {
+            name += "-counted";
+        }
+        Self { name, table, traffic, vector, counters, peer, target }
+    }
 }
 
-fn stream(to: &str) -> String {
-    format!("IP4: 1.2.3 -> MAC UDP: 192.168.1.2 -> {to} UDP: 1000 -> 2000")
+/// 10k, 1M.
+fn short(n: usize) -> String {
+    match n {
+        1_000_000.. => format!("{}M", n / 1_000_000),
+        1000.. => format!("{}k", n / 1000),
+        _ => n.to_string(),
+    }
 }

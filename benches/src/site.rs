@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A router with its table, which several scenarios send packets through.
+
+use crate::alloc;
+use crate::scenario::{Family, Scenario, Table};
+use cli::Tree;
+use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
+use net::{
+    Fib, IfCounters, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Routes, Source, TableIndex,
+};
+use simd::Level;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use testkit::internet::{self, HOPS, Internet, Traffic};
+use testkit::pkt;
+use wire::{Ip4, Ip6, MacAddr, Prefix};
+
+/// Different packets of a scenario; then they come again.
+const PACKETS: usize = 1 << 18;
+/// Routes that aren't worth a table of the Internet's shape.
+const FEW: usize = 16;
+
+pub struct Site {
+    pub table: Table,
+    world: Arc<World>,
+    rt: Runtime,
+    /// Names of the nodes, by index.
+    pub names: Vec<String>,
+    input: SwIfIndex,
+    outputs: Vec<SwIfIndex>,
+    /// What adding the routes took and cost.
+    pub load: Load,
+}
+
+/// What a table took to be filled.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub routes: usize,
+    pub time: Duration,
+    /// Of the process, control's structures included.
+    pub bytes: u64,
+}
+
+/// A protocol's side of a site.
+trait Side: Internet + Net {
+    /// The neighbour of this number on an output interface.
+    fn hop(output: usize, number: u16) -> Self::Addr;
+    /// Addresses of the interfaces, as commands.
+    fn addresses(outputs: usize) -> Vec<String>;
+    /// A packet of the smallest size that the peer was measured with.
+    fn packet(to: Self::Addr, mac: MacAddr) -> Vec<u8>;
+}
+
+impl Side for Ip4 {
+    fn hop(output: usize, number: u16) -> Ipv4Addr {
+        Ipv4Addr::from_bits(0x0a00_0002 + (output as u32) * 0x1_0000 + u32::from(number))
+    }
+
+    fn addresses(outputs: usize) -> Vec<String> {
+        let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} 10.{i}.0.1/16"));
+        std::iter::once("set interface ip address pg0 192.168.1.1/24".into()).chain(out).collect()
+    }
+
+    fn packet(to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
+        let from = MacAddr([2, 0, 0, 0, 0, 1]);
+        let headers = pkt::ether(from, mac).ip4(Ipv4Addr::new(192, 168, 1, 2), to);
+        headers.udp(1000, 2000).payload([0; 18]).build()
+    }
+}
+
+impl Side for Ip6 {
+    fn hop(output: usize, number: u16) -> Ipv6Addr {
+        Ipv6Addr::new(0xfd00, 0, 0, output as u16, 0, 0, 0, 2 + number)
+    }
+
+    fn addresses(outputs: usize) -> Vec<String> {
+        let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} fd00:0:0:{i}::1/64"));
+        std::iter::once("set interface ip address pg0 fd00::1/64".into()).chain(out).collect()
+    }
+
+    fn packet(to: Ipv6Addr, mac: MacAddr) -> Vec<u8> {
+        let from = MacAddr([2, 0, 0, 0, 0, 1]);
+        let headers = pkt::ether(from, mac).ip6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2), to);
+        headers.udp(1000, 2000).payload([0; 12]).build()
+    }
+}
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+impl Site {
+    /// A router of one thread whose table is filled.
+    pub fn new(table: Table, level: Option<Level>) -> Result<Self, String> {
+        let config = WorldConfig {
+            level: level.unwrap_or_else(Level::detect),
+            buffers: 8192,
+            ..WorldConfig::default()
+        };
+        let (world, mut runtimes) = World::new(&config, daemon::plugins::ALL)?;
+        let rt = runtimes.pop().ok_or("the instance has no thread")?;
+        let names = world.nodes().iter().map(|n| n.name.to_string()).collect();
+        let load = Load { routes: 0, time: Duration::ZERO, bytes: 0 };
+        let mut site = Self { table, world, rt, names, input: SwIfIndex(0), outputs: Vec::new(), load };
+        match table.family {
+            Family::Ip4 => site.set_up::<Ip4>()?,
+            Family::Ip6 => site.set_up::<Ip6>()?,
+        }
+        // Interfaces bring nodes of their own.
+        site.names = site.world.nodes().iter().map(|n| n.name.to_string()).collect();
+        Ok(site)
+    }
+
+    pub fn level(&self) -> Level {
+        self.world.level()
+    }
+
+    fn command(&mut self, line: &str) -> Result<(), String> {
+        let tree = Tree::new(self.world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
+        tree.execute(&self.world, line).map_err(|e| format!("`{line}': {e}"))?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Lets what a command asked for happen.
+    fn settle(&mut self) {
+        for _ in 0..4 {
+            self.rt.turn(true);
+            self.world.processes.run(&self.world);
+            self.world.qsbr.collect();
+        }
+    }
+
+    fn set_up<F: Side>(&mut self) -> Result<(), String> {
+        let outputs = self.table.outputs;
+        for i in 0..=outputs {
+            self.command(&format!("create packet-generator interface pg{i}"))?;
+            self.command(&format!("set interface state pg{i} up"))?;
+        }
+        for line in F::addresses(outputs) {
+            self.command(&line)?;
+        }
+        let interfaces = self.world.get::<Interfaces>();
+        let find = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
+        self.input = find(0)?;
+        self.outputs = (1..=outputs).map(find).collect::<Result<_, _>>()?;
+        let hops = if self.table.routes <= FEW { 1 } else { HOPS };
+        let neighbors = self.world.get::<Neighbors>();
+        for (at, sw_if) in self.outputs.iter().enumerate() {
+            for number in 0..hops {
+                let ip: IpAddr = F::hop(at + 1, number).into();
+                let mac = MacAddr::local(u64::from(number) + 1);
+                let new = Neighbor { is_static: true, ..Neighbor::new(*sw_if, ip, mac) };
+                neighbors.set(&self.world, new).map_err(|e| e.to_string())?;
+            }
+        }
+        self.settle();
+        let (fib, routes) = (self.world.get::<Fib<F>>(), routes::<F>(self.table.routes));
+        let (start, before) = (Instant::now(), resident());
+        for route in &routes {
+            let at = usize::from(route.hop) % outputs;
+            let nexthop = F::hop(at + 1, route.hop % hops).into();
+            let path = Path::new(PathKind::Neighbor { sw_if: self.outputs[at], nexthop });
+            fib.set(&self.world, TableIndex::DEFAULT, route.prefix, Source::Api, &[path])
+                .map_err(|e| e.to_string())?;
+        }
+        self.load =
+            Load { routes: routes.len(), time: start.elapsed(), bytes: resident().saturating_sub(before) };
+        self.settle();
+        Ok(())
+    }
+
+    /// The stream of a scenario, ready to be run.
+    pub fn stream(&mut self, scenario: &Scenario, limit: u64) -> Result<Arc<pg::Stream>, String> {
+        let interfaces = self.world.get::<Interfaces>();
+        let mac = interfaces.get(self.input).map_err(|e| e.to_string())?.mac;
+        let packets = match self.table.family {
+            Family::Ip4 => packets::<Ip4>(self.table.routes, scenario.traffic, mac),
+            Family::Ip6 => packets::<Ip6>(self.table.routes, scenario.traffic, mac),
+        };
+        let generator = self.world.get::<pg::Generator>();
+        let spec = pg::StreamSpec {
+            name: scenario.name.clone(),
+            limit,
+            rate: 0.0,
+            max_frame: scenario.vector,
+            size: (0, 0),
+            interface: self.input,
+            node: self.world.node("ethernet-input").ok_or("ethernet-input is missing")?,
+            from_device: true,
+            thread: ThreadIndex(0),
+            source: pg::Source::Packets(Arc::new(packets)),
+            words: String::new(),
+        };
+        generator.add_stream(spec).map_err(|e| e.to_string())?;
+        generator.streams().pop().ok_or_else(|| "the stream is missing".into())
+    }
+
+    /// Sends a stream's packets. Every one has to arrive. Gives the allocations while they were forwarded.
+    pub fn run(&mut self, scenario: &Scenario, stream: &Arc<pg::Stream>) -> Result<u64, String> {
+        self.world.get::<Routes>().set_counting(scenario.counters);
+        let counters = self.world.get::<IfCounters>();
+        let sent = |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();
+        let before = sent(&self.outputs);
+        let generator = self.world.get::<pg::Generator>();
+        generator.enable(&self.world, Some(&stream.spec.name)).map_err(|e| e.to_string())?;
+        // Control's message is taken by the first turn; what follows is the packet path alone.
+        self.rt.turn(true);
+        let mut allocations = 0;
+        while stream.enabled.load(Ordering::Relaxed) {
+            let before = alloc::count();
+            for _ in 0..64 {
+                self.rt.turn(true);
+            }
+            allocations += alloc::count() - before;
+        }
+        self.settle();
+        let arrived = sent(&self.outputs) - before;
+        if arrived == stream.spec.limit {
+            Ok(allocations)
+        } else {
+            Err(format!("{}: {arrived} of {} packets arrived", scenario.name, stream.spec.limit))
+        }
+    }
+
+    /// Clocks that each node took so far.
+    pub fn clocks(&self) -> Vec<u64> {
+        let clocks = self.world.stats.simple("/sys/node/clocks");
+        (0..self.names.len()).map(|i| clocks.of_thread(0, i)).collect()
+    }
+}
+
+/// The routes of a table. A few stand side by side, so that an address of each is known.
+fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
+    if n > FEW {
+        return internet::routes::<F>(n, 1);
+    }
+    let len = F::CLUSTER;
+    let first = F::bits(F::space()[1].addr());
+    let one = |i: usize| {
+        let bits = first + ((i as u128) << (128 - len));
+        Some(internet::Route { prefix: Prefix::new(<F as Internet>::addr(bits), len)?, hop: i as u16 })
+    };
+    (0..n).filter_map(one).collect()
+}
+
+fn packets<F: Side>(n: usize, traffic: Traffic, mac: MacAddr) -> Vec<Vec<u8>> {
+    let routes = routes::<F>(n);
+    let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
+    let all = internet::destinations::<F>(&routes, traffic, count, 2);
+    all.into_iter().map(|to| F::packet(to, mac)).collect()
+}
