@@ -157,8 +157,11 @@ fn the_router_pings_and_traces_in_ipv6() {
     let link = site.right.host.sh("ip -6 -o addr show dev eth0 scope link").ok();
     let link =
         link.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("a link-local address");
-    let text = site.router().run(&format!("ping {link} source {} repeat 2 interval 0.05", site.right.port));
-    assert!(text.contains("2 sent, 2 received"), "{text}");
+    // The host has to be sure of its address first.
+    let line = format!("ping {link} source {} repeat 1", site.right.port);
+    eventually("the host answers from its link", || {
+        site.router().run(&line).contains("1 received").then_some(())
+    });
     let own = site.router().json(&format!("show ip6 interface {}", site.right.port));
     let own = own[0]["link_local"].as_str().expect("a link-local address").to_string();
     pings(&site.right.host, "-c2 -i0.05", &format!("{own}%eth0"));
