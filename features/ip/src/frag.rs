@@ -237,8 +237,8 @@ impl<F: Ip> Fragment<F> {
     }
 }
 
-/// A checksum that somebody was to finish later has to be right before it is cut in two.
-fn finish_checksum(b: &mut Buffer) {
+/// Finishes a checksum that somebody was to finish later: before the packet is cut in two, or goes where nobody does that.
+pub fn finish_checksum(b: &mut Buffer) {
     if !b.flags.has(Flags::CSUM_PARTIAL) {
         return;
     }

@@ -61,6 +61,7 @@ mod version4;
 mod version6;
 
 pub use family::{Ip, IpTrace, Says};
+pub use frag::finish_checksum;
 pub use protocols::{
     register_protocol, register_udp_port, set_fragments, set_udp_rest, unregister_protocol,
     unregister_udp_port,

@@ -114,6 +114,8 @@ impl PuntSocket {
     fn deliver(&mut self, world: &World, parcel: Parcel) {
         let Some(path) = self.client_of(&parcel) else { return one_more(&self.punt.counts.refused) };
         let mut b = parcel.packet;
+        // Nobody behind the socket finishes what a sender left to hardware.
+        ip::finish_checksum(&mut b);
         if has_layer2(world, &b) {
             let len = b.l2_len();
             // What was received stands behind its layer-2 header.
