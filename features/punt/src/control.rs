@@ -154,7 +154,7 @@ fn detach(world: &World, key: Key) -> Result<()> {
         }
         Key::Reason(id) => {
             world.get::<Punt>().set_reason(id, false);
-            Ok(())
+            follow_reasons(world)
         }
         _ => detach_ip::<Ip6>(world, key),
     }
@@ -175,7 +175,7 @@ fn detach_ip<F: Ip>(world: &World, key: Key) -> Result<()> {
     Ok(())
 }
 
-/// What is punted on any interface is looked at, once somebody wants reasons.
+/// What is punted on any interface is looked at, as long as somebody wants reasons.
 fn follow_reasons(world: &World) -> Result<()> {
     for interface in world.get::<Interfaces>().list() {
         look_at(world, interface.sw_if)?;
@@ -184,7 +184,8 @@ fn follow_reasons(world: &World) -> Result<()> {
 }
 
 fn look_at(world: &World, sw_if: SwIfIndex) -> Result<()> {
-    world.set_feature("error-punt", "exception-punt-socket", sw_if, Some(0)).map_err(Error::unsupported)
+    let config = world.get::<Punt>().wants_reasons().then_some(0);
+    world.set_feature("error-punt", "exception-punt-socket", sw_if, config).map_err(Error::unsupported)
 }
 
 /// The socket that clients answer to.
@@ -206,9 +207,8 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
     socket::start(world);
     world.get::<Interfaces>().subscribe(|world, event| {
         redirect::on_interface(world, event);
-        let wanted = || world.get::<Punt>().list().iter().any(|(key, _)| matches!(key, Key::Reason(_)));
         if let IfEvent::Added(sw_if) = event
-            && wanted()
+            && world.get::<Punt>().wants_reasons()
         {
             let done = look_at(world, sw_if);
             debug_assert!(done.is_ok(), "the arc is ours: {done:?}");

@@ -149,6 +149,11 @@ impl Punt {
         !reasons.is_empty() && reasons.contains(&reason)
     }
 
+    /// Whether a client takes any reason.
+    pub(crate) fn wants_reasons(&self) -> bool {
+        !self.reasons.read(BTreeSet::is_empty)
+    }
+
     pub(crate) fn set_reason(&self, reason: u32, on: bool) {
         self.reasons.update(|old| {
             let mut new = old.clone();

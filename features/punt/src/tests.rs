@@ -244,6 +244,13 @@ fn reasons_are_those_of_the_graph() {
     assert!(rig.lines().contains(&line), "{:?}", rig.lines());
     assert!(rig.run("show punt reasons").contains("udp port that is punted"));
     assert_eq!(rig.run("show punt client").lines().count(), 2);
+    let looks = |rig: &Rig| {
+        let world = &rig.bench.world;
+        world.features_of(world.arc("error-punt").expect("it is ours"), SwIfIndex(1)).len()
+    };
+    assert_eq!(looks(&rig), 1);
+    rig.run("punt socket deregister exception ip4-icmp-input:unknown_type");
+    assert_eq!(looks(&rig), 0, "nothing is left behind");
 }
 
 #[test]
