@@ -5,6 +5,7 @@ mod api;
 mod config;
 mod daemon;
 mod devices;
+mod discovery;
 mod forward;
 mod fragments;
 mod generator;

@@ -40,6 +40,7 @@ pub const PEERS: &[Need] = &[
     need("tcpdump", "tcpdump"),
     need("tshark", "tshark"),
     need("traceroute", "traceroute"),
+    need("radvd", "radvd"),
     need("python3", "python3"),
     need("python3 -m ensurepip --version", "python3-venv"),
     need("go", "golang-go"),
