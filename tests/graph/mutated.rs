@@ -147,7 +147,7 @@ impl Rig {
 
 /// Sends so many frames, most of them broken, in vectors of every size, and waits until nothing is held any more. `mend` makes of
 /// a broken frame what comes further. Gives the sums, after they were held against each other.
-pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut Vec<u8>)) -> Tally {
+pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut [u8])) -> Tally {
     let mut mutator = Mutator::new(SEED);
     let mut frames: Vec<Vec<u8>> = vec![Vec::new(); 256];
     let mut tally = rig.check(&Tally::default());

@@ -113,7 +113,8 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
                 Cell::from(of("arp") + of("ip6-nd"))
             }));
         }
-        let of = |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(i.sw_if.at());
+        let of =
+            |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(i.sw_if.at());
         let refused = |why: &&str| of("arp", why) + of("ip6-nd", why);
         row.push(REFUSED.iter().map(refused).sum::<u64>().into());
         table.row(row);

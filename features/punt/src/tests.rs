@@ -273,8 +273,8 @@ fn punted_packets_are_redirected() {
             paths: paths.to_vec(),
         },
     };
-    assert!(rig.call(v2(true, &[path.clone()])).is_ok());
-    assert_eq!(rig.call(v2(true, &[path.clone(), path])).err(), Some(-126));
+    assert!(rig.call(v2(true, &[path])).is_ok());
+    assert_eq!(rig.call(v2(true, &[path, path])).err(), Some(-126));
     let dump = |rig: &Rig, sw_if| {
         let request = IpPuntRedirectV2Dump { sw_if_index: InterfaceIndex(sw_if), af: AddressFamily::Ip4 };
         let all = rig.bench.api().dump(request).into_iter();

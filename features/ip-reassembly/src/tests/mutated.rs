@@ -40,7 +40,7 @@ fn million<F: Family>(command: &str, node: &str) {
     let count = |bench: &Bench, reason: &str| bench.count(&node, reason) as usize;
     let (mut came, mut out, mut frame) = (0, 0, Vec::new());
     while came < PACKETS {
-        let n = 1 + mutator.rng().below(256) as usize;
+        let n = 1 + mutator.rng().below(256);
         let packets: Vec<Vec<u8>> = (0..n)
             .map(|_| {
                 if mutator.rng().one_in(4) {
