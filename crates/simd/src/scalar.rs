@@ -51,7 +51,7 @@ pub fn ip4_header_sum(header: &[u8; 20]) -> u16 {
     sum as u16
 }
 
-/// See [`crate::rank`].
+/// See [`crate::rank()`].
 #[inline(always)]
 pub fn rank(line: &crate::Separators, key: u64) -> u32 {
     line.iter().map(|separator| u32::from(separator.load(Relaxed) < key)).sum()

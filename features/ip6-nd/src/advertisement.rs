@@ -57,7 +57,7 @@ ways! {
         /// target is an address of all routers
         #[drop]
         Anycast,
-        /// target is not on the link
+        /// target is not on the link, and nobody asked
         #[drop]
         TargetNotLocal,
         /// control is too far behind to take note
@@ -119,7 +119,8 @@ impl Ears {
             }
             Some(Role::Anycast) => return To::Anycast,
             Some(Role::Proxy) => {}
-            None if here.is_on_link(target) => {}
+            // A route may lead to a neighbour outside of our networks: whether somebody asked for him, control knows (RFC 4861 7.2.5).
+            None if solicited || here.is_on_link(target) => {}
             None => return To::TargetNotLocal,
         }
         let evidence = Evidence::Advertisement {

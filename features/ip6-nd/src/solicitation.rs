@@ -68,9 +68,6 @@ ways! {
         /// another station uses our address
         #[drop]
         DuplicateAddress,
-        /// source is not on the link
-        #[drop]
-        SourceNotLocal,
     }
 }
 
@@ -176,10 +173,8 @@ impl Ears {
             self.conflict(sw_if, m.src, source, now);
             return Err(To::DuplicateAddress);
         }
-        if !here.is_on_link(m.src) {
-            return Err(To::SourceNotLocal);
-        }
-        if let Some(mac) = link {
+        // Who asks is on the link, or the hop limit would be less; but only the addresses of our networks are taken note of.
+        if let Some(mac) = link.filter(|_| here.is_on_link(m.src)) {
             // The answer goes out whether control can listen or not: it will be asked again.
             let who = Target { sw_if, ip: m.src };
             let seen = Seen { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
