@@ -186,6 +186,7 @@ impl Site {
             name: scenario.name.clone(),
             limit,
             rate: 0.0,
+            queue: 0,
             max_frame: scenario.vector,
             size: (0, 0),
             interface: self.input,

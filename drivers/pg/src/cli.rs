@@ -27,8 +27,8 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "packet-generator new",
         usage: "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
-                | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | size <size:word> | node <node:node> \
-                | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...}",
+                | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> \
+                | node <node:node> | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...}",
         help: "Describe a stream of packets",
         run: new_stream,
     },
@@ -128,8 +128,8 @@ fn new_stream(w: &World, m: &Matches) -> Result<Output, Error> {
 static INNER: Command<World> = Command {
     path: "stream",
     usage: "{name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> | limit <limit:u64> \
-            | maxframe <maxframe:u16> | rate <rate:rate> | size <size:word> | node <node:node> | worker <worker:u16> \
-            | tx-interface <tx:interface> | no-recycle | data <data:block>}...",
+            | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> | node <node:node> \
+            | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...",
     help: "A stream's words inside of braces",
     run: add,
 };
@@ -207,6 +207,7 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         name: m.str("name").into(),
         limit,
         rate: m.opt("rate")?.unwrap_or(0.0),
+        queue: m.opt("queue")?.unwrap_or(0),
         max_frame: m.opt::<u16>("maxframe")?.map_or(256, |n| usize::from(n).clamp(1, 256)),
         size,
         interface,

@@ -53,6 +53,9 @@ fn words(world: &World, spec: &StreamSpec) -> String {
     if spec.rate > 0.0 {
         text += &format!(" rate {}", spec.rate);
     }
+    if spec.queue > 0 {
+        text += &format!(" queue {}", spec.queue);
+    }
     if spec.max_frame != 256 {
         text += &format!(" maxframe {}", spec.max_frame);
     }

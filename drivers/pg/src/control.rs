@@ -194,6 +194,7 @@ impl Shared {
             spec,
             enabled: AtomicBool::new(false),
             sent: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         }));
         Ok(())
     }
@@ -227,6 +228,7 @@ impl Shared {
                 continue;
             }
             stream.sent.store(0, Ordering::Relaxed);
+            stream.lost.store(0, Ordering::Relaxed);
             world.on_thread(stream.spec.thread, move |rt| {
                 if let Some(input) = rt.input_mut::<PgInput>(node) {
                     input.add(stream);

@@ -24,6 +24,8 @@ struct Running {
     /// When it began, on the instance's clock; 0 before the first turn.
     start: u64,
     sent: u64,
+    /// Due while the queue was full.
+    lost: u64,
     /// The packet, if all are the same.
     same: Option<Vec<u8>>,
 }
@@ -61,7 +63,7 @@ impl PgInput {
             }
             _ => None,
         };
-        self.streams.push(Running { stream, start: 0, sent: 0, same });
+        self.streams.push(Running { stream, start: 0, sent: 0, lost: 0, same });
     }
 
     /// Whether no stream runs.
@@ -84,18 +86,24 @@ impl Running {
             if self.start == 0 {
                 self.start = now;
             }
-            let allowed = ((now - self.start) as f64 * spec.rate / 1e9) as u64 + 1;
-            n = n.min(allowed.saturating_sub(self.sent));
+            let mut came = ((now - self.start) as f64 * spec.rate / 1e9) as u64 + 1;
+            if spec.limit > 0 {
+                came = came.min(spec.limit);
+            }
+            let waiting = came.saturating_sub(self.sent + self.lost);
+            let lost = if spec.queue > 0 { waiting.saturating_sub(spec.queue) } else { 0 };
+            self.lost += lost;
+            n = n.min(waiting - lost);
         }
         if spec.limit > 0 {
-            n = n.min(spec.limit - self.sent);
+            n = n.min(spec.limit - self.sent - self.lost);
         }
         n as usize
     }
 
     fn is_done(&self) -> bool {
         !self.stream.enabled.load(Ordering::Relaxed)
-            || (self.stream.spec.limit > 0 && self.sent >= self.stream.spec.limit)
+            || (self.stream.spec.limit > 0 && self.sent + self.lost >= self.stream.spec.limit)
     }
 }
 
@@ -137,7 +145,13 @@ impl Input for PgInput {
                 // The writer of a capture is behind.
                 continue;
             }
-            let n = self.streams[at].due(cx.now());
+            let running = &mut self.streams[at];
+            let before = running.lost;
+            let n = running.due(cx.now());
+            if running.lost > before {
+                self.lanes.rx_miss.add(running.stream.spec.interface.at(), running.lost - before);
+                running.stream.lost.store(running.lost, Ordering::Relaxed);
+            }
             if n > 0 {
                 total += self.send(at, n, cx);
             }

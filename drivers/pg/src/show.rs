@@ -14,6 +14,10 @@ fn parameters(world: &World, stream: &Stream) -> String {
     if spec.rate > 0.0 {
         out += &format!("rate {:.2e} pps, ", spec.rate);
     }
+    if spec.queue > 0 {
+        let lost = stream.lost.load(Ordering::Relaxed);
+        out += &format!("queue {}, lost {lost}, ", spec.queue);
+    }
     match &spec.source {
         Source::Packets(all) => out += &format!("pcap of {} packets, ", all.len()),
         Source::Template(_) => out += &format!("size {}-{}, ", spec.size.0, spec.size.1),

@@ -24,6 +24,8 @@ pub struct StreamSpec {
     pub limit: u64,
     /// Packets a second; 0 for as many as the graph takes.
     pub rate: f64,
+    /// Packets that wait while the graph is behind with a rate, as in a device's ring; those due beyond them are lost. 0: all wait.
+    pub queue: u64,
     /// Packets of a vector at most.
     pub max_frame: usize,
     /// Bytes of a packet: the lowest and the highest; from a text only.
@@ -51,4 +53,6 @@ pub struct Stream {
     pub enabled: AtomicBool,
     /// Packets sent since it was enabled.
     pub sent: AtomicU64,
+    /// Packets that were due and found the queue full.
+    pub lost: AtomicU64,
 }

@@ -149,6 +149,31 @@ fn a_rate_is_kept() {
 }
 
 #[test]
+fn what_a_full_queue_has_no_room_for_is_lost() {
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0");
+    s.run(
+        "packet-generator new name x interface pg0 rate 1000 queue 16 limit 2000 data { hex 0x0102030405060708090a0b0c0d0e0f }",
+    );
+    s.run("packet-generator enable x");
+    s.bench.rt.turn(true);
+    let counters = s.bench.world.get::<IfCounters>();
+    let count = || (counters.rx.sum(1).0, counters.rx_miss.sum(1));
+    assert_eq!(count(), (1, 0));
+    // A second's packets are due at once.
+    s.bench.world.clock.adjust(1_000_000_000);
+    s.bench.rt.turn(true);
+    let (sent, lost) = count();
+    assert_eq!(sent, 17);
+    assert!((984..2000).contains(&lost), "{lost}");
+    assert!(s.run("show packet-generator").contains(&format!("queue 16, lost {lost}, ")));
+    s.bench.world.clock.adjust(1_000_000_000);
+    s.finish();
+    let (sent, lost) = count();
+    assert_eq!(sent + lost, 2000, "what was lost isn't sent later");
+}
+
+#[test]
 fn errors_say_what_was_expected() {
     let s = Setup::new();
     s.run("create packet-generator interface pg7");
