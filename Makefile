@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test ci bench lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install test ci bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,8 +26,11 @@ test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p fer
 ci: ## Do all that CI does: format, lints, layers, licences, docs, tests, models, bench and fuzz smoke
 	$(X) ci $(ARGS)
 
-bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke for a short run without numbers)
+bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load: other things)
 	$(X) bench $(ARGS)
+
+churn: ## Change routes at random for ten minutes, with readers, against a model, debug assertions on (ARGS=60: seconds)
+	$(X) churn $(ARGS)
 
 lint: ## Check format, clippy, layers, source rules, licences and the code blocks of docs/
 	$(X) lint $(ARGS)

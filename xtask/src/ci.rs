@@ -50,6 +50,8 @@ pub fn verb() -> Res {
     step("inlining", &mut inlining::verb);
     step("bench smoke", &mut || verbs::bench(&["--smoke"]));
     step("lookup smoke", &mut || verbs::bench(&["lookup", "--smoke"]));
+    step("failover smoke", &mut || verbs::bench(&["failover", "--smoke"]));
+    step("load smoke", &mut || verbs::bench(&["load", "--smoke"]));
     step("fuzz smoke", &mut || fuzz::verb(&["--smoke"]));
 
     println!("\n== summary");

@@ -42,6 +42,9 @@ usage: cargo xtask VERB [ARGUMENT…]
   graph [--check]        the packet graph as a picture in docs/
   bench [--smoke]        clocks per packet
   bench lookup [--smoke] clocks per route lookup, beside other structures
+  bench failover [--smoke] packets lost when a link fails
+  bench load [--smoke]   packets lost while routes come and go
+  churn [SECONDS]        routes at random, with readers, against a model
   new-feature NAME       a feature that compiles: one node, one command, one test
   fuzz [--smoke | --seconds N] [--keep] [--asan] [TARGET…]
                          every parser for a while, from the kept corpus
@@ -71,6 +74,8 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("docs", ["--check"]) => docs::verb(true),
         ("doc", []) => verbs::doc(),
         ("bench", rest) => verbs::bench(rest),
+        ("churn", []) => verbs::churn("600"),
+        ("churn", [seconds]) => verbs::churn(seconds),
         ("new-feature", [name]) => feature::verb(name),
         ("fuzz", rest) => fuzz::verb(rest),
         ("clean", []) => verbs::clean(),

@@ -132,8 +132,16 @@ pub fn doc() -> Res {
     Ok(())
 }
 
-/// The benchmarks of benches/, whose program takes `args`: of the forwarding path, or, if the first is `lookup`, of route
-/// lookups alone.
+/// Changes of routes, tables, interfaces and neighbours for so many seconds, with readers, with debug assertions.
+pub fn churn(seconds: &str) -> Res {
+    seconds.parse::<u64>().map_err(|_| format!("{seconds}: expected a number of seconds"))?;
+    setup::ensure(&[setup::BUILD])?;
+    let mut command = sh::cargo("test -p ferrovia-net --test churn -- --ignored --nocapture");
+    sh::run(command.env("FERROVIA_CHURN", seconds))
+}
+
+/// The benchmarks of benches/, whose program takes `args`: of the forwarding path; if the first is `lookup`, of route
+/// lookups alone; if it is `failover` or `load`, of what packets notice of changes.
 pub fn bench(args: &[&str]) -> Res {
     if !root().join("benches/Cargo.toml").exists() {
         println!("bench: benches/ is not in the tree yet: nothing was measured");
@@ -142,6 +150,7 @@ pub fn bench(args: &[&str]) -> Res {
     setup::ensure(&[setup::BUILD])?;
     let (package, args) = match args {
         ["lookup", rest @ ..] => ("ferrovia-bench-lookup", rest),
+        ["failover" | "load" | "table", ..] => ("ferrovia-bench-live", args),
         all => ("ferrovia-bench", all),
     };
     sh::run(sh::cargo("run --release --package").arg(package).arg("--").args(args))
