@@ -4,13 +4,13 @@
 use fixture::{Cable, Side, Site, Which, eventually};
 use testkit::lab::{Lab, require};
 
-use crate::host::{ping, pings};
+use crate::host::{iperf, ping, pings};
 
 const ADDRESSES: [(&str, &str); 2] = [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 
 /// A site whose hosts and router have IPv6 beside IPv4.
 fn site(which: Which) -> Option<(Lab, Site)> {
-    let lab = require(&["root", "ping", "traceroute", "/usr/bin/python3"])?;
+    let lab = require(&["root", "ping", "traceroute", "iperf3", "/usr/bin/python3"])?;
     let site = Site::new(&lab, which);
     if which == Which::Linux {
         site.netns.sysctl("net/ipv6/conf/all/forwarding", "1");
@@ -127,6 +127,24 @@ c.sendall(bytes(1 << 20)); c.close()
     site.left.host.command("/usr/bin/python3").args(["-c", CLIENT, to]).ok();
     assert_eq!(server.wait(fixture::PATIENCE), Some(0), "{}", server.stderr());
     assert_eq!(server.stdout().trim_start_matches("listening\n").trim(), (1 << 20).to_string());
+}
+
+#[test]
+fn tcp_and_udp_at_full_speed_in_ipv6() {
+    on_every_router(|site| {
+        let [_, (to, _)] = ADDRESSES;
+        for options in ["-6 -t1", "-6 -t1 -R"] {
+            let report = iperf(&site.left.host, &site.right.host, to, options);
+            let received = report["end"]["sum_received"]["bytes"].as_f64().unwrap_or(0.0);
+            println!("tcp {options}: {:.2} Gbit/s", received * 8e-9);
+            assert!(received > 0.0, "{report:#}");
+        }
+        let report = iperf(&site.left.host, &site.right.host, to, "-6 -u -b100M -l1400 -t1");
+        let sum = |field: &str| report["end"]["sum"][field].as_u64().unwrap_or(0);
+        println!("udp: {} of {} packets lost", sum("lost_packets"), sum("packets"));
+        assert!(sum("packets") > sum("lost_packets"), "{report:#}");
+        assert_eq!(counter(&site.right, "Udp6InCsumErrors"), 0);
+    });
 }
 
 #[test]

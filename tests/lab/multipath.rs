@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two next hops that are real hosts: who gets how many of the flows, and what is left when one's link fails.
+
+use std::collections::BTreeSet;
+
+use fixture::{PATIENCE, eventually};
+use testkit::lab::{Background, Netns, require};
+
+use crate::host::ping;
+use crate::star::{Spoke, Star, both};
+
+/// Flows: source ports from here on.
+const FIRST: u16 = 20_000;
+const FLOWS: u16 = 10_000;
+
+/// What both hosts have, and the router knows by its route only.
+fn shared() -> [String; 2] {
+    both(99, 9)
+}
+
+/// Tells the source ports that it heard when it hears from port 1.
+const LISTEN: &str = "
+import socket, sys
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+s.bind((sys.argv[1], 7000))
+print('listening', flush=True)
+heard = set()
+while True:
+    port = s.recvfrom(64)[1][1]
+    if port == 1: break
+    heard.add(port)
+print(*heard, flush=True)
+";
+
+/// Each flow twice, paced, from a real socket.
+const SEND: &str = "
+import socket, sys, time
+to, first, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+family = socket.AF_INET6 if ':' in to else socket.AF_INET
+for port in range(first, first + n):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    s.bind(('', port))
+    for _ in range(2): s.sendto(b'flow', (to, 7000))
+    s.close()
+    if port % 50 == 0: time.sleep(0.002)
+";
+
+const END: &str = "
+import socket, sys
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+s.bind(('', 1))
+s.sendto(b'end', (sys.argv[1], 7000))
+";
+
+fn python(host: &Netns, script: &str, words: &[&str]) -> testkit::lab::Command {
+    host.command("/usr/bin/python3").args(["-c", script]).args(words)
+}
+
+/// The flows that each host heard of those sent to the address that they share.
+fn heard(star: &Star, to: &str, flows: u16) -> [BTreeSet<u16>; 2] {
+    let [sender, hosts @ ..] = &star.spokes[..] else { panic!("a sender and two hosts") };
+    let listeners: Vec<Background> = hosts
+        .iter()
+        .map(|spoke| {
+            let listener = python(&spoke.host, LISTEN, &[to]).spawn();
+            listener.wait_for("listening", PATIENCE);
+            listener
+        })
+        .collect();
+    python(&sender.host, SEND, &[to, &FIRST.to_string(), &flows.to_string()]).timeout(PATIENCE).ok();
+    let heard = hosts.iter().zip(listeners).map(|(spoke, mut listener)| {
+        // From himself: what was sent before is in his queue already.
+        eventually("the last packets", || {
+            let queue = spoke.host.counter("eth0", "rx_packets");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            (spoke.host.counter("eth0", "rx_packets") == queue).then_some(())
+        });
+        python(&spoke.host, END, &[to]).ok();
+        assert_eq!(listener.wait(PATIENCE), Some(0), "{}", listener.stderr());
+        let text = listener.stdout();
+        let ports = text.trim_start_matches("listening\n").split_whitespace();
+        ports.map(|port| port.parse().expect("a port")).collect()
+    });
+    heard.collect::<Vec<_>>().try_into().expect("two hosts")
+}
+
+fn star() -> Option<(testkit::lab::Lab, Star)> {
+    let lab = require(&["root", "ping", "/usr/bin/python3"])?;
+    let star = Star::new(&lab, &[("sender", 1, 0), ("one", 2, 0), ("two", 3, 0)]);
+    for spoke in &star.spokes[1..] {
+        let [ip4, ip6] = shared();
+        spoke.host.addr("lo", &format!("{ip4}/32"));
+        spoke.host.addr("lo", &format!("{ip6}/128"));
+    }
+    Some((lab, star))
+}
+
+/// Routes to the shared addresses over both hosts.
+fn route(star: &Star, add: bool, weights: [u8; 2]) {
+    let word = if add { "add" } else { "del" };
+    for (at, to) in shared().iter().enumerate() {
+        let len = [32, 128][at];
+        let path = |i: usize| {
+            let Spoke { port, .. } = &star.spokes[i + 1];
+            format!("via {} {port} weight {}", star.spokes[i + 1].addresses()[at], weights[i])
+        };
+        star.router.run(&format!("ip route {word} {to}/{len} {} {}", path(0), path(1)));
+    }
+}
+
+#[test]
+fn ten_thousand_flows_are_spread_by_weight() {
+    let Some((_lab, star)) = star() else { return };
+    for weights in [[1, 1], [3, 1]] {
+        route(&star, true, weights);
+        for to in shared() {
+            let [one, two] = heard(&star, &to, FLOWS);
+            println!("{to}, weights {weights:?}: {} and {} flows", one.len(), two.len());
+            assert!(one.is_disjoint(&two), "a flow stays on its way");
+            assert_eq!(one.len() + two.len(), usize::from(FLOWS), "each flow arrives");
+            let sum = f64::from(weights[0] + weights[1]);
+            for (flows, weight) in [(one, weights[0]), (two, weights[1])] {
+                let due = f64::from(FLOWS) * f64::from(weight) / sum;
+                let share = flows.len() as f64 / due;
+                assert!((0.9..=1.1).contains(&share), "{} flows where {due} are due", flows.len());
+            }
+        }
+        route(&star, false, weights);
+    }
+    star.router.stop();
+}
+
+#[track_caller]
+fn both_hear(star: &Star) {
+    // Who has to be asked for first keeps only some of the packets waiting.
+    for address in star.spokes[1..].iter().flat_map(Spoke::addresses) {
+        eventually("an answer", || ping(&star.spokes[0].host, "-c1 -W1", &address).success().then_some(()));
+    }
+    for to in shared() {
+        let [first, second] = heard(star, &to, 500).map(|flows| flows.len());
+        assert!(first > 0 && second > 0 && first + second == 500, "{to}: {first} and {second} flows");
+    }
+}
+
+#[test]
+fn flows_take_the_other_link_when_one_is_down() {
+    let Some((_lab, star)) = star() else { return };
+    route(&star, true, [1, 1]);
+    let one = &star.spokes[1];
+    let is_up = |up: bool| {
+        eventually("the link's state", || {
+            let word = if up { "up" } else { "down" };
+            star.router.run(&format!("show hardware-interfaces {}", one.port)).contains(word).then_some(())
+        });
+    };
+    both_hear(&star);
+    one.host.down("eth0");
+    is_up(false);
+    for to in shared() {
+        let [first, second] = heard(&star, &to, 500);
+        assert_eq!((first.len(), second.len()), (0, 500), "{to}: {}", star.router.run("show errors"));
+    }
+    one.host.up("eth0");
+    let [_, ip6] = one.addresses();
+    one.host.ip(&format!("-6 addr replace {ip6}/64 dev eth0 nodad"));
+    one.gateways().iter().for_each(|gateway| one.host.route("default", gateway));
+    is_up(true);
+    both_hear(&star);
+    star.router.stop();
+}
