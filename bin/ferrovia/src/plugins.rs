@@ -10,6 +10,7 @@ pub static ALL: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
     &ip::PLUGIN,
+    &mfib::PLUGIN,
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,

@@ -2,10 +2,32 @@
 //! Packets of several segments, and clones that share a tail.
 
 use crate::cache::Cache;
-use crate::header::{Buffer, BufferIndex, DATA_SIZE, HEADROOM, State};
-use crate::meta::Flags;
+use crate::header::{Buffer, BufferIndex, DATA_SIZE, State};
+use crate::meta::{Flags, Offload};
 use crate::pool::{Owned, Pool};
 use std::sync::atomic::Ordering;
+
+/// Bytes of a clone's own head at most.
+pub const CLONE_HEAD: usize = 256;
+
+/// The head of a packet that is cloned: each clone gets a copy. Made by [`Buffer::split_head`].
+pub struct CloneHead {
+    bytes: [u8; CLONE_HEAD],
+    len: usize,
+    /// Where it stood: the marks of layers stay true in the clones.
+    offset: usize,
+    offload: Offload,
+    /// Bytes behind it.
+    rest: u32,
+}
+
+impl CloneHead {
+    /// It is the whole packet: nothing is shared, and the packet is as it was.
+    #[inline(always)]
+    pub fn is_whole(&self) -> bool {
+        self.rest == 0
+    }
+}
 
 /// Bytes of one packet at most: what an IP length and a GSO frame with its Ethernet header need.
 pub const MAX_PACKET: usize = 65535 + 64;
@@ -121,6 +143,43 @@ impl Buffer {
         let _ = self.append_bytes(&bytes, cache);
     }
 
+    /// Prepares for clones, which have a copy of the first `head` bytes (at most [`CLONE_HEAD`]) of their own and share the rest.
+    /// A packet that is longer loses its head, and from the first clone on is read-only: all that its owner does with it is to
+    /// free it. A shorter one stays as it is.
+    #[inline(always)]
+    pub fn split_head(&mut self, head: usize) -> CloneHead {
+        let len = head.min(self.len()).min(CLONE_HEAD);
+        let mut bytes = [0; CLONE_HEAD];
+        bytes[..len].copy_from_slice(&self.data()[..len]);
+        let (offset, offload) = (self.headroom(), self.offload);
+        let rest = (self.packet_len() - len) as u32;
+        if rest > 0 {
+            let pulled = self.pull(len);
+            debug_assert!(pulled);
+        }
+        CloneHead { bytes, len, offset, offload, rest }
+    }
+
+    /// One more packet like this was before [`Self::split_head`], which gave `head`; `None` if there is no buffer.
+    #[inline(always)]
+    pub fn clone_with(&mut self, head: &CloneHead, cache: &mut Cache) -> Option<Owned> {
+        let mut clone = cache.alloc()?;
+        clone.copy_meta(self);
+        clone.flags.clear(Flags::CHAINED.with(Flags::SHARED));
+        clone.offload = head.offload;
+        // A segment may begin beyond the usual headroom, but never so far that a head doesn't fit: it stood there.
+        clone.place(head.offset, head.len);
+        clone.data_mut().copy_from_slice(&head.bytes[..head.len]);
+        if head.rest > 0 {
+            // This packet, without its head, is the tail that all share.
+            self.refs.fetch_add(1, Ordering::AcqRel);
+            clone.flags.set(Flags::CHAINED.with(Flags::SHARED));
+            clone.next = self.pool().index_of(self);
+            clone.rest_len = head.rest;
+        }
+        Some(clone)
+    }
+
     fn unchain(&mut self) {
         self.flags.clear(Flags::CHAINED.with(Flags::SHARED));
         self.next = BufferIndex::NONE;
@@ -222,53 +281,6 @@ impl Owned {
         }
         cache.free(self);
         Ok(copy)
-    }
-
-    /// Makes `n` packets of one: each has a head of its own with a copy of the first `head` bytes (at most 2048), and all
-    /// share the rest, which is read-only from now on. Returns what could be made: the first is made from this
-    /// packet, so at least one.
-    ///
-    /// The number falls short when buffers run out.
-    pub fn clone_packet(mut self, n: usize, head: usize, cache: &mut Cache) -> Vec<Owned> {
-        let head = head.min(self.len()).min(DATA_SIZE);
-        if n <= 1 {
-            return vec![self];
-        }
-        let mut bytes = [0; DATA_SIZE];
-        bytes[..head].copy_from_slice(&self.data()[..head]);
-        let whole_in_head = head == self.packet_len();
-        let mut clones = Vec::with_capacity(n);
-        for _ in 0..if whole_in_head { n - 1 } else { n } {
-            let Some(mut clone) = cache.alloc() else { break };
-            clone.copy_meta(&self);
-            clone.flags.clear(Flags::CHAINED.with(Flags::SHARED));
-            // Keep the marks of layer 2 and 3 true: the bytes stand where they stood.
-            let offset = self.headroom().min(HEADROOM + DATA_SIZE - head);
-            clone.place(offset, head);
-            clone.data_mut().copy_from_slice(&bytes[..head]);
-            clones.push(clone);
-        }
-        if whole_in_head {
-            clones.insert(0, self);
-            return clones;
-        }
-        if clones.is_empty() {
-            return vec![self];
-        }
-        // This packet, without its head, becomes the shared tail.
-        let rest = (self.packet_len() - head) as u32;
-        let pulled = self.pull(head);
-        debug_assert!(pulled);
-        let before = self.refs.load(Ordering::Relaxed);
-        self.refs.store(before + clones.len() as u32 - 1, Ordering::Release);
-        let tail = self.index();
-        let _ = self.into_ptr();
-        for clone in &mut clones {
-            clone.flags.set(Flags::CHAINED.with(Flags::SHARED));
-            clone.next = tail;
-            clone.rest_len = rest;
-        }
-        clones
     }
 }
 

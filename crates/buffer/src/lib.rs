@@ -31,7 +31,7 @@ mod pool;
 mod tests;
 
 pub use cache::Cache;
-pub use chain::Segments;
+pub use chain::{CLONE_HEAD, CloneHead, Segments};
 pub use frame::{FRAME_SIZE, Frame};
 pub use header::{Buffer, BufferIndex, DATA_SIZE, HEADROOM, Scratch};
 pub use meta::{Flags, L4, Offload};

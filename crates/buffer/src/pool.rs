@@ -220,6 +220,13 @@ impl Pool {
         }
     }
 
+    /// The name of a buffer of this pool.
+    #[inline(always)]
+    pub(crate) fn index_of(&self, buffer: &Buffer) -> BufferIndex {
+        let base = self.base().as_ptr() as usize;
+        BufferIndex(((std::ptr::from_ref(buffer) as usize - base) >> 6) as u32)
+    }
+
     #[inline(always)]
     pub(crate) fn ptr(&self, index: BufferIndex) -> NonNull<Buffer> {
         debug_assert!(((index.0 as usize) << 6) + size_of::<Buffer>() <= self.region.len());
@@ -274,8 +281,7 @@ impl Owned {
     /// The buffer's name.
     #[inline(always)]
     pub fn index(&self) -> BufferIndex {
-        let base = self.pool().base().as_ptr() as usize;
-        BufferIndex(((self.ptr.as_ptr() as usize - base) >> 6) as u32)
+        self.pool().index_of(self)
     }
 }
 

@@ -94,13 +94,45 @@ fn a_frame_frees_what_it_holds() {
     assert_eq!(pool.release(), Ok(()));
 }
 
+/// `n` clones; the packet itself is one of them only if it is short.
+fn clones_of(mut b: Owned, n: usize, head: usize, cache: &mut Cache) -> Vec<Owned> {
+    let head = b.split_head(head);
+    let clones = (0..n).map(|_| b.clone_with(&head, cache).expect("a buffer")).collect();
+    cache.free(b);
+    clones
+}
+
+#[test]
+fn clones_of_what_their_heads_hold_share_nothing() {
+    let (pool, mut cache) = pool(63 * 4);
+    let mut b = cache.alloc().expect("one");
+    assert!(b.append_bytes(&[7; 100], &mut cache) && b.pull(10));
+    let head = b.split_head(200);
+    assert!(head.is_whole() && b.len() == 90);
+    let clone = b.clone_with(&head, &mut cache).expect("a buffer");
+    assert_eq!(
+        (clone.data(), clone.headroom(), clone.flags.has(Flags::SHARED)),
+        (b.data(), b.headroom(), false)
+    );
+    cache.free(b);
+    // The last buffers: what can't be made isn't half made.
+    let mut held: Vec<Owned> = std::iter::from_fn(|| cache.alloc()).collect();
+    let mut long = held.pop().expect("one");
+    assert!(long.set_data(&[1; 2000]));
+    let head = long.split_head(64);
+    assert!(long.clone_with(&head, &mut cache).is_none());
+    held.into_iter().chain([clone, long]).for_each(|b| cache.free(b));
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
 #[test]
 fn clones_share_their_tail_and_free_it_once() {
     let (pool, mut cache) = pool(63 * 4);
     let mut b = cache.alloc().expect("one");
     let packet: Vec<u8> = (0..9000u32).map(|i| i as u8).collect();
     assert!(b.append_bytes(&packet, &mut cache));
-    let mut clones = b.clone_packet(4, 64, &mut cache);
+    let mut clones = clones_of(b, 4, 64, &mut cache);
     assert_eq!(clones.len(), 4);
     clones[2].data_mut()[0] = 99;
     for (i, clone) in clones.iter().enumerate() {
@@ -128,7 +160,7 @@ fn packets_are_joined_with_all_their_segments_and_clones_as_copies() {
     };
     let ((mut head, mut want), (middle, second), (last, third)) = (packet(5000), packet(4100), packet(10));
     want.extend([second, third].concat());
-    let mut clones = middle.clone_packet(2, 20, &mut cache);
+    let mut clones = clones_of(middle, 2, 20, &mut cache);
     let before = clones[0].headroom();
     let alone = clones.remove(0).unshare(&mut cache).expect("buffers");
     assert_eq!((alone.headroom(), alone.flags.has(Flags::SHARED)), (before, false));

@@ -6,6 +6,7 @@
 //! - [`IfCounters`]: what is counted for each interface.
 //! - [`Adjacencies`]: what is done with a packet once its route is found.
 //! - [`Fib`]: route tables. [`Routes`]: their entries, as workers know them. [`Addresses`]: of interfaces, with the routes that come with them.
+//! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers know them.
 //! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
 //! - [`Neighbors`]: which station on a link has which address.
 //!
@@ -22,6 +23,7 @@ pub mod fib;
 mod interface;
 mod link_local;
 mod meta;
+pub mod mfib;
 mod neighbor;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ pub use fib::{
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;
 pub use meta::IpMeta;
+pub use mfib::Mfib;
 pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,
     Refusal,

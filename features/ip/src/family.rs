@@ -100,8 +100,6 @@ pub trait Ip: Net {
 
     /// What the packet carries for us, all headers in front of it looked at.
     fn upper(b: &Buffer) -> Result<Upper, Refusal>;
-    /// Whether packets to the group are for every router on the link.
-    fn is_for_us(group: Self::Addr) -> bool;
 
     /// The fields that flows are told apart by.
     fn fields(b: &Buffer) -> Fields;

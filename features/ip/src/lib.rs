@@ -27,8 +27,9 @@
 //!
 //! **Hop limit 0.** A packet for us is taken whatever its hop limit; one that is to be forwarded ends (RFC 8200 3).
 //!
-//! Limits: multicast is delivered within its link and not forwarded; it is dropped by name. Source routing is refused
-//! (RFC 7126 4.3, RFC 5095).
+//! Packets to groups leave the arc `{ip}-multicast` for the feature `mfib`.
+//!
+//! Limits: source routing is refused (RFC 7126 4.3, RFC 5095).
 
 pub mod api;
 mod broadcast;
@@ -47,7 +48,6 @@ mod interface_rx;
 mod link_local;
 mod local;
 mod lookup;
-mod multicast;
 mod not_enabled;
 mod options;
 mod path_mtu;
@@ -66,6 +66,7 @@ pub use protocols::{
     register_protocol, register_udp_port, set_fragments, set_udp_rest, unregister_protocol,
     unregister_udp_port,
 };
+pub use rewrite::segment_len;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};
@@ -100,8 +101,6 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<local::EndOfArc<Ip6>>(),
         NodeDef::of::<udp::UdpLookup<Ip4>>(),
         NodeDef::of::<udp::UdpLookup<Ip6>>(),
-        NodeDef::of::<multicast::Forward<Ip4>>(),
-        NodeDef::of::<multicast::Forward<Ip6>>(),
         NodeDef::of::<super_path::SuperPath>(),
         NodeDef::of::<drop::Drop<Ip4>>(),
         NodeDef::of::<drop::Drop<Ip6>>(),
@@ -119,7 +118,7 @@ pub static PLUGIN: Plugin = Plugin {
             starts: &["ip4-input", "ip4-input-no-checksum", "ip4-options"],
             end: "ip4-mfib-forward-lookup",
         },
-        ArcDef { name: "ip4-output", starts: &["ip4-rewrite"], end: "error-drop" },
+        ArcDef { name: "ip4-output", starts: &["ip4-rewrite", "ip4-rewrite-mcast"], end: "error-drop" },
         ArcDef { name: "ip4-local", starts: &["ip4-local"], end: "ip4-local-end-of-arc" },
         ArcDef { name: "ip4-drop", starts: &["ip4-drop"], end: "error-drop" },
         ArcDef { name: "ip4-punt", starts: &["ip4-punt"], end: "error-punt" },
@@ -129,7 +128,7 @@ pub static PLUGIN: Plugin = Plugin {
             starts: &["ip6-input", "ip6-hop-by-hop"],
             end: "ip6-mfib-forward-lookup",
         },
-        ArcDef { name: "ip6-output", starts: &["ip6-rewrite"], end: "error-drop" },
+        ArcDef { name: "ip6-output", starts: &["ip6-rewrite", "ip6-rewrite-mcast"], end: "error-drop" },
         ArcDef { name: "ip6-local", starts: &["ip6-local"], end: "ip6-local-end-of-arc" },
         ArcDef { name: "ip6-drop", starts: &["ip6-drop"], end: "error-drop" },
         ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },

@@ -281,7 +281,7 @@ fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
 }
 
 /// Bytes of the largest packet that segmentation will make of this.
-fn segment_len<F: Ip>(b: &Buffer) -> usize {
+pub fn segment_len<F: Ip>(b: &Buffer) -> usize {
     let upper = UpperLayer::of::<F>(b.data()).map(|upper| (upper.offset, upper.protocol));
     let (at, protocol) = upper.unwrap_or((F::HEADER_LEN, IpProtocol::UDP));
     let transport = match protocol {

@@ -9,7 +9,6 @@ use crate::local::{Refusal, Upper};
 use buffer::{Buffer, Cache};
 use graph::{Next, NodeIndex};
 use simd::ip4_header_sum;
-use std::net::Ipv4Addr;
 use wire::describe::Layer;
 use wire::icmp::code4;
 use wire::{Header, Icmp4Type, Ip4, IpHeader, Ipv4Header};
@@ -231,12 +230,6 @@ impl Ip for Ip4 {
             return Err(Refusal::Fragment);
         }
         Ok(Upper { protocol: ip.protocol, offset, named_at: 0 })
-    }
-
-    /// Groups of the link itself, which routers never forward (RFC 5771 4): routing protocols, IGMP.
-    #[inline(always)]
-    fn is_for_us(group: Ipv4Addr) -> bool {
-        matches!(group.octets(), [224, 0, 0, _])
     }
 
     #[inline(always)]

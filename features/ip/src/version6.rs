@@ -9,7 +9,6 @@ use crate::headers::bit;
 use crate::local::{Refusal, Upper};
 use buffer::{Buffer, Cache, Flags};
 use graph::{Next, NodeIndex};
-use std::net::Ipv6Addr;
 use wire::describe::Layer;
 use wire::icmp::code6;
 use wire::{Header, Icmp6Type, Ip6, IpHeader, IpProtocol, Ipv6Header, UpperLayer};
@@ -184,13 +183,6 @@ impl Ip for Ip6 {
             return extension::upper(b.data());
         }
         Ok(Upper { protocol, offset: HEADER, named_at: 6 })
-    }
-
-    /// Groups of the link itself, among them all nodes and all routers, and all routers of the site (RFC 4291 2.7.1).
-    #[inline(always)]
-    fn is_for_us(group: Ipv6Addr) -> bool {
-        let [first, second, ..] = group.octets();
-        first == 0xff && second & 15 == 2 || group == Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2)
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::{IfEvent, IfKind, Interface, Interfaces, MtuKind};
 use cli::Error;
 use graph::{NodeIndex, Shared, SwIfIndex, World};
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
 use sync::{GraceTicket, Slots};
 use wire::{EtherType, MacAddr};
@@ -17,6 +17,7 @@ enum Key {
     Neighbor(Link, SwIfIndex, IpAddr),
     Glean(Link, SwIfIndex, IpAddr),
     Receive(Link, SwIfIndex, IpAddr),
+    Multicast(Link, SwIfIndex),
     Lookup(Link, u32),
     Feature(Link, NodeIndex, u32),
     LoadBalance(Vec<AdjIndex>),
@@ -144,6 +145,8 @@ fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
         (AdjKind::Punt, Link::Ip4) => "ip4-punt",
         (AdjKind::Punt, Link::Ip6) => "ip6-punt",
         (AdjKind::LinkLocal, _) => "ip6-link-local",
+        (AdjKind::Multicast, Link::Ip4) => "ip4-rewrite-mcast",
+        (AdjKind::Multicast, Link::Ip6) => "ip6-rewrite-mcast",
         _ => return NOWHERE,
     };
     world.node(name).unwrap_or(NOWHERE)
@@ -337,8 +340,8 @@ impl Adjacencies {
         let kind = if interface.kind == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
         // Without layer-2 addresses all neighbours are one.
         let nexthop = match (interface.kind, nexthop) {
-            (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
-            (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
+            (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             (_, nexthop) => nexthop,
         };
         let key = Key::Neighbor(link, sw_if, nexthop);
@@ -429,6 +432,26 @@ impl Adjacencies {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         let key = Key::Receive(Link::of(address), sw_if, address);
         Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)))
+    }
+
+    /// The adjacency of packets to groups on an interface; whoever sends fills in the group's bits of the layer-2 address. The
+    /// caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn multicast(&self, world: &World, sw_if: SwIfIndex, link: Link) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let (all, dst) = match link {
+            Link::Ip4 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED)),
+            Link::Ip6 => (IpAddr::V6(Ipv6Addr::UNSPECIFIED), MacAddr::ip6_multicast(Ipv6Addr::UNSPECIFIED)),
+        };
+        Ok(self.hold(Key::Multicast(link, sw_if), || {
+            let mut adj = on_interface(world, &interface, AdjKind::Multicast, link, all);
+            if interface.kind == IfKind::Ethernet {
+                adj.set_rewrite(&ethernet_rewrite(&interface, dst, link.ethertype()));
+            }
+            adj
+        }))
     }
 
     /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.

@@ -79,6 +79,8 @@ pub enum AdjKind {
     Punt,
     /// Looked up again, in the table of the link that the packet belongs to.
     LinkLocal,
+    /// To groups on an interface: [`Adj::rewrite`] is put in front, with the group's layer-2 address.
+    Multicast,
     /// Handed to a feature's node, for its object of number [`Adj::table`].
     Feature,
     /// A choice among several: [`Adjacencies::buckets`].

@@ -34,7 +34,7 @@ pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
 
-use crate::{AdjIndex, Adjacencies, Interfaces, Neighbors};
+use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, Neighbors};
 use control::Inner;
 use graph::{Shared, World};
 use std::sync::atomic::AtomicU32;
@@ -55,6 +55,8 @@ pub struct Fib<F: Net> {
     /// What small tables lie in.
     forest: Arc<Forest>,
     inner: Mutex<Inner<F>>,
+    /// The tables of groups: each goes with one of these.
+    mfib: Arc<Mfib<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
@@ -67,6 +69,7 @@ impl<F: Net> Shared for Fib<F> {
             tables: Slots::new(world.qsbr.clone()),
             forest: Forest::new(world.qsbr.clone()).expect("address space for routes (is `ulimit -v' set?)"),
             inner: Mutex::default(),
+            mfib: world.get(),
             routes: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),

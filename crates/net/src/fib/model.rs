@@ -27,6 +27,12 @@ pub trait Net: Family {
     fn fixed(adj: AdjIndex) -> AdjIndex;
     /// Prefixes that no packet may go to, and what is done with those that do (RFC 1812 5.3.7, RFC 4291 2.5).
     fn special() -> Vec<(Prefix<Self::Addr>, AdjIndex)>;
+    /// All groups.
+    fn groups() -> Prefix<Self::Addr>;
+    /// Groups that every router listens to on its links.
+    fn heard() -> Vec<Prefix<Self::Addr>>;
+    /// Whether packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
+    fn stays_on_link(group: Self::Addr) -> bool;
 }
 
 impl Net for Ip4 {
@@ -60,6 +66,17 @@ impl Net for Ip4 {
         .into_iter()
         .filter_map(|(addr, len, adj)| Some((Prefix::new(addr.into(), len)?, adj)))
         .collect()
+    }
+    fn groups() -> Prefix<Ipv4Addr> {
+        Prefix::DEFAULT
+    }
+    /// Routing protocols, IGMP.
+    fn heard() -> Vec<Prefix<Ipv4Addr>> {
+        Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).into_iter().collect()
+    }
+    #[inline(always)]
+    fn stays_on_link(group: Ipv4Addr) -> bool {
+        matches!(group.octets(), [224, 0, 0, _])
     }
 }
 
@@ -97,6 +114,20 @@ impl Net for Ip6 {
         .into_iter()
         .filter_map(|(addr, len, adj)| Some((Prefix::new(addr, len)?, adj)))
         .collect()
+    }
+    fn groups() -> Prefix<Ipv6Addr> {
+        Prefix::new(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8).unwrap_or(Prefix::DEFAULT)
+    }
+    /// Those of the link, among them all nodes and all routers, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3); and
+    /// all routers of the site.
+    fn heard() -> Vec<Prefix<Ipv6Addr>> {
+        let of_link = [0xff02, 0xff12, 0xff32, 0xff72].map(|first| Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0));
+        let of_link = of_link.into_iter().filter_map(|addr| Prefix::new(addr, 16));
+        of_link.chain([Prefix::host(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2))]).collect()
+    }
+    #[inline(always)]
+    fn stays_on_link(group: Ipv6Addr) -> bool {
+        matches!(group.octets(), [0xff, second, ..] if second & 15 <= 2)
     }
 }
 

@@ -84,6 +84,7 @@ impl<F: Net> Fib<F> {
 
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
+        self.mfib.forget_table(world, index);
         let mut inner = self.inner();
         let gone = inner.tables[index.at()].take();
         if let Some(table) = gone.filter(|table| !table.of_link) {
@@ -144,11 +145,12 @@ impl<F: Net> Fib<F> {
         Ok(gone.len())
     }
 
-    /// Removes all that a source says in a table, and says how many routes that were.
+    /// Removes all that a source says in a table, also of groups, and says how many routes to hosts that were.
     ///
     /// # Errors
     /// A table that isn't there (−3).
     pub fn flush(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        self.mfib.flush(world, table, source);
         self.remove_where(world, table, |s, _| s == source)
     }
 
@@ -166,6 +168,7 @@ impl<F: Net> Fib<F> {
                 entry.mark(source);
             }
         }
+        self.mfib.replace_begin(table, source);
         Ok(())
     }
 
@@ -174,6 +177,7 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// A table that isn't there (−3).
     pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        self.mfib.replace_end(world, table, source);
         self.remove_where(world, table, |s, stale| s == source && stale)
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
 
 /// A driver that keeps what it sends.
 struct Tx {

@@ -161,9 +161,10 @@ fn parts_of_flooded_packets_are_copied() {
     let packet = datagram(10, 9000);
     let (input, node) = (bench.index("ip4-input"), bench.index(NODE));
     for bytes in cut(&packet, 4000).into_iter().rev() {
-        let b = bench.buffer(&bytes);
-        let clones = b.clone_packet(2, 100, bench.rt.cache());
-        for mut clone in clones {
+        let mut b = bench.buffer(&bytes);
+        let head = b.split_head(100);
+        for _ in 0..2 {
+            let mut clone = b.clone_with(&head, bench.rt.cache()).expect("a buffer");
             assert!(clone.flags.has(Flags::SHARED));
             clone.rx_if = sw_if.0;
             bench.rt.inject(input, clone);

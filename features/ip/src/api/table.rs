@@ -46,7 +46,7 @@ pub struct IpTableAddDel {
 pub struct IpTableAddDelV2 {
     /// The table.
     pub table: IpTable,
-    /// With one for multicast; there are none yet.
+    /// Of no meaning: each has one for groups beside it.
     #[wire(default = "true")]
     pub create_mfib: bool,
     /// Make, not delete.

@@ -24,6 +24,7 @@ pub fn kind_name(kind: AdjKind) -> &'static str {
         AdjKind::Unreach => "unreach",
         AdjKind::Prohibit => "prohibit",
         AdjKind::LinkLocal => "link-local",
+        AdjKind::Multicast => "multicast",
         AdjKind::Feature => "feature",
     }
 }
@@ -48,6 +49,9 @@ pub fn describe(w: &World, info: &AdjInfo) -> String {
             w.node_name(adj.output),
             hex(&adj.rewrite())
         ),
+        AdjKind::Multicast => {
+            format!("{proto}-mcast: {}: mtu:{} {} {to}", name(), adj.mtu, hex(&adj.rewrite()))
+        }
         AdjKind::Incomplete => format!("arp-{proto}: via {} {} {to}", adj.nexthop(), name()),
         AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{} {to}", adj.nexthop(), name(), adj.mtu),
         AdjKind::Receive if adj.tx_if == u32::MAX => format!("dpo-receive {to}"),

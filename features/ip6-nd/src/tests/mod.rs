@@ -66,8 +66,15 @@ impl Node for Sink {
     }
 }
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &ip_neighbor::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &ip::PLUGIN,
+    &mfib::PLUGIN,
+    &icmp::PLUGIN,
+    &ip_neighbor::PLUGIN,
+    &PLUGIN,
+];
 
 /// An instance with the interface `t0` that is up, and has 2001:db8::1/64 if it shall.
 struct Rig {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is said of entries and of their interfaces, with VPP's names and bits.
+
+use std::fmt;
+
+macro_rules! bits {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $flag:ident = $bit:literal, $long:literal, $short:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// None.
+            pub const NONE: Self = Self(0);
+            $($(#[$about])* pub const $flag: Self = Self($bit);)*
+            /// Each with the word that commands take, and the letters that tables print.
+            pub const NAMES: &[(Self, &'static str, &'static str)] = &[$((Self::$flag, $long, $short)),*];
+            const ALL: u32 = 0 $(| $bit)*;
+
+            /// Of these bits; those that mean nothing are left out.
+            pub const fn from_bits(bits: u32) -> Self {
+                Self(bits & Self::ALL)
+            }
+
+            /// Whether all of `other` are set.
+            #[inline(always)]
+            pub const fn has(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// These and `other`.
+            #[must_use]
+            pub const fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// These without `other`.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
+            /// The words of those that are set.
+            pub fn words(self) -> Vec<&'static str> {
+                Self::NAMES.iter().filter(|(flag, ..)| self.has(*flag)).map(|(_, word, _)| *word).collect()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let letters = Self::NAMES.iter().filter(|(flag, ..)| self.has(*flag)).map(|(_, _, letters)| *letters);
+                f.pad(&letters.collect::<Vec<_>>().join(","))
+            }
+        }
+    };
+}
+
+bits! {
+    /// What is said of an entry.
+    EntryFlags {
+        /// Packets are reported, except from interfaces that say otherwise.
+        SIGNAL = 1, "Signal", "S";
+        /// Packets are dropped.
+        DROP = 2, "Drop", "D";
+        /// Packets from sources on the link that they came in by are reported.
+        CONNECTED = 4, "Connected", "C";
+        /// Packets are accepted from whatever interface.
+        ACCEPT_ALL = 8, "Accept-all-itf", "AA";
+    }
+}
+
+bits! {
+    /// What is said of an interface of an entry.
+    ItfFlags {
+        /// Whether packets are reported is the opposite of what the entry says.
+        NEGATE_SIGNAL = 1, "Negate-Signal", "NS";
+        /// Packets may come in here.
+        ACCEPT = 2, "Accept", "A";
+        /// Packets are sent here.
+        FORWARD = 4, "Forward", "F";
+        /// A report waits; there is no other until it is taken.
+        SIGNAL_PRESENT = 8, "Signal-Present", "SP";
+        /// Reports come without the packet.
+        DONT_PRESERVE = 16, "Dont-Preserve", "DP";
+    }
+}

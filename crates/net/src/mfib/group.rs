@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an entry is for.
+
+use crate::Net;
+use cli::Error;
+use msg::retval;
+use std::fmt;
+use std::net::IpAddr;
+use wire::{Address, Prefix};
+
+/// Groups, and who sends to them: `(*, G/len)`, `(*, G)` or `(S, G)`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Group<A> {
+    /// The group, without bits beyond `len`.
+    pub addr: A,
+    /// How many bits of it count. All, if there is a source.
+    pub len: u8,
+    /// The only sender; `None` for all.
+    pub source: Option<A>,
+}
+
+impl<A: Address> Group<A> {
+    /// From all senders to the groups of a prefix.
+    pub fn any(prefix: Prefix<A>) -> Self {
+        let net = prefix.network();
+        Self { addr: net.addr(), len: net.len(), source: None }
+    }
+
+    /// Without the type of address.
+    pub fn erased(self) -> Group<IpAddr> {
+        Group { addr: self.addr.into(), len: self.len, source: self.source.map(Into::into) }
+    }
+}
+
+/// From one sender to one group.
+pub fn from<F: Net>(source: F::Addr, addr: F::Addr) -> Group<F::Addr> {
+    Group { addr, len: F::BITS, source: Some(source) }
+}
+
+/// Refuses what are no groups, and what is no sender.
+pub(super) fn check<F: Net>(group: &Group<F::Addr>) -> Result<(), Error> {
+    let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    // All groups may also be written as no bits at all.
+    if !group.addr.multicast() && (group.len > 0 || group.addr != F::Addr::ZERO) {
+        return refuse(format!("{} is no group", group.addr));
+    }
+    match group.source {
+        Some(source) if source.multicast() || source == F::Addr::ZERO => {
+            refuse(format!("{source} is no sender"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl<A: fmt::Display + Into<IpAddr> + Copy> fmt::Display for Group<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addr: IpAddr = self.addr.into();
+        let all = if addr.is_ipv6() { 128 } else { 32 };
+        let text = match self.source {
+            Some(source) => format!("({source}, {})", self.addr),
+            None if self.len == all => format!("(*, {})", self.addr),
+            None => format!("(*, {}/{})", self.addr, self.len),
+        };
+        f.pad(&text)
+    }
+}

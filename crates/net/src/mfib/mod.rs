@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Multicast route tables.
+//!
+//! Each table of routes has one for groups, of the same index and id: [`Fib`](crate::Fib) makes and deletes both. An entry is for
+//! `(S, G)`, `(*, G)` or `(*, G/len)`, found in this order. Several sources may speak of an entry; the best one's word counts.
+//!
+//! **For workers**, a table maps groups to the entry for all senders ([`tables::Leaf::hop`]) and to a list of single senders
+//! ([`tables::Leaf::route`]), if there is one. So a lookup is that of a route, and for groups with senders a search in their sorted
+//! list. Tables without entries of their own are one: that of the groups which every router listens to.
+//!
+//! An entry that workers see is replaced as a whole ([`Mroutes`]); its place is used again after a grace period.
+
+mod control;
+mod flags;
+mod group;
+mod model;
+mod mroutes;
+mod signal;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use flags::{EntryFlags, ItfFlags};
+pub use group::{Group, from};
+pub use model::{Change, Mpath, MpathKind, MrouteInfo, MrouteSource};
+pub use mroutes::{Mroute, MrouteIndex, MrouteInterface, MrouteOutput, Mroutes};
+pub use signal::{SIGNAL_BYTES, Signal, Signals};
+pub use table::NO_RPF_ID;
+
+use crate::{AdjIndex, Adjacencies, Interfaces, Net, TableIndex};
+use control::Inner;
+use graph::{Shared, World};
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+use tables::{Forest, Leaf, Lpm};
+
+/// [`Leaf::route`] of a group without single senders; those of others' lists are this much above their number.
+const NO_SENDERS: u32 = 1;
+
+/// The single senders of a group, sorted, each with its entry.
+type Senders<F> = Box<[(<F as wire::Family>::Addr, MrouteIndex)]>;
+
+/// The multicast route tables of one protocol.
+pub struct Mfib<F: Net> {
+    /// Those with entries of their own.
+    tables: Slots<Arc<Lpm<F::Key>>>,
+    /// What the others find.
+    defaults: Arc<Lpm<F::Key>>,
+    senders: Slots<Senders<F>>,
+    forest: Arc<Forest>,
+    inner: Mutex<Inner<F>>,
+    mroutes: Arc<Mroutes>,
+    adjacencies: Arc<Adjacencies>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl<F: Net> Shared for Mfib<F> {
+    fn make(world: &World) -> Self {
+        let space = "address space for routes (is `ulimit -v' set?)";
+        let forest = Forest::new(world.qsbr.clone()).expect(space);
+        let this = Self {
+            tables: Slots::new(world.qsbr.clone()),
+            defaults: Arc::new(Lpm::new(&forest).expect(space)),
+            senders: Slots::new(world.qsbr.clone()),
+            forest,
+            inner: Mutex::default(),
+            mroutes: world.get(),
+            adjacencies: world.get(),
+            interfaces: world.get(),
+        };
+        this.make_defaults();
+        this.interfaces.subscribe(|world, event| world.get::<Self>().on_interface(world, event));
+        this
+    }
+}
+
+impl<F: Net> Mfib<F> {
+    /// What workers look groups up in, for [`Self::choose`]. A table that isn't there is one without entries of its own.
+    #[inline(always)]
+    pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> &'t Lpm<F::Key> {
+        self.tables.get(index.0, turn).unwrap_or(&self.defaults)
+    }
+
+    /// The entry for packets from a sender, of what its group's lookup gave.
+    #[inline(always)]
+    pub fn choose(&self, leaf: Leaf, source: F::Addr, turn: &Turn<'_>) -> Option<MrouteIndex> {
+        if leaf.route > NO_SENDERS
+            && let Some(senders) = self.senders.get(leaf.route - NO_SENDERS, turn)
+            && let Ok(at) = senders.binary_search_by_key(&source, |(sender, _)| *sender)
+        {
+            return senders.get(at).map(|(_, entry)| *entry);
+        }
+        (leaf.hop != 0).then_some(MrouteIndex(leaf.hop))
+    }
+
+    /// The best entry for packets from a sender to a group.
+    #[inline(always)]
+    pub fn find(
+        &self,
+        table: TableIndex,
+        group: F::Addr,
+        source: F::Addr,
+        turn: &Turn<'_>,
+    ) -> Option<MrouteIndex> {
+        self.choose(self.table(table, turn).lookup(F::key(group), turn), source, turn)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner<F>> {
+        self.inner.lock().expect("no panic inside")
+    }
+}
+
+/// To ourselves, as entries of this protocol find it.
+fn local<F: Net>() -> MrouteOutput {
+    MrouteOutput { adj: F::fixed(AdjIndex::RECEIVE), tx_if: u32::MAX }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Forwarding of packets to groups (RFC 1112, RFC 1812 5.2.1, RFC 4291 2.7).
+//!
+//! Each node is written once and is there for IPv4 and IPv6. They follow on the arc `{ip}-multicast`:
+//!
+//! 1. `{ip}-mfib-forward-lookup` finds the entry for sender and group in the table of the interface that the packet came in by.
+//! 2. `{ip}-mfib-forward-rpf` asks whether packets to the group may come in there (`Accept`), and reports the packet, if the entry
+//!    says so (`Signal`), to whoever makes routes from that (`mfib_signal_dump`).
+//! 3. `{ip}-replicate` makes one packet for each output. They share what lies behind the headers.
+//! 4. `{ip}-rewrite-mcast` takes one from the TTL or hop limit, puts the layer-2 header with the group's own address in front, and
+//!    starts the arc `{ip}-output`. The output to ourselves leads to `{ip}-local`.
+//!
+//! **What is never forwarded.** Packets to groups of a link (224.0.0.0/24, RFC 5771 4; scope 2 of IPv6), and those from an
+//! address of a link; nor anything to the interface that it came in by. Whatever the entry says, these only get to ourselves.
+//!
+//! **No ICMP errors** about packets to groups (RFC 1812 4.3.2.7, RFC 4443 2.4), except that an IPv6 packet is too big for a link
+//! (2.4 (e.3)). IPv4 packets are fragmented, or dropped if that is forbidden.
+//!
+//! **Which entries there are** from the start: the groups that every router listens to ([`net::Net::heard`]) lead to
+//! ourselves, from whatever interface that has the protocol; the rest is dropped by name. IGMP is delivered to `ip4-local` as any
+//! protocol is: it is for who registers it.
+//!
+//! **Running short.** A copy for which there is no buffer is counted. A node that has made many copies lets these leave before it
+//! goes on.
+//!
+//! Limits: paths are interfaces and ourselves (no BIER, no labels: an RPF id is kept for clients, nobody compares it).
+
+mod api;
+mod cli;
+mod config;
+mod lookup;
+mod replicate;
+mod rewrite;
+mod rpf;
+#[cfg(test)]
+mod tests;
+
+use ::graph::{NodeDef, Plugin};
+use lookup::Lookup;
+use net::mfib::MrouteIndex;
+use replicate::Replicate;
+use rewrite::Rewrite;
+use rpf::Rpf;
+use wire::{Ip4, Ip6};
+
+/// Multicast forwarding.
+pub static PLUGIN: Plugin = Plugin {
+    name: "mfib",
+    about: "Multicast forwarding: lookup, RPF check, replication",
+    nodes: &[
+        NodeDef::of::<Lookup<Ip4>>(),
+        NodeDef::of::<Lookup<Ip6>>(),
+        NodeDef::of::<Rpf<Ip4>>(),
+        NodeDef::of::<Rpf<Ip6>>(),
+        NodeDef::of::<Replicate<Ip4>>(),
+        NodeDef::of::<Replicate<Ip6>>(),
+        NodeDef::of::<Rewrite<Ip4>>(),
+        NodeDef::of::<Rewrite<Ip6>>(),
+    ],
+    cli: self::cli::COMMANDS,
+    config: config::say,
+    api: &[api::API],
+    ..Plugin::EMPTY
+};
+
+buffer::scratch! {
+    /// From the lookup to the replication.
+    struct Found {
+        /// The entry, a [`MrouteIndex`].
+        route: u32,
+        /// Index of the table that it was found in.
+        fib: u32,
+    }
+}
+
+impl Found {
+    #[inline(always)]
+    const fn route(self) -> MrouteIndex {
+        MrouteIndex(self.route)
+    }
+}
