@@ -30,7 +30,7 @@ mod tests;
 mod view;
 
 pub use addr::Addresses;
-pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Rewrite, ethernet_rewrite};
+pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Ordinary, Rewrite, ethernet_rewrite};
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;

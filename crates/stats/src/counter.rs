@@ -200,10 +200,13 @@ impl CombinedLane {
     /// Adds packets and bytes to a cell; beyond [`Space::capacity`] nothing is counted.
     #[inline(always)]
     pub fn add(&self, index: usize, packets: u64, bytes: u64) {
-        if let Some([cell_packets, cell_bytes]) = self.0.as_slice().get(index) {
-            add(cell_packets, packets);
-            add(cell_bytes, bytes);
-        }
+        self.cells().add(index, packets, bytes);
+    }
+
+    /// The same, for a loop: where the cells are isn't read again for each packet.
+    #[inline(always)]
+    pub fn cells(&self) -> CombinedCells<'_> {
+        CombinedCells(self.0.as_slice())
     }
 
     /// Fetches a cell that something will be added to.
@@ -211,6 +214,21 @@ impl CombinedLane {
     pub fn prefetch(&self, index: usize) {
         if let Some(cell) = self.0.as_slice().get(index) {
             simd::prefetch_write(cell);
+        }
+    }
+}
+
+/// The cells of a [`CombinedLane`].
+#[derive(Clone, Copy)]
+pub struct CombinedCells<'a>(&'a [[AtomicU64; 2]]);
+
+impl CombinedCells<'_> {
+    /// As [`CombinedLane::add`].
+    #[inline(always)]
+    pub fn add(self, index: usize, packets: u64, bytes: u64) {
+        if let Some([cell_packets, cell_bytes]) = self.0.get(index) {
+            add(cell_packets, packets);
+            add(cell_bytes, bytes);
         }
     }
 }

@@ -53,6 +53,7 @@ mod options;
 mod path_mtu;
 mod protocols;
 mod rewrite;
+mod route_counts;
 mod super_path;
 #[cfg(test)]
 mod tests;

@@ -3,11 +3,10 @@
 
 use crate::family::{Ip, error};
 use crate::flow;
+use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{
-    Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, RouteIndex, Routes, TableIndex,
-};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, TableIndex};
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
@@ -23,14 +22,11 @@ const STEPS: usize = 8;
 
 pub struct Lookup<F: Ip> {
     fib: Arc<Fib<F>>,
-    routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     /// By adjacency.
     counters: CombinedLane,
-    /// By route.
-    to: CombinedLane,
-    via: CombinedLane,
+    routes: RouteCounts,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,14 +96,11 @@ impl<F: Ip> Trace for LookupTrace<F> {
 impl<F: Ip> Build for Lookup<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let adjacencies: Arc<Adjacencies> = world.get();
-        let routes: Arc<Routes> = world.get();
         Self {
             fib: world.get(),
             interfaces: world.get(),
             counters: adjacencies.counters.lane(thread.at()),
-            to: routes.to.lane(thread.at()),
-            via: routes.via.lane(thread.at()),
-            routes,
+            routes: RouteCounts::new(world, thread),
             adjacencies,
         }
     }
@@ -146,9 +139,7 @@ impl<F: Ip> Lookup<F> {
         turn: &'t Turn<'_>,
     ) -> Option<Found<'t>> {
         let adj = self.adjacencies.get(index, turn)?;
-        if adj.via != 0 {
-            self.count_via(adj, 1, b.packet_len() as u64, turn);
-        }
+        self.count_via(adj, 1, b.packet_len() as u64, turn);
         if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup) {
             return self.choose(b, Found { index, adj, fib }, turn);
         }
@@ -171,39 +162,29 @@ impl<F: Ip> Lookup<F> {
                     at.fib = TableIndex(at.adj.table);
                     let leaf = self.fib.table(at.fib, turn)?.lookup(F::destination(b), turn);
                     at.index = AdjIndex(leaf.hop);
-                    self.count_to(RouteIndex(leaf.route), 1, bytes);
+                    self.count_to(leaf.route, bytes);
                 }
                 _ => return Some(at),
             }
             at.adj = self.adjacencies.get(at.index, turn)?;
-            if at.adj.via != 0 {
-                self.count_via(at.adj, 1, bytes, turn);
-            }
+            self.count_via(at.adj, 1, bytes, turn);
         }
         None
     }
 
     /// Counts for the route that was looked up.
     #[inline(always)]
-    fn count_to(&self, route: RouteIndex, packets: u64, bytes: u64) {
+    fn count_to(&self, route: u32, bytes: u64) {
         if self.routes.counting() {
-            self.to.add(route.at(), packets, bytes);
+            self.routes.to(route, 1, bytes);
         }
     }
 
-    /// Counts for the route that a recursive one follows, and for the one that this follows, and so on.
-    #[inline(never)]
+    /// Counts for the routes that were followed to an adjacency.
+    #[inline(always)]
     fn count_via(&self, adj: &Adj, packets: u64, bytes: u64, turn: &Turn<'_>) {
-        if !self.routes.counting() {
-            return;
-        }
-        let mut via = RouteIndex(adj.via);
-        for _ in 0..STEPS {
-            self.via.add(via.at(), packets, bytes);
-            match self.adjacencies.get(self.routes.adj(via), turn) {
-                Some(adj) if adj.via != 0 => via = RouteIndex(adj.via),
-                _ => return,
-            }
+        if adj.via != 0 && self.routes.counting() {
+            self.routes.via(adj.via, packets, bytes, turn);
         }
     }
 
@@ -225,11 +206,11 @@ impl<F: Ip> Lookup<F> {
         let turn = cx.turn;
         let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
         let leaf = table.lookup(F::destination(b), turn);
-        let (index, route) = (AdjIndex(leaf.hop), RouteIndex(leaf.route));
+        let index = AdjIndex(leaf.hop);
         if TRACED {
             b.flow_hash = 0;
         }
-        self.count_to(route, 1, b.packet_len() as u64);
+        self.count_to(leaf.route, b.packet_len() as u64);
         let found = self.follow(b, index, fib, turn);
         if TRACED {
             let nothing = (fib, index, Adj::default());
@@ -305,11 +286,11 @@ impl<F: Ip> Node for Lookup<F> {
             let mut routes = [0; FRAME_SIZE];
             table.leaves::<I>(&keys[..n], &mut hops[..n], &mut routes[..n], turn);
             if all_equal(&routes[..n]) {
-                self.to.add(routes[0] as usize, n as u64, bytes);
+                self.routes.to(routes[0], n as u64, bytes);
             } else {
                 // A small loop of its own, so that what isn't in the cache is waited for together.
                 for (b, route) in v.iter_mut().zip(&routes) {
-                    self.to.add(*route as usize, 1, b.packet_len() as u64);
+                    self.routes.to(*route, 1, b.packet_len() as u64);
                 }
             }
         } else {
@@ -325,9 +306,7 @@ impl<F: Ip> Node for Lookup<F> {
             }
             v.set_all(To::Node(adj.next));
             self.counters.add(adj.counter as usize, n as u64, bytes);
-            if adj.via != 0 {
-                self.count_via(adj, n as u64, bytes, turn);
-            }
+            self.count_via(adj, n as u64, bytes, turn);
             return;
         }
         for ((b, out), hop) in v.packets().zip(&hops) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control side of adjacencies: who holds them, what the interfaces' events do to them.
 
+use super::ordinary::Records;
 use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
 use crate::{IfEvent, IfKind, Interface, Interfaces, MtuKind};
 use cli::Error;
@@ -99,6 +100,7 @@ impl Shared for Adjacencies {
         let this = Self {
             slots: Slots::new(world.qsbr.clone()),
             buckets: Slots::new(world.qsbr.clone()),
+            ordinary: Records::new(),
             inner: Mutex::default(),
             counters: world.stats.combined("/net/adjacency"),
         };
@@ -121,7 +123,7 @@ impl Shared for Adjacencies {
             for (index, kind, link) in fixed {
                 let next = next_node(world, kind, link);
                 let adj = Adj { kind, next, link, counter: index.0, ..Adj::default() };
-                this.slots.set(index.0, adj);
+                this.store(index, adj);
                 inner.all[index.at()] =
                     Some(Entry { adj, key: Key::Fixed, refs: 1, aliases: BTreeSet::new() });
             }
@@ -179,6 +181,12 @@ impl Adjacencies {
         self.inner.lock().expect("no panic inside")
     }
 
+    /// What workers find at the index from now on.
+    fn store(&self, index: AdjIndex, adj: Adj) {
+        self.slots.set(index.0, adj);
+        self.ordinary.set(index, &adj);
+    }
+
     /// The adjacency of this key, with one more holder; `make` makes it if there is none.
     fn hold(&self, key: Key, make: impl FnOnce() -> Adj) -> AdjIndex {
         let mut inner = self.inner();
@@ -194,7 +202,7 @@ impl Adjacencies {
             self.buckets.set(index.0, buckets.clone().into());
         }
         self.counters.start(index.at());
-        self.slots.set(index.0, adj);
+        self.store(index, adj);
         inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
         inner.by_key.insert(key, index);
         index
@@ -230,7 +238,7 @@ impl Adjacencies {
     fn copy(&self, inner: &mut Inner, key: Key, target: AdjIndex) -> AdjIndex {
         let index = inner.index();
         let adj = key.shown(inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default());
-        self.slots.set(index.0, adj);
+        self.store(index, adj);
         inner.all[index.at()] = Some(Entry { adj, key, refs: 1, aliases: BTreeSet::new() });
         inner.link(target, index);
         index
@@ -267,7 +275,7 @@ impl Adjacencies {
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
         let adj = entry.key.shown(adj);
         entry.adj = adj;
-        self.slots.set(index.0, adj);
+        self.store(index, adj);
         for alias in entry.aliases.clone() {
             self.show(inner, alias, adj);
         }

@@ -9,12 +9,14 @@
 //! Routes name aliases, so that a million of them change their way by one store.
 
 mod control;
+mod ordinary;
 #[cfg(test)]
 mod tests;
 
 use buffer::Buffer;
 pub use control::ethernet_rewrite;
 use graph::{NodeIndex, SwIfIndex};
+pub use ordinary::Ordinary;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
@@ -313,6 +315,7 @@ impl fmt::Debug for Adj {
 pub struct Adjacencies {
     slots: Slots<Adj>,
     buckets: Slots<Box<[AdjIndex]>>,
+    ordinary: ordinary::Records,
     inner: Mutex<control::Inner>,
     /// `/net/adjacency`: packets and bytes that the lookup sent to each.
     pub counters: Arc<stats::Combined>,
@@ -323,6 +326,18 @@ impl Adjacencies {
     #[inline(always)]
     pub fn get<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> Option<&'t Adj> {
         self.slots.get(index.0, turn)
+    }
+
+    /// The same for most of them, sooner; `None` says nothing.
+    #[inline(always)]
+    pub fn ordinary(&self, index: AdjIndex) -> Option<Ordinary> {
+        self.ordinary.get(index)
+    }
+
+    /// Fetches what [`Self::ordinary`] will read.
+    #[inline(always)]
+    pub fn prefetch_ordinary(&self, index: AdjIndex) {
+        self.ordinary.prefetch(index);
     }
 
     /// The adjacencies that a [`AdjKind::LoadBalance`] chooses from: a power of two, taken by `flow_hash & (len - 1)`.

@@ -7,6 +7,7 @@
 //! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
 //! Traced packets take the graph, so a trace shows every step.
 
+mod exits;
 mod plan;
 mod protocol;
 mod rx;
@@ -17,13 +18,14 @@ pub use switch::{follow, say, set, show};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};
+use exits::Exits;
 use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use net::{IfCounters, Interfaces};
 use plan::{Carries, Plans, carries};
 use rx::{Rx, Unicast};
 use simd::Isa;
 use std::sync::Arc;
-use way::{Exits, From, Ways};
+use way::{From, Ways};
 use wire::{Ip4, Ip6};
 
 /// Bytes of the Ethernet header.

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a destination to the transmit node.
 
+use super::exits::{Exits, Outward};
 use super::plan::Plan;
 use super::{ETHERNET, To};
-use crate::family::{self, Ip, Words};
+use crate::family::{Ip, Words};
 use crate::flow;
 use crate::headers::BLOCK;
 use crate::path_mtu::PathMtus;
+use crate::route_counts::RouteCounts;
 use buffer::Buffer;
-use graph::{ArcIndex, Cx, ThreadIndex, Vector, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfCounters, IfView, RouteIndex, Routes, TableIndex};
+use graph::{Cx, ThreadIndex, Vector, World};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfCounters, IfView, TableIndex};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
-
-/// Recursive routes that follow each other, when packets are counted for them.
-const DEPTH: usize = 8;
 
 /// A group of less than one in so many packets isn't worth being looked for.
 const SMALL_GROUP: u32 = 8;
@@ -46,17 +45,13 @@ impl Ends {
 /// Routes of one protocol, and what is counted for them.
 pub struct Ways<F: Protocol> {
     fib: Arc<Fib<F>>,
-    routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     path_mtus: Arc<PathMtus<F>>,
-    output: ArcIndex,
-    interface_output: ArcIndex,
+    outward: Outward,
     received: Lane,
     /// By adjacency.
     counters: CombinedLane,
-    /// By route.
-    to: CombinedLane,
-    via: CombinedLane,
+    routes: RouteCounts,
     /// By interface.
     tx: CombinedLane,
 }
@@ -111,25 +106,6 @@ impl Way {
     }
 }
 
-/// The way out of an interface, if no feature is in it.
-#[derive(Clone, Copy)]
-struct Exit {
-    tx_if: u32,
-    to: To,
-}
-
-/// The interfaces that packets of a vector leave by: mostly few.
-pub struct Exits([Exit; Self::N]);
-
-impl Exits {
-    const N: usize = 16;
-
-    #[inline(always)]
-    pub fn new() -> Self {
-        Self([Exit { tx_if: u32::MAX, to: To::Aside }; Self::N])
-    }
-}
-
 /// What was found for the packets of a plan.
 struct Found<'p, F: Protocol> {
     plan: &'p Plan<F>,
@@ -163,41 +139,23 @@ fn first(bits: u64) -> usize {
 
 impl<F: Protocol> Ways<F> {
     pub fn new(world: &World, thread: ThreadIndex, received: Lane) -> Self {
-        let interface_output = world.arc("interface-output").expect("the arc comes with the interfaces");
-        let (adjacencies, routes) = (world.get::<Adjacencies>(), world.get::<Routes>());
+        let adjacencies = world.get::<Adjacencies>();
         Self {
             fib: world.get(),
             path_mtus: world.get(),
-            output: family::arc::<F>(world, "{ip}-output"),
-            interface_output,
+            outward: Outward::new::<F>(world),
             received,
             counters: adjacencies.counters.lane(thread.at()),
-            to: routes.to.lane(thread.at()),
-            via: routes.via.lane(thread.at()),
+            routes: RouteCounts::new(world, thread),
             tx: world.get::<IfCounters>().tx.lane(thread.at()),
             adjacencies,
-            routes,
         }
     }
 
+    /// Bytes of a packet at most: a larger one may not fit on its whole way.
     #[inline(always)]
-    fn exit<const TRACED: bool>(
-        &self,
-        adj: &Adj,
-        exits: &mut Exits,
-        views: &[IfView],
-        cx: &Cx<'_, TRACED>,
-    ) -> To {
-        let known = &mut exits.0[adj.tx_if as usize % Exits::N];
-        if known.tx_if != adj.tx_if {
-            let features = cx.has_arc(self.output, adj.tx_if) | cx.has_arc(self.interface_output, adj.tx_if);
-            let to = match views.get(adj.tx_if as usize) {
-                Some(view) if !features && view.is_up() && view.output == adj.output => To::Tx(view.tx),
-                _ => To::Aside,
-            };
-            *known = Exit { tx_if: adj.tx_if, to };
-        }
-        known.to
+    fn least<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> usize {
+        self.path_mtus.known(cx.turn).least()
     }
 
     /// What is done with packets over an adjacency that leaves no choice; `None` if the graph does it.
@@ -212,15 +170,10 @@ impl<F: Protocol> Ways<F> {
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
-        let to = self.exit(adj, exits, views, cx);
-        if to == To::Aside {
-            return None;
-        }
         Some(Way {
-            to,
+            to: exits.find(adj.tx_if, adj.output, self.outward, views, cx)?,
             tx_if: adj.tx_if,
-            // A larger one may not fit on its whole way.
-            mtu: usize::from(adj.mtu).min(self.path_mtus.known(cx.turn).least()),
+            mtu: usize::from(adj.mtu).min(self.least(cx)),
             counter: adj.counter,
             via: adj.via,
             ends: Ends(adj.short_rewrite()?),
@@ -284,7 +237,7 @@ impl<F: Protocol> Ways<F> {
         self.received.add(b.rx_if as usize, 1);
         self.count_over(&way, 1, total as u64);
         if self.routes.counting() {
-            self.count_to(RouteIndex(leaf.route), &way, 1, total as u64, cx);
+            self.count_to(leaf.route, &way, 1, total as u64, cx);
         }
         Some(way.to)
     }
@@ -325,7 +278,7 @@ impl<F: Protocol> Ways<F> {
             lpm.hops::<I>(keys, &mut hops[..n], turn);
         }
         if counting {
-            routes[..n].iter().for_each(|route| self.to.prefetch(*route as usize));
+            routes[..n].iter().for_each(|route| self.routes.prefetch(*route));
         }
         let found = Found { plan, from, hops, routes };
         // Packets over one adjacency together, as long as that makes large groups.
@@ -341,7 +294,7 @@ impl<F: Protocol> Ways<F> {
             let hop = AdjIndex(hop);
             let Some(adj) = self.adjacencies.get(hop, turn) else { continue };
             if adj.kind == AdjKind::LoadBalance {
-                self.each(&found, group, v, exits, views, cx);
+                self.others(&found, group, v, exits, views, cx);
                 continue;
             }
             let Some(way) = self.way(adj, exits, views, cx) else { continue };
@@ -384,7 +337,7 @@ impl<F: Protocol> Ways<F> {
                     self.received.add(rx_if as usize, 1);
                 }
                 if counting & !one_route {
-                    self.count_to(RouteIndex(routes[i % BLOCK]), &way, 1, total as u64, cx);
+                    self.count_to(routes[i % BLOCK], &way, 1, total as u64, cx);
                 }
             }
         }
@@ -392,7 +345,7 @@ impl<F: Protocol> Ways<F> {
             self.received.add(from.rx_if as usize, packets);
         }
         if counting & one_route {
-            self.count_to(RouteIndex(routes[0]), &way, packets, bytes, cx);
+            self.count_to(routes[0], &way, packets, bytes, cx);
         }
         self.count_over(&way, packets, bytes);
     }
@@ -408,29 +361,74 @@ impl<F: Protocol> Ways<F> {
         views: &[IfView],
         cx: &Cx<'_, false>,
     ) {
-        let Found { plan, hops, routes, .. } = found;
+        let Found { plan, from, hops, routes } = found;
         // A small loop of its own, so that what isn't in the cache is waited for together.
-        let mut adjs = [None; BLOCK];
-        for (adj, i) in adjs.iter_mut().zip(Bits(which)) {
-            *adj = self.adjacencies.get(AdjIndex(hops[i]), cx.turn);
-            adj.iter().for_each(|adj| simd::prefetch_read(*adj));
-        }
-        let counting = self.routes.counting();
-        for (adj, i) in adjs.into_iter().zip(Bits(which)) {
+        Bits(which).for_each(|i| self.adjacencies.prefetch_ordinary(AdjIndex(hops[i])));
+        let (counting, least) = (self.routes.counting(), self.least(cx));
+        let (counters, tx) = (self.counters.cells(), self.tx.cells());
+        let (mut packets, mut others) = (0, 0);
+        for i in Bits(which) {
+            let Some(adj) = self.adjacencies.ordinary(AdjIndex(hops[i])) else {
+                others |= 1 << i;
+                continue;
+            };
+            let tx_if = adj.tx_if.into();
+            let Some(to) = exits.find(tx_if, adj.output, self.outward, views, cx) else { continue };
+            let way = Way {
+                to,
+                tx_if,
+                mtu: usize::from(adj.mtu).min(least),
+                counter: adj.counter,
+                via: adj.via,
+                ends: Ends(adj.ends),
+                header_len: ETHERNET,
+            };
             let at = plan.at(i);
             let b = v.get_mut(at);
-            let Some(mut adj) = adj else { continue };
-            if adj.kind == AdjKind::LoadBalance {
-                let table = self.table_of(b, views);
-                let Some(chosen) = self.choose(b, adj, table, cx) else { continue };
-                adj = chosen;
+            let Some(total) = way.take::<F>(b) else { continue };
+            if from.differ {
+                self.received.add(b.rx_if as usize, 1);
             }
+            packets += 1;
+            counters.add(way.counter as usize, 1, total as u64);
+            tx.add(way.tx_if as usize, 1, (total + ETHERNET) as u64);
+            if counting {
+                self.count_to(routes[i], &way, 1, total as u64, cx);
+            }
+            v.set(at, way.to);
+        }
+        if !from.differ {
+            self.received.add(from.rx_if as usize, packets);
+        }
+        if others != 0 {
+            self.others(found, others, v, exits, views, cx);
+        }
+    }
+
+    /// Packets of a plan whose adjacency has to be looked at whole.
+    #[inline(always)]
+    fn others(
+        &self,
+        found: &Found<'_, F>,
+        which: u64,
+        v: &mut Vector<'_, To>,
+        exits: &mut Exits,
+        views: &[IfView],
+        cx: &Cx<'_, false>,
+    ) {
+        let Found { plan, hops, routes, .. } = found;
+        let counting = self.routes.counting();
+        for i in Bits(which) {
+            let at = plan.at(i);
+            let b = v.get_mut(at);
+            let table = self.table_of(b, views);
+            let Some(adj) = self.adj(b, AdjIndex(hops[i]), table, cx) else { continue };
             let Some(way) = self.way(adj, exits, views, cx) else { continue };
             let Some(total) = way.take::<F>(b) else { continue };
             self.received.add(b.rx_if as usize, 1);
             self.count_over(&way, 1, total as u64);
             if counting {
-                self.count_to(RouteIndex(routes[i]), &way, 1, total as u64, cx);
+                self.count_to(routes[i], &way, 1, total as u64, cx);
             }
             v.set(at, way.to);
         }
@@ -452,27 +450,15 @@ impl<F: Protocol> Ways<F> {
     #[inline(always)]
     fn count_to<const TRACED: bool>(
         &self,
-        route: RouteIndex,
+        route: u32,
         way: &Way,
         packets: u64,
         bytes: u64,
         cx: &Cx<'_, TRACED>,
     ) {
-        self.to.add(route.at(), packets, bytes);
+        self.routes.to(route, packets, bytes);
         if way.via != 0 {
-            self.count_via(way.via, packets, bytes, cx);
-        }
-    }
-
-    #[inline(never)]
-    fn count_via<const TRACED: bool>(&self, via: u32, packets: u64, bytes: u64, cx: &Cx<'_, TRACED>) {
-        let mut via = RouteIndex(via);
-        for _ in 0..DEPTH {
-            self.via.add(via.at(), packets, bytes);
-            match self.adjacencies.get(self.routes.adj(via), cx.turn) {
-                Some(adj) if adj.via != 0 => via = RouteIndex(adj.via),
-                _ => return,
-            }
+            self.routes.via(way.via, packets, bytes, cx.turn);
         }
     }
 }
