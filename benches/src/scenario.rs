@@ -39,6 +39,8 @@ pub struct Scenario {
     pub vector: usize,
     /// Each route counts its packets.
     pub counters: bool,
+    /// The super-path is on; else packets go through the graph node by node.
+    pub super_path: bool,
     /// FD.io VPP 26.06 on the reference machine, clocks per packet; the better of as built and tuned for the processor.
     pub peer: Option<f64>,
     /// What we aim at, clocks per packet.
@@ -53,10 +55,13 @@ pub struct Promise {
     pub at_most: f64,
 }
 
-/// Speed doesn't depend on the size of the tables.
+/// Speed doesn't depend on the size of the tables: beside one flow over one route, which is looked up once a block, and beside as many
+/// flows over one route.
 pub const PROMISES: &[Promise] = &[
     Promise { large: "ip4-1M-uniform", small: "ip4-1", at_most: 1.25 },
+    Promise { large: "ip4-1M-uniform", small: "ip4-1-uniform", at_most: 1.25 },
     Promise { large: "ip6-200k-uniform", small: "ip6-1", at_most: 1.3 },
+    Promise { large: "ip6-200k-uniform", small: "ip6-1-uniform", at_most: 1.3 },
 ];
 
 /// Every scenario.
@@ -72,6 +77,7 @@ pub fn all() -> Vec<Scenario> {
         }
     };
     add(Ip4, 1, OneFlow, Some(51.6), Some(38.0));
+    add(Ip4, 1, Uniform, None, None);
     add(Ip4, 10_000, OneFlow, None, None);
     add(Ip4, 10_000, Zipf, None, None);
     add(Ip4, 10_000, Uniform, None, None);
@@ -82,6 +88,7 @@ pub fn all() -> Vec<Scenario> {
     add(Ip4, 1_000_000, Zipf, Some(103.0), Some(46.0));
     add(Ip4, 1_000_000, Uniform, Some(229.0), Some(48.0));
     add(Ip6, 1, OneFlow, Some(72.0), Some(48.0));
+    add(Ip6, 1, Uniform, None, None);
     add(Ip6, 20_000, OneFlow, None, None);
     add(Ip6, 20_000, Zipf, Some(210.0), Some(55.0));
     add(Ip6, 20_000, Uniform, Some(252.0), Some(55.0));
@@ -105,6 +112,11 @@ pub fn all() -> Vec<Scenario> {
             let table = Table { family, routes: outputs, outputs };
             all.push(Scenario::new(table, Uniform, 256, true, peer, target));
         }
+        let large = if family == Ip4 { 1_000_000 } else { 200_000 };
+        for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
+            let table = Table { family, routes, outputs: 1 };
+            all.push(Scenario::new(table, traffic, 256, false, None, None).by_the_graph());
+        }
     }
     all
 }
@@ -121,8 +133,9 @@ impl Scenario {
         let mut name = format!("{}-{}", table.family.name(), short(table.routes));
         if table.outputs > 1 {
             name += "-mixed";
-        } else if table.routes > 1 {
+        } else {
             name += match traffic {
+                Traffic::OneFlow if table.routes == 1 => "",
                 Traffic::OneFlow => "-flow",
                 Traffic::Zipf => "-zipf",
                 Traffic::Uniform | Traffic::AllAddresses => "-uniform",
@@ -134,7 +147,12 @@ impl Scenario {
         if counters {
             name += "-counted";
         }
-        Self { name, table, traffic, vector, counters, peer, target }
+        Self { name, table, traffic, vector, counters, super_path: true, peer, target }
+    }
+
+    /// The same without the super-path.
+    fn by_the_graph(self) -> Self {
+        Self { name: self.name + "-graph", super_path: false, ..self }
     }
 }
 
