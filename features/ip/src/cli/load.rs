@@ -6,13 +6,16 @@ use super::route::Line;
 use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Tree};
 use graph::World;
 use net::{Fib, Net, Path, Source, TableIndex};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Routes that a command adds or removes before it becomes a task.
 pub const AT_ONCE: u32 = 4096;
 /// Routes, or lines of a file, of one turn.
 const SLICE: usize = 2048;
+/// Routes that are sorted in one go: all of a large file at once would hold control up for too long.
+const RUN: usize = 1 << 16;
 /// The operator hears of progress after so many.
 const STEP: usize = 100_000;
 /// Errors listed; more are counted.
@@ -72,16 +75,31 @@ struct Routes<F: Net> {
     /// By what stands behind the prefix: most lines of a large file say the same as others.
     known: HashMap<String, u32>,
     ways: Vec<(TableIndex, Vec<Path<F::Addr>>)>,
-    /// Table, prefix, and which of the ways.
-    all: Vec<(TableIndex, Prefix<F::Addr>, u32)>,
-    sorted: bool,
+    /// What was read last.
+    unsorted: Vec<Read<F>>,
+    /// What was read before, each run in order.
+    runs: Vec<std::vec::IntoIter<Read<F>>>,
+    /// The next of each run.
+    next: BinaryHeap<Reverse<Head<F>>>,
     /// How many were added.
     done: usize,
 }
 
+/// Table, prefix, the run's number, and which of the ways.
+type Head<F> = (TableIndex, Prefix<<F as wire::Family>::Addr>, usize, u32);
+/// Table, prefix, and which of the ways.
+type Read<F> = (TableIndex, Prefix<<F as wire::Family>::Addr>, u32);
+
 impl<F: Net> Default for Routes<F> {
     fn default() -> Self {
-        Self { known: HashMap::new(), ways: Vec::new(), all: Vec::new(), sorted: false, done: 0 }
+        Self {
+            known: HashMap::new(),
+            ways: Vec::new(),
+            unsorted: Vec::new(),
+            runs: Vec::new(),
+            next: BinaryHeap::new(),
+            done: 0,
+        }
     }
 }
 
@@ -92,14 +110,46 @@ impl<F: Net> Routes<F> {
         let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse::<Prefix<F::Addr>>()) else {
             return false;
         };
-        self.all.push((self.ways[*way as usize].0, prefix.network(), *way));
+        self.note(self.ways[*way as usize].0, prefix.network(), *way);
         true
+    }
+
+    fn note(&mut self, table: TableIndex, prefix: Prefix<F::Addr>, way: u32) {
+        self.unsorted.push((table, prefix, way));
+        if self.unsorted.len() == RUN {
+            self.sort();
+        }
+    }
+
+    /// Makes a run of what was read last.
+    fn sort(&mut self) {
+        let mut run = std::mem::take(&mut self.unsorted);
+        run.sort_by_key(|(table, prefix, _)| (*table, *prefix));
+        self.runs.push(run.into_iter());
+        self.draw(self.runs.len() - 1);
+    }
+
+    fn draw(&mut self, run: usize) {
+        if let Some((table, prefix, way)) = self.runs[run].next() {
+            self.next.push(Reverse((table, prefix, run, way)));
+        }
+    }
+
+    /// The routes in order, those of one prefix as they stood in the file: what lies together is changed together, several times
+    /// faster with a million.
+    fn take_next(&mut self) -> Option<Read<F>> {
+        if !self.unsorted.is_empty() {
+            self.sort();
+        }
+        let Reverse((table, prefix, run, way)) = self.next.pop()?;
+        self.draw(run);
+        Some((table, prefix, way))
     }
 
     fn take(&mut self, line: &str, said: Line<F>) {
         let way = self.ways.len() as u32;
         let table = said.table;
-        self.all.extend(said.prefixes().map(|prefix| (table, prefix, way)));
+        said.prefixes().for_each(|prefix| self.note(table, prefix, way));
         if let Some((prefix, rest)) = line.split_once(' ').filter(|_| said.count == 1)
             && prefix.parse::<Prefix<F::Addr>>().is_ok()
         {
@@ -110,18 +160,13 @@ impl<F: Net> Routes<F> {
 
     /// Adds some; false if all are there.
     fn add(&mut self, world: &World) -> Result<bool> {
-        if !self.sorted {
-            // What lies together is changed together: several times faster with a million.
-            self.all.sort_by_key(|(table, prefix, _)| (*table, *prefix));
-            self.sorted = true;
-        }
         let fib = world.get::<Fib<F>>();
-        let slice = &self.all[self.done..self.all.len().min(self.done + SLICE)];
-        for (table, prefix, way) in slice {
-            fib.add(world, *table, *prefix, Source::Cli, &self.ways[*way as usize].1)?;
+        for _ in 0..SLICE {
+            let Some((table, prefix, way)) = self.take_next() else { return Ok(false) };
+            fib.add(world, table, prefix, Source::Cli, &self.ways[way as usize].1)?;
             self.done += 1;
         }
-        Ok(self.done < self.all.len())
+        Ok(true)
     }
 }
 
@@ -232,5 +277,28 @@ impl Sequence<World> for Load {
 
     fn cancel(&mut self) -> Error {
         Error::failed(format!("cancelled after {} routes", self.done()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::Rng;
+
+    #[test]
+    fn routes_come_in_order_and_those_of_a_prefix_as_they_were_read() {
+        let (mut routes, mut rng) = (Routes::<Ip4>::default(), Rng::new(1));
+        let n = 2 * RUN + 1000;
+        let mut all: Vec<_> = (0..n as u32)
+            .map(|way| {
+                let bits = (rng.below(n / 2) as u32) << 8;
+                (TableIndex(rng.below(2) as u32), Prefix::new(bits.into(), 24).expect("a length"), way)
+            })
+            .collect();
+        all.iter().for_each(|(table, prefix, way)| routes.note(*table, *prefix, *way));
+        assert_eq!(routes.runs.len(), 2);
+        all.sort();
+        let taken: Vec<_> = std::iter::from_fn(|| routes.take_next()).collect();
+        assert!(taken == all, "{} routes of {n}", taken.len());
     }
 }
