@@ -3,6 +3,7 @@
 
 mod config;
 mod discovery;
+mod failover;
 mod fragments;
 mod mutated;
 mod mutated6;

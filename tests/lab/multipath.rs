@@ -2,6 +2,7 @@
 //! Two next hops that are real hosts: who gets how many of the flows, and what is left when one's link fails.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use fixture::{PATIENCE, eventually};
 use testkit::lab::{Background, Netns, require};
@@ -74,9 +75,9 @@ fn heard(star: &Star, to: &str, flows: u16) -> [BTreeSet<u16>; 2] {
     let heard = hosts.iter().zip(listeners).map(|(spoke, mut listener)| {
         // From himself: what was sent before is in his queue already.
         eventually("the last packets", || {
-            let queue = spoke.host.counter("eth0", "rx_packets");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            (spoke.host.counter("eth0", "rx_packets") == queue).then_some(())
+            let before = spoke.host.counter("eth0", "rx_packets");
+            std::thread::sleep(Duration::from_millis(500));
+            (spoke.host.counter("eth0", "rx_packets") == before).then_some(())
         });
         python(&spoke.host, END, &[to]).ok();
         assert_eq!(listener.wait(PATIENCE), Some(0), "{}", listener.stderr());
