@@ -72,19 +72,25 @@ fn measure<F: Net>(options: &Options, arguments: &Arguments) -> Result<(), Strin
         rate / 1e6
     );
     let reader = Counters::start(&rig)?;
-    let mut shown =
-        Shown::new().left("Meanwhile").right("Took").right("Longest turn").right("Sent").right("Missed");
+    let mut shown = Shown::new()
+        .left("Meanwhile")
+        .right("Took")
+        .right("Longest turn")
+        .right("Sent")
+        .right("Missed")
+        .right("Worker kept away");
     let flow = rig.start(&packets, rate)?;
     rig.wait(Duration::from_millis(200));
-    let mut before = rig.count(&flow);
+    let mut before = (rig.count(&flow), rig.kept_away());
     let mut row = |what: String, (took, turn): (Duration, Duration)| {
-        let now = rig.count(&flow);
+        let now = (rig.count(&flow), rig.kept_away());
         shown.row([
             what.into(),
             format!("{:.3} s", took.as_secs_f64()).into(),
             format!("{:.1} ms", turn.as_secs_f64() * 1e3).into(),
-            (now.sent - before.sent).into(),
-            (now.missed - before.missed).into(),
+            (now.0.sent - before.0.sent).into(),
+            (now.0.missed - before.0.missed).into(),
+            format!("{:.1} ms", (now.1 - before.1).as_secs_f64() * 1e3).into(),
         ]);
         before = now;
     };

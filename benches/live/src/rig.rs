@@ -90,6 +90,13 @@ impl Rig {
         Ok(rig)
     }
 
+    /// How long the worker was ready to run while its core was somebody else's: that is the machine's doing, not ours.
+    pub fn kept_away(&self) -> Duration {
+        let tid = self.world.thread_list()[1].tid;
+        let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).unwrap_or_default();
+        Duration::from_nanos(text.split(' ').nth(1).and_then(|n| n.trim().parse().ok()).unwrap_or(0))
+    }
+
     /// Nobody but the worker on its core.
     fn prefer(&self, priority: u8) -> Result<(), String> {
         let tid = self.world.thread_list()[1].tid;
