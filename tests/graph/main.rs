@@ -5,6 +5,7 @@ mod config;
 mod discovery;
 mod failover;
 mod fragments;
+mod multicast;
 mod mutated;
 mod mutated6;
 mod names;

@@ -11,6 +11,7 @@ mod fragments;
 mod generator;
 mod host;
 mod mixed;
+mod multicast;
 mod multipath;
 mod neighbors;
 mod odd;
