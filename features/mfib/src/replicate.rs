@@ -114,7 +114,7 @@ fn lead<const TRACED: bool>(
 /// Sends copies to all outputs that a packet may take, of which there are several, and says how many could be made. A packet that
 /// its head holds is itself the last of them.
 #[inline(always)]
-fn copy<F: Ip, const TRACED: bool>(
+fn copy<const TRACED: bool>(
     adjacencies: &Adjacencies,
     b: &mut Buffer,
     (route, fib): (&Mroute, u32),
@@ -173,7 +173,7 @@ impl<F: Ip> Node for Replicate<F> {
             (Some(only), 0) => lead(&self.adjacencies, b, only.adj, found.fib, cx),
             (Some(_), more) => {
                 let which = (reach, more + 1);
-                let (made, to) = copy::<F, TRACED>(&self.adjacencies, b, (route, found.fib), which, cx);
+                let (made, to) = copy(&self.adjacencies, b, (route, found.fib), which, cx);
                 self.made += made;
                 to
             }

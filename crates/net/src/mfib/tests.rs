@@ -22,10 +22,7 @@ fn to(sw_if: SwIfIndex, flags: ItfFlags) -> Mpath {
     Mpath { kind: MpathKind::Interface { sw_if, nexthop: None }, flags }
 }
 
-fn any<A: Address>(text: &str) -> Group<A>
-where
-    A: std::str::FromStr,
-{
+fn any<A: Address>(text: &str) -> Group<A> {
     let (addr, len) = text.split_once('/').unwrap_or((text, ""));
     let addr: A = addr.parse().ok().expect("an address");
     let prefix = if len.is_empty() {
@@ -275,7 +272,7 @@ proptest! {
 
     #[test]
     fn lookups_of_ipv6_find_what_a_search_finds(steps in steps()) {
-        let widen = |group: u32| Ipv6Addr::new(0xff00 | (group & 3) as u16 * 0x11, 0, 0, 0, 0, 0, (group >> 2 & 3) as u16, (group >> 4) as u16);
+        let widen = |group: u32| Ipv6Addr::new(0xff00 + (group & 3) as u16 * 0x11, 0, 0, 0, 0, 0, (group >> 2 & 3) as u16, (group >> 4) as u16);
         let sender = |i: u8| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, i.into());
         agrees::<Ip6>(&steps, widen, &[8, 12, 16, 112, 127, 128, 128, 128], sender);
     }

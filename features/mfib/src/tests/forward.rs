@@ -77,7 +77,7 @@ fn what_may_not_come_in_is_dropped_by_name() {
         // An interface that isn't in the table doesn't see its entries.
         let family = if ip == "ip6" { "ip6" } else { "ip" };
         run(&mut bench, &format!("{family} table add 7"));
-        run(&mut bench, &format!("set interface ip address del t1 all"));
+        run(&mut bench, "set interface ip address del t1 all");
         run(&mut bench, &format!("set interface {family} table t1 7"));
         run(&mut bench, &format!("enable {ip} interface t1"));
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, group))), [0; 0]);
