@@ -9,13 +9,14 @@
 //! Routes name aliases, so that a million of them change their way by one store.
 
 mod control;
+mod make;
 mod ordinary;
 #[cfg(test)]
 mod tests;
 
 use buffer::Buffer;
-pub use control::ethernet_rewrite;
 use graph::{NodeIndex, SwIfIndex};
+pub use make::ethernet_rewrite;
 pub use ordinary::Ordinary;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

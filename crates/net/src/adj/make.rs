@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What each kind of adjacency is made of.
+
+use super::control::Key;
+use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
+use crate::{IfKind, Interface, Interfaces, MtuKind};
+use cli::Error;
+use graph::{NodeIndex, SwIfIndex, World};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::{EtherType, MacAddr};
+
+/// Where packets go that the lookup sends to an adjacency of this kind.
+pub(super) fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
+    let name = match (kind, link) {
+        (AdjKind::Rewrite, Link::Ip4) => "ip4-rewrite",
+        (AdjKind::Rewrite, Link::Ip6) => "ip6-rewrite",
+        (AdjKind::Incomplete, Link::Ip4) => "ip4-arp",
+        (AdjKind::Incomplete, Link::Ip6) => "ip6-discover-neighbor",
+        (AdjKind::Glean, Link::Ip4) => "ip4-glean",
+        (AdjKind::Glean, Link::Ip6) => "ip6-glean",
+        (AdjKind::Receive, Link::Ip4) => "ip4-local",
+        (AdjKind::Receive, Link::Ip6) => "ip6-local",
+        (AdjKind::Punt, Link::Ip4) => "ip4-punt",
+        (AdjKind::Punt, Link::Ip6) => "ip6-punt",
+        (AdjKind::LinkLocal, _) => "ip6-link-local",
+        (AdjKind::Multicast, Link::Ip4) => "ip4-rewrite-mcast",
+        (AdjKind::Multicast, Link::Ip6) => "ip6-rewrite-mcast",
+        _ => return NOWHERE,
+    };
+    world.node(name).unwrap_or(NOWHERE)
+}
+
+pub(super) fn mtu_of(interface: &Interface, link: Link) -> u16 {
+    interface.mtu_of(if link == Link::Ip4 { MtuKind::Ip4 } else { MtuKind::Ip6 })
+}
+
+/// The Ethernet header from an interface to `dst`, with the tags of a sub-interface.
+pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherType) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(22);
+    bytes.extend(dst.0);
+    bytes.extend(interface.mac.0);
+    if let Some(sub) = interface.sub {
+        let outer = if sub.dot1ad { EtherType::QINQ } else { EtherType::VLAN };
+        for (tpid, vlan) in [(outer, sub.outer), (EtherType::VLAN, sub.inner)] {
+            if let Some(vlan) = vlan {
+                bytes.extend(tpid.0.to_be_bytes());
+                bytes.extend(vlan.to_be_bytes());
+            }
+        }
+    }
+    bytes.extend(ethertype.0.to_be_bytes());
+    bytes
+}
+
+impl Adjacencies {
+    /// The adjacency of a neighbour; the caller becomes one more holder of it. A new one is incomplete, except on an
+    /// interface without layer-2 addresses, which has nothing to ask for.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn neighbor(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Result<AdjIndex, Error> {
+        self.neighbor_for(world, Link::of(nexthop), sw_if, nexthop)
+    }
+
+    /// As [`Self::neighbor`], for packets of `link`, which may be others than the next hop's (RFC 8950).
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn neighbor_for(
+        &self,
+        world: &World,
+        link: Link,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+    ) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let kind = if interface.kind == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
+        // Without layer-2 addresses all neighbours are one.
+        let nexthop = match (interface.kind, nexthop) {
+            (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            (_, nexthop) => nexthop,
+        };
+        let key = Key::Neighbor(link, sw_if, nexthop);
+        let known = if link == Link::of(nexthop) { None } else { self.rewrite_to(sw_if, nexthop) };
+        Ok(self.hold(key, || {
+            let mut adj = on_interface(world, &interface, kind, link, nexthop);
+            if let Some(rewrite) = known {
+                fill(world, &mut adj, &rewrite);
+            }
+            adj
+        }))
+    }
+
+    /// What is put in front of a neighbour's own packets, if that is known.
+    fn rewrite_to(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<Rewrite> {
+        let adj = self.info(self.find_neighbor(sw_if, nexthop)?)?.adj;
+        (adj.kind == AdjKind::Rewrite).then(|| adj.rewrite())
+    }
+
+    /// The adjacency of a neighbour, if somebody holds it; doesn't make the caller a holder.
+    pub fn find_neighbor(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        self.find_neighbor_for(Link::of(nexthop), sw_if, nexthop)
+    }
+
+    /// As [`Self::find_neighbor`], for packets of `link`.
+    pub fn find_neighbor_for(&self, link: Link, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        self.inner().by_key.get(&Key::Neighbor(link, sw_if, nexthop)).copied()
+    }
+
+    /// Those of a neighbour that somebody holds, for whatever packets: his own protocol's first.
+    pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
+        let links = if nexthop.is_ipv6() { &[Link::Ip6, Link::Ip4][..] } else { &[Link::Ip4] };
+        links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
+    }
+
+    /// The neighbour's layer-2 address is known: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
+    /// Gives the adjacency; `None` if nobody holds it.
+    ///
+    /// # Panics
+    /// If the rewrite is longer than [`MAX_REWRITE`].
+    pub fn complete(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+        rewrite: &[u8],
+    ) -> Option<AdjIndex> {
+        assert!(rewrite.len() <= MAX_REWRITE);
+        let all = self.find_neighbors(sw_if, nexthop);
+        for index in &all {
+            self.change(*index, |adj| fill(world, adj, rewrite));
+        }
+        all.first().copied()
+    }
+
+    /// The neighbour's layer-2 address is no longer known.
+    pub fn incomplete(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+        let all = self.find_neighbors(sw_if, nexthop);
+        for index in &all {
+            self.change(*index, |adj| {
+                adj.kind = AdjKind::Incomplete;
+                adj.next = next_node(world, adj.kind, adj.nexthop_link);
+                adj.rewrite_len = 0;
+            });
+        }
+        all.first().copied()
+    }
+
+    /// The adjacency of a connected network: its destinations are neighbours that have to be asked for. `address` is the
+    /// interface's own in that network (or unspecified). The caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn glean(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        if interface.kind == IfKind::Ip {
+            return self.neighbor(world, sw_if, address);
+        }
+        let key = Key::Glean(Link::of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Glean, Link::of(address), address)))
+    }
+
+    /// The adjacency of packets for an address of ours on an interface. The caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn receive(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let key = Key::Receive(Link::of(address), sw_if, address);
+        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)))
+    }
+
+    /// The adjacency of packets to groups on an interface; whoever sends fills in the group's bits of the layer-2 address. The
+    /// caller becomes one more holder.
+    ///
+    /// # Errors
+    /// An interface that isn't there.
+    pub fn multicast(&self, world: &World, sw_if: SwIfIndex, link: Link) -> Result<AdjIndex, Error> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let (all, dst) = match link {
+            Link::Ip4 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED)),
+            Link::Ip6 => (IpAddr::V6(Ipv6Addr::UNSPECIFIED), MacAddr::ip6_multicast(Ipv6Addr::UNSPECIFIED)),
+        };
+        Ok(self.hold(Key::Multicast(link, sw_if), || {
+            let mut adj = on_interface(world, &interface, AdjKind::Multicast, link, all);
+            if interface.kind == IfKind::Ethernet {
+                adj.set_rewrite(&ethernet_rewrite(&interface, dst, link.ethertype()));
+            }
+            adj
+        }))
+    }
+
+    /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
+    pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
+        self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
+    }
+
+    /// The adjacency of packets that a feature's node takes, for its object of this number: packets find that in
+    /// [`Adj::table`]. The caller becomes one more holder.
+    pub fn feature(&self, link: Link, node: NodeIndex, object: u32) -> AdjIndex {
+        self.hold(Key::Feature(link, node, object), || Adj {
+            kind: AdjKind::Feature,
+            next: node,
+            table: object,
+            link,
+            ..Adj::default()
+        })
+    }
+
+    /// A choice among adjacencies: as many buckets as their number says, a power of two. The caller holds each of
+    /// them once (not once for each bucket) and passes that on.
+    ///
+    /// # Panics
+    /// If the number of buckets is no power of two.
+    pub fn load_balance(&self, link: Link, buckets: &[AdjIndex]) -> AdjIndex {
+        assert!(buckets.len().is_power_of_two());
+        let key = Key::LoadBalance(buckets.to_vec());
+        let table = buckets.len() as u32 - 1;
+        let mut fresh = false;
+        let index = self.hold(key, || {
+            fresh = true;
+            Adj { kind: AdjKind::LoadBalance, table, link, ..Adj::default() }
+        });
+        if !fresh {
+            // The one that was there holds them already.
+            let mut members = buckets.to_vec();
+            members.sort_unstable();
+            members.dedup();
+            members.into_iter().for_each(|member| self.release(member));
+        }
+        index
+    }
+}
+
+/// Completes an adjacency. The type at the end of an Ethernet header is that of its packets, whatever the next hop's.
+fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
+    adj.kind = AdjKind::Rewrite;
+    adj.next = next_node(world, adj.kind, adj.link);
+    let mut rewrite = rewrite.to_vec();
+    if adj.link != adj.nexthop_link
+        && let Some((_, ethertype)) = rewrite.split_last_chunk_mut()
+    {
+        *ethertype = adj.link.ethertype().0.to_be_bytes();
+    }
+    adj.set_rewrite(&rewrite);
+}
+
+fn on_interface(world: &World, interface: &Interface, kind: AdjKind, link: Link, nexthop: IpAddr) -> Adj {
+    // Who is asked for speaks the next hop's protocol.
+    let asks = if kind == AdjKind::Incomplete { Link::of(nexthop) } else { link };
+    let mut adj = Adj {
+        next: next_node(world, kind, asks),
+        output: interface.output,
+        tx_if: interface.sw_if.0,
+        mtu: mtu_of(interface, link),
+        kind,
+        link,
+        ..Adj::default()
+    };
+    adj.set_nexthop(nexthop);
+    adj
+}
