@@ -2,8 +2,8 @@
 //! The commands: parse, call, print.
 
 use crate::control;
-use crate::full::UnderWay;
 use crate::state::{Kind, Settings};
+use crate::store::UnderWay;
 use cli::{Cell, Command, Matches, Output, Result, Table};
 use graph::World;
 use net::Interfaces;

@@ -2,9 +2,10 @@
 //! The verbs.
 
 use crate::fragment::Fragments;
-use crate::full::{self, Full, UnderWay};
+use crate::full::{self, Full};
 use crate::shallow::{self, Shallow};
 use crate::state::{Kind, Reassembly, Settings};
+use crate::store::UnderWay;
 use cli::{Error, Result};
 use graph::{
     Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World, name_of,

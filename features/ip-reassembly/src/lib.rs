@@ -33,12 +33,14 @@ mod full;
 mod place;
 mod shallow;
 mod state;
+mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use full::{Then, UnderWay};
+pub use full::Then;
 pub use state::{Kind, Knobs, Reassembly, Settings};
+pub use store::UnderWay;
 
 use ::graph::{Feature, NodeDef, Plugin};
 use wire::{Ip4, Ip6};

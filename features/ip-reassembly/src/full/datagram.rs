@@ -2,6 +2,7 @@
 //! One datagram whose fragments are collected.
 
 use crate::fragment::{Fragment, Fragments};
+use crate::store::Waiting;
 use buffer::{Buffer, Cache, Flags, Owned};
 use wire::Ecn;
 
@@ -43,12 +44,37 @@ pub struct Datagram {
     pub dead: bool,
 }
 
-impl Datagram {
-    /// An empty one, with the memory of another.
-    pub fn with(pieces: Vec<Piece>) -> Self {
+impl Waiting for Piece {
+    fn into_packet(self) -> Owned {
+        self.packet
+    }
+
+    fn bytes(&self) -> usize {
+        self.fragment.len()
+    }
+}
+
+impl crate::store::Datagram for Datagram {
+    type Part = Piece;
+
+    fn with(pieces: Vec<Piece>) -> Self {
         Self { pieces, ..Self::default() }
     }
 
+    fn parts(&self) -> &Vec<Piece> {
+        &self.pieces
+    }
+
+    fn parts_mut(&mut self) -> &mut Vec<Piece> {
+        &mut self.pieces
+    }
+
+    fn give_up(&mut self) {
+        self.dead = true;
+    }
+}
+
+impl Datagram {
     /// Whether a fragment has a place here, among at most `limit`.
     pub fn judge(&self, fragment: &Fragment, packet: &Buffer, limit: usize) -> Fit {
         // They mostly come in order.

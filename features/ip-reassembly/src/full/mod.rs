@@ -4,14 +4,12 @@
 mod datagram;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
-use crate::place::Place;
-use crate::state::{Kind, Reassembly};
-use crate::table::{Key, Table};
+use crate::state::Kind;
+use crate::store::{Store, UnderWay};
 use buffer::{Buffer, Owned};
-use datagram::{Datagram, Fit, Piece, join};
+use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
-use std::sync::Arc;
 use wire::UpperLayer;
 
 /// On the arc of received unicast packets: the whole goes on along the arc.
@@ -107,28 +105,9 @@ impl Trace for FragmentTrace {
     }
 }
 
-/// What `show` tells of a datagram under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnderWay {
-    /// The thread that has it.
-    pub thread: ThreadIndex,
-    /// Source, destination, identification.
-    pub key: (std::net::IpAddr, std::net::IpAddr, u32),
-    /// Fragments that are there, and their bytes.
-    pub fragments: (usize, usize),
-    /// Milliseconds since the first one came.
-    pub age_ms: u64,
-}
-
 /// `ip4-full-reassembly-feature` and its kind, by `AT`.
 pub struct Full<F: Fragments, const AT: u8> {
-    place: Place,
-    reassembly: Arc<Reassembly<F>>,
-    table: Table<F::Addr, Datagram>,
-    /// Kept for their memory.
-    spare: Vec<Vec<Piece>>,
-    /// Buffers of fragments that are here.
-    kept: usize,
+    store: Store<F, Datagram>,
     then: Option<NodeIndex>,
 }
 
@@ -139,13 +118,8 @@ impl<F: Fragments, const AT: u8> Build for Full<F, AT> {
             INPUT => Some("{ip}-input"),
             _ => None,
         };
-        let place = Place::new(world, thread);
         Self {
-            table: Table::new(place.seed),
-            place,
-            reassembly: world.get(),
-            spare: Vec::new(),
-            kept: 0,
+            store: Store::new(world, thread, Kind::Full),
             then: then.and_then(|name| world.node(&graph::filled(name, F::IS_V6))),
         }
     }
@@ -162,63 +136,20 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
     }
 
-    /// Lets go of all fragments of a datagram.
-    fn release(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
-        let Some(datagram) = self.table.get_mut(at) else { return };
-        self.kept -= datagram.pieces.len();
-        for piece in datagram.pieces.drain(..) {
-            cx.emit(why, piece.packet);
-        }
-    }
-
-    /// Forgets a datagram that has no fragments here any more.
-    fn forget(&mut self, at: u32) {
-        if let Some(datagram) = self.table.remove(at) {
-            self.reassembly.of(Kind::Full).end(self.place.thread);
-            debug_assert!(datagram.pieces.is_empty());
-            self.spare.push(datagram.pieces);
-        }
-    }
-
-    /// What comes of this datagram from now on is dropped, until it would have timed out.
-    fn give_up(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
-        self.release(at, why, cx);
-        if let Some(datagram) = self.table.get_mut(at) {
-            datagram.dead = true;
-        }
-    }
-
     /// Gives up what has waited too long. The sender hears of it if the first fragment came (RFC 792; RFC 8200 4.5).
     fn expire(&mut self, cx: &mut Cx<'_, false>) {
-        let timeout = self.reassembly.of(Kind::Full).timeout();
-        while let Some((at, _)) = self.table.oldest().filter(|(_, since)| cx.now() >= since + timeout) {
-            if let Some(datagram) = self.table.get_mut(at)
+        while let Some(at) = self.store.expired(cx.now()) {
+            if let Some(datagram) = self.store.table.get_mut(at)
                 && datagram.pieces.first().is_some_and(|p| p.fragment.is_first())
             {
                 let mut first = datagram.pieces.remove(0).packet;
-                self.kept -= 1;
+                self.store.kept -= 1;
                 // Whom it is for hasn't seen it, except if that is us.
                 first.set_scratch(if AT == LOCAL { F::TIMEOUT } else { F::TIMEOUT.on_the_way() });
                 cx.emit(To::ReassTimeExceeded, first);
             }
-            self.release(at, To::ReassTimeout, cx);
-            self.forget(at);
+            self.store.remove(at, To::ReassTimeout, cx);
         }
-    }
-
-    /// The datagram of a key; a new one if there is none, for which the oldest may have to go.
-    fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> u32 {
-        if let Some(at) = self.table.find(&key) {
-            return at;
-        }
-        while self.table.len() >= self.reassembly.of(Kind::Full).datagrams().max(1) {
-            let Some((oldest, _)) = self.table.oldest() else { break };
-            self.release(oldest, To::ReassLimitReached, cx);
-            self.forget(oldest);
-        }
-        self.reassembly.of(Kind::Full).begin(self.place.thread);
-        let pieces = self.spare.pop().unwrap_or_default();
-        self.table.insert(key, cx.now(), Datagram::with(pieces))
     }
 
     fn collect(&mut self, fragment: Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
@@ -226,21 +157,22 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         if b.packet_len() > total {
             b.trim_packet(total, cx.cache());
         }
-        let fib = self.place.fib::<F>(&b, cx.turn);
-        let Some(key) = self.place.key::<F>(b.data(), &fragment, fib) else {
+        let fib = self.store.place.fib::<F>(&b, cx.turn);
+        let Some(key) = self.store.place.key::<F>(b.data(), &fragment, fib) else {
             return cx.emit(To::ReassMalformedPacket, b);
         };
-        if let Some(thread) = self.place.elsewhere(&key) {
+        if let Some(thread) = self.store.place.elsewhere(&key) {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(cx);
-        let at = self.datagram(key, cx);
-        let Some(datagram) = self.table.get_mut(at) else { return };
+        let at = self.store.datagram(key, To::ReassLimitReached, cx);
+        let limit = self.store.knobs().fragments();
+        let Some(datagram) = self.store.table.get_mut(at) else { return };
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
         }
-        match datagram.judge(&fragment, &b, self.reassembly.of(Kind::Full).fragments()) {
+        match datagram.judge(&fragment, &b, limit) {
             Fit::Fits => {}
             Fit::Duplicate => return cx.emit(To::ReassDuplicateFragment, b),
             bad => {
@@ -249,7 +181,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
                 } else {
                     To::ReassOverlappingFragment
                 };
-                self.give_up(at, why, cx);
+                self.store.give_up(at, why, cx);
                 return cx.emit(why, b);
             }
         }
@@ -258,28 +190,23 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             Err(b) => return cx.emit(To::ReassNoBuf, b),
         };
         let complete = datagram.add(fragment, b);
-        self.kept += 1;
+        self.store.kept += 1;
         if complete {
             return self.complete(at, cx);
         }
-        while self.kept > self.place.room {
-            let Some((oldest, _)) = self.table.oldest() else { break };
-            self.release(oldest, To::ReassLimitReached, cx);
-            self.forget(oldest);
-        }
+        self.store.make_room(To::ReassLimitReached, cx);
     }
 
     /// All fragments are there.
     fn complete(&mut self, at: u32, cx: &mut Cx<'_, false>) {
-        let Some(datagram) = self.table.get_mut(at) else { return };
+        let Some(datagram) = self.store.table.get_mut(at) else { return };
         let Some(ce) = datagram.congestion() else {
-            self.release(at, To::ReassEcnMismatch, cx);
-            return self.forget(at);
+            return self.store.remove(at, To::ReassEcnMismatch, cx);
         };
         let n = datagram.pieces.len();
-        self.kept -= n;
         let joined = join::<F>(&mut datagram.pieces, ce, cx.cache());
-        self.forget(at);
+        self.store.kept -= n;
+        self.store.forget(at);
         match joined {
             Ok(b) => {
                 cx.count(To::ReassFragmentsReassembled, n as u64);
@@ -297,13 +224,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
 
     /// What is under way here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
-        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &Datagram)| UnderWay {
-            thread: self.place.thread,
-            key: (key.src.into(), key.dst.into(), key.id),
-            fragments: (datagram.pieces.len(), datagram.pieces.iter().map(|p| p.fragment.len()).sum()),
-            age_ms: now.saturating_sub(since) / 1_000_000,
-        };
-        self.table.iter().map(under_way).collect()
+        self.store.list(now)
     }
 }
 

@@ -9,14 +9,11 @@
 mod upper;
 
 use crate::fragment::{Fragment, Fragments, Part};
-use crate::full::UnderWay;
-use crate::place::Place;
-use crate::state::{Kind, Reassembly};
-use crate::table::{Key, Table};
+use crate::state::Kind;
+use crate::store::{Store, UnderWay, Waiting};
 use buffer::{Buffer, Flags, L4, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
-use std::sync::Arc;
 
 /// On the arc of received unicast packets.
 pub const UNICAST: u8 = 0;
@@ -92,21 +89,44 @@ struct Datagram {
     dead: bool,
 }
 
+impl Waiting for Owned {
+    fn into_packet(self) -> Self {
+        self
+    }
+
+    fn bytes(&self) -> usize {
+        self.packet_len()
+    }
+}
+
+impl crate::store::Datagram for Datagram {
+    type Part = Owned;
+
+    fn with(waiting: Vec<Owned>) -> Self {
+        Self { waiting, ..Self::default() }
+    }
+
+    fn parts(&self) -> &Vec<Owned> {
+        &self.waiting
+    }
+
+    fn parts_mut(&mut self) -> &mut Vec<Owned> {
+        &mut self.waiting
+    }
+
+    fn give_up(&mut self) {
+        self.dead = true;
+    }
+}
+
 /// `ip4-sv-reassembly-feature` and its kind, by `AT`.
 pub struct Shallow<F: Fragments, const AT: u8> {
-    place: Place,
-    reassembly: Arc<Reassembly<F>>,
-    table: Table<F::Addr, Datagram>,
-    /// Kept for their memory.
-    spare: Vec<Vec<Owned>>,
-    /// Buffers that wait here.
-    kept: usize,
+    store: Store<F, Datagram>,
 }
 
 impl<F: Fragments, const AT: u8> Build for Shallow<F, AT> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let place = Place::new(world, thread);
-        Self { table: Table::new(place.seed), place, reassembly: world.get(), spare: Vec::new(), kept: 0 }
+        Self { store: Store::new(world, thread, Kind::Shallow) }
     }
 }
 
@@ -131,70 +151,33 @@ fn mark(b: &mut Buffer, l4: L4) {
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
-    fn release(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
-        let Some(datagram) = self.table.get_mut(at) else { return };
-        self.kept -= datagram.waiting.len();
-        for packet in datagram.waiting.drain(..) {
-            cx.emit(why, packet);
-        }
-    }
-
-    fn forget(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
-        self.release(at, why, cx);
-        if let Some(datagram) = self.table.remove(at) {
-            self.reassembly.of(Kind::Shallow).end(self.place.thread);
-            self.spare.push(datagram.waiting);
-        }
-    }
-
-    fn give_up(&mut self, at: u32, why: To, cx: &mut Cx<'_, false>) {
-        self.release(at, why, cx);
-        if let Some(datagram) = self.table.get_mut(at) {
-            datagram.dead = true;
-        }
-    }
-
     fn expire(&mut self, cx: &mut Cx<'_, false>) {
-        let timeout = self.reassembly.of(Kind::Shallow).timeout();
-        while let Some((at, _)) = self.table.oldest().filter(|(_, since)| cx.now() >= since + timeout) {
-            self.forget(at, To::ReassTimeout, cx);
+        while let Some(at) = self.store.expired(cx.now()) {
+            self.store.remove(at, To::ReassTimeout, cx);
         }
-    }
-
-    fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> u32 {
-        if let Some(at) = self.table.find(&key) {
-            return at;
-        }
-        while self.table.len() >= self.reassembly.of(Kind::Shallow).datagrams().max(1) {
-            let Some((oldest, _)) = self.table.oldest() else { break };
-            self.forget(oldest, To::ReassLimitReached, cx);
-        }
-        self.reassembly.of(Kind::Shallow).begin(self.place.thread);
-        let waiting = self.spare.pop().unwrap_or_default();
-        self.table.insert(key, cx.now(), Datagram { waiting, ..Datagram::default() })
     }
 
     fn fragment(&mut self, fragment: Fragment, l4: Option<L4>, mut b: Owned, cx: &mut Cx<'_, false>) {
         // What leaves is one stream of its interface, whatever table it came from.
-        let fib = if AT == OUTPUT { b.tx_if } else { self.place.fib::<F>(&b, cx.turn) };
+        let fib = if AT == OUTPUT { b.tx_if } else { self.store.place.fib::<F>(&b, cx.turn) };
         let head = b.data().get(ip_at::<AT>(&b)..).unwrap_or_default();
-        let Some(key) = self.place.key::<F>(head, &fragment, fib) else {
+        let Some(key) = self.store.place.key::<F>(head, &fragment, fib) else {
             return cx.emit(To::ReassMalformedPacket, b);
         };
-        if let Some(thread) = self.place.elsewhere(&key) {
+        if let Some(thread) = self.store.place.elsewhere(&key) {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(cx);
-        let at = self.datagram(key, cx);
-        let Some(datagram) = self.table.get_mut(at) else { return };
+        let at = self.store.datagram(key, To::ReassLimitReached, cx);
+        let Some(datagram) = self.store.table.get_mut(at) else { return };
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
         }
         match (fragment.is_first(), datagram.first) {
             (true, None) => {
                 let Some(l4) = l4 else {
-                    self.give_up(at, To::ReassMissingUpper, cx);
+                    self.store.give_up(at, To::ReassMissingUpper, cx);
                     return cx.emit(To::ReassMissingUpper, b);
                 };
                 self.first(at, fragment, l4, b, cx);
@@ -202,14 +185,14 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
             // Sent once more, or to say something else.
             (true, Some((known, end))) => {
                 if l4 != Some(known) || end != fragment.end {
-                    self.give_up(at, To::ReassOverlappingFragment, cx);
+                    self.store.give_up(at, To::ReassOverlappingFragment, cx);
                     return cx.emit(To::ReassOverlappingFragment, b);
                 }
                 mark(&mut b, known);
                 cx.emit(To::Next, b);
             }
             (false, Some((_, end))) if fragment.start < end => {
-                self.give_up(at, To::ReassOverlappingFragment, cx);
+                self.store.give_up(at, To::ReassOverlappingFragment, cx);
                 cx.emit(To::ReassOverlappingFragment, b);
             }
             (false, Some((l4, _))) => {
@@ -221,36 +204,33 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
     }
 
     fn wait(&mut self, at: u32, b: Owned, cx: &mut Cx<'_, false>) {
-        let limit = self.reassembly.of(Kind::Shallow).fragments();
-        let Some(datagram) = self.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
+        let limit = self.store.knobs().fragments();
+        let Some(datagram) = self.store.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
         if datagram.waiting.len() >= limit {
-            self.give_up(at, To::ReassFragmentChainTooLong, cx);
+            self.store.give_up(at, To::ReassFragmentChainTooLong, cx);
             return cx.emit(To::ReassFragmentChainTooLong, b);
         }
         datagram.waiting.push(b);
-        self.kept += 1;
-        while self.kept > self.place.room {
-            let Some((oldest, _)) = self.table.oldest() else { break };
-            self.forget(oldest, To::ReassLimitReached, cx);
-        }
+        self.store.kept += 1;
+        self.store.make_room(To::ReassLimitReached, cx);
     }
 
     /// The first fragment goes, and those that waited for it.
     fn first(&mut self, at: u32, fragment: Fragment, l4: L4, mut b: Owned, cx: &mut Cx<'_, false>) {
-        let Some(datagram) = self.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
+        let Some(datagram) = self.store.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
         datagram.first = Some((l4, fragment.end));
         let part = |b: &Buffer| match look::<F, AT>(b) {
             Some((Part::Fragment(part), _)) => Some(part),
             _ => None,
         };
         if datagram.waiting.iter().any(|b| part(b).is_none_or(|p| p.start < fragment.end)) {
-            self.give_up(at, To::ReassOverlappingFragment, cx);
+            self.store.give_up(at, To::ReassOverlappingFragment, cx);
             return cx.emit(To::ReassOverlappingFragment, b);
         }
         cx.count(To::ReassSuccess, 1);
         mark(&mut b, l4);
         cx.emit(To::Next, b);
-        self.kept -= datagram.waiting.len();
+        self.store.kept -= datagram.waiting.len();
         for mut b in datagram.waiting.drain(..) {
             let offset = part(&b).map_or(0, |p| p.at);
             mark(&mut b, L4 { later: true, offset, ..l4 });
@@ -262,13 +242,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
     /// What is under way here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
-        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &Datagram)| UnderWay {
-            thread: self.place.thread,
-            key: (key.src.into(), key.dst.into(), key.id),
-            fragments: (datagram.waiting.len(), datagram.waiting.iter().map(|b| b.packet_len()).sum()),
-            age_ms: now.saturating_sub(since) / 1_000_000,
-        };
-        self.table.iter().map(under_way).collect()
+        self.store.list(now)
     }
 }
 
