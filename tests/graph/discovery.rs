@@ -16,8 +16,10 @@ const LINK: [u8; 8] = [1, 1, 2, 0xaa, 0, 0, 0, 1];
 const TARGET_LINK: [u8; 8] = [2, 1, 2, 0xaa, 0, 0, 0, 1];
 
 const CONFIGURATION: &[&str] = &[
-    "set ip6 dad enable",
     "set interface ip address pg0 2001:db8:1::1/64",
+    // This one is ours; the next ones are asked for, and others will want them.
+    "set ip6 dad enable",
+    "set interface ip address pg0 2001:db8:1::3/64",
     "set interface ip address pg1 2001:db8:2::1/64",
     "ip6 nd pg0 prefix 2001:db8:1::/64",
     "ip6 nd pg0 ra-interval 4 3",
@@ -62,8 +64,8 @@ fn bases() -> Vec<Vec<u8>> {
         ask(him, us, &LINK),
         ask(local, us, &LINK),
         ask(local, "fe80::fe:ff:fe00:1", &LINK),
-        ask("::", us, &[]),
-        ask("::", us, &[14, 1, 1, 2, 3, 4, 5, 6]),
+        ask("::", "2001:db8:1::3", &[]),
+        ask("::", "2001:db8:1::3", &[14, 1, 1, 2, 3, 4, 5, 6]),
         ask(him, "2001:db8:1::77", &LINK),
         ask(him, "2001:db8:2::9", &LINK),
         message(him, us, ns, 0, &[&octets(us)]),

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses of interfaces, and the routes that come with them.
 
+mod held;
 mod unnumbered;
+
+pub use held::Hold;
+pub(crate) use held::route;
 
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use crate::{AdjIndex, IfEvent, IfKind, Interfaces, LinkLocals};
@@ -19,6 +23,8 @@ struct Here<A> {
     addresses: Vec<Prefix<A>>,
     /// Of these, those that nobody set: routers told of them.
     learned: Vec<Prefix<A>>,
+    /// Of these, those that aren't to be used.
+    held: Vec<(A, Hold)>,
     /// The protocol was enabled without an address.
     enabled: bool,
     /// Whose addresses it uses.
@@ -27,7 +33,7 @@ struct Here<A> {
 
 impl<A> Default for Here<A> {
     fn default() -> Self {
-        Self { addresses: Vec::new(), learned: Vec::new(), enabled: false, lender: None }
+        Self { addresses: Vec::new(), learned: Vec::new(), held: Vec::new(), enabled: false, lender: None }
     }
 }
 
@@ -87,13 +93,13 @@ impl<F: Net> Addresses<F> {
         self.all.lock().expect("no panic inside")
     }
 
-    /// The addresses of an interface with the lengths of their networks, for workers; the first is the usual source.
+    /// The addresses that an interface speaks by, with the lengths of their networks, for workers; the first is the usual source.
     #[inline(always)]
     pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
         self.slots.get(sw_if, turn).map_or(&[], |a| a)
     }
 
-    /// The addresses that an interface speaks by, its own or lent ones, for control.
+    /// The addresses of an interface, its own or lent ones, for control; also those that are held back.
     pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         self.own(self.unnumbered(sw_if).unwrap_or(sw_if))
     }
@@ -191,6 +197,7 @@ impl<F: Net> Addresses<F> {
             let here = all.get_mut(&sw_if);
             let addresses = here.map(|h| {
                 h.learned.retain(|p| *p != prefix);
+                h.held.retain(|(address, _)| *address != prefix.addr());
                 &mut h.addresses
             });
             let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
@@ -275,7 +282,7 @@ impl<F: Net> Addresses<F> {
 
     fn publish(&self, sw_if: SwIfIndex) {
         for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
-            self.slots.set(user.0, self.list(user));
+            self.slots.set(user.0, self.usable(user));
         }
     }
 

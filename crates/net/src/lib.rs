@@ -29,7 +29,7 @@ mod neighbor;
 mod tests;
 mod view;
 
-pub use addr::Addresses;
+pub use addr::{Addresses, Hold};
 pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Ordinary, Rewrite, ethernet_rewrite};
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};

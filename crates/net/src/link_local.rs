@@ -2,6 +2,7 @@
 //! Link-local addresses of interfaces (RFC 4291 2.5.6). They mean something on their link only, so each link has a table for
 //! them: routes of the usual tables lead there ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
 
+use crate::addr::{Hold, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
 use crate::{IfEvent, IfKind, Interface, Interfaces};
 use cli::Error;
@@ -21,6 +22,8 @@ struct Here {
     table: Option<TableIndex>,
     /// It was set by hand, and doesn't follow the MAC address.
     is_set: bool,
+    /// It isn't to be used.
+    hold: Option<Hold>,
 }
 
 /// The link-local addresses of all interfaces with IPv6.
@@ -82,7 +85,7 @@ impl LinkLocals {
         self.all().get(&sw_if).copied()
     }
 
-    /// The link-local address of an interface with IPv6, for workers.
+    /// The link-local address that an interface with IPv6 speaks by, for workers.
     #[inline(always)]
     pub fn of(&self, sw_if: u32, turn: &Turn<'_>) -> Option<Ipv6Addr> {
         self.slots.get(sw_if, turn).copied()
@@ -91,6 +94,24 @@ impl LinkLocals {
     /// The link-local address of an interface with IPv6.
     pub fn address(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
         self.here(sw_if).filter(|here| here.table.is_some()).map(|here| here.address)
+    }
+
+    /// The same, if it may be used.
+    pub fn usable(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
+        self.address(sw_if).filter(|_| self.here(sw_if).is_some_and(|here| here.hold.is_none()))
+    }
+
+    /// Holds the link-local address of an interface back, or no longer.
+    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, hold: Option<Hold>) {
+        let Some(here) = self.here(sw_if).filter(|here| here.hold != hold) else { return };
+        let Some(table) = here.table else { return };
+        self.all().insert(sw_if, Here { hold, ..here });
+        if hold.is_none() {
+            self.slots.set(sw_if.0, here.address);
+        } else {
+            self.slots.clear(sw_if.0);
+        }
+        route((&self.fib, world), (table, sw_if, here.address), hold);
     }
 
     /// The table where link-local addresses of an interface's link are looked up. Who sends to one names it with the packet
@@ -119,8 +140,12 @@ impl LinkLocals {
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let table = self.table(sw_if);
-        let new =
-            Here { address: address.unwrap_or_else(|| usual(&interface)), table, is_set: address.is_some() };
+        let new = Here {
+            address: address.unwrap_or_else(|| usual(&interface)),
+            table,
+            is_set: address.is_some(),
+            hold: None,
+        };
         self.replace(world, sw_if, new)
     }
 
@@ -158,7 +183,7 @@ impl LinkLocals {
         let Ok(interface) = self.interfaces.get(sw_if) else { return };
         if usual(&interface) != here.address {
             // Only a full table refuses.
-            let _ = self.replace(world, sw_if, Here { address: usual(&interface), ..here });
+            let _ = self.replace(world, sw_if, Here { address: usual(&interface), hold: None, ..here });
         }
     }
 
@@ -174,7 +199,7 @@ impl LinkLocals {
             self.interfaces.set_link_table(sw_if, 0);
             self.slots.clear(sw_if.0);
             match here.filter(|here| here.is_set) {
-                Some(here) => self.all().insert(sw_if, Here { table: None, ..here }),
+                Some(here) => self.all().insert(sw_if, Here { table: None, hold: None, ..here }),
                 None => self.all().remove(&sw_if),
             };
             return self.fib.unmake_table(world, table);
@@ -182,7 +207,7 @@ impl LinkLocals {
         let table = self.fib.add_link_table(world, sw_if, &format!("ip6-ll:{}", interface.name))?;
         let (address, is_set) =
             here.map_or_else(|| (usual(&interface), false), |here| (here.address, here.is_set));
-        self.all().insert(sw_if, Here { address, table: Some(table), is_set });
+        self.all().insert(sw_if, Here { address, table: Some(table), is_set, hold: None });
         self.routes(world, sw_if, table, address)?;
         self.interfaces.set_link_table(sw_if, table.0);
         self.slots.set(sw_if.0, address);

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `icmp6-neighbor-advertisement`: takes note of neighbours that tell where they are (RFC 4861 7.2.5).
 
-use crate::check::{Checked, check, ethernet_source, is_station, ways};
-use crate::ours::{AllOurs, Here, Role};
+use crate::check::{Checked, is_station, ways};
+use crate::listen::{Came, Ears};
+use crate::ours::Role;
 use crate::protocol::Nd;
-use crate::trace::NdTrace;
-use buffer::Buffer;
-use graph::{Build, Cx, Head, Node, ThreadIndex, World};
+use graph::{Build, ThreadIndex, World};
 use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target};
-use net::{Evidence, Interfaces};
+use net::Evidence;
 use std::sync::Arc;
+use wire::Ip6;
 use wire::nd::{NdOptionKind, NdOptions, NeighborMessage};
-use wire::{Ip6, MacAddr};
 
 pub struct Advertisement {
-    interfaces: Arc<Interfaces>,
-    ours: Arc<AllOurs>,
-    ears: Ears,
-}
-
-struct Ears {
     notes: Arc<Notes<Nd>>,
     lately: Lately<Ip6>,
     rx: Lanes,
@@ -45,9 +38,6 @@ ways! {
         /// sender is ourselves
         #[drop]
         OwnFrame,
-        /// ipv6 is not enabled on this interface
-        #[drop]
-        NotEnabled,
         /// another host has the address that we want
         #[drop]
         DuplicateTarget,
@@ -68,23 +58,19 @@ ways! {
 
 impl Build for Advertisement {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            interfaces: world.get(),
-            ours: world.get(),
-            ears: Ears { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) },
-        }
+        Self { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) }
     }
 }
 
-impl Ears {
+impl Ears for Advertisement {
+    const NAME: &'static str = "icmp6-neighbor-advertisement";
+    type Message = NeighborMessage;
+    type To = To;
+
     #[inline(always)]
-    fn classify(
-        &mut self,
-        m: &Checked<'_, NeighborMessage>,
-        (sw_if, own, source): (u32, MacAddr, MacAddr),
-        here: &Here,
-        now: u64,
-    ) -> To {
+    fn hear(&mut self, m: &Checked<'_, NeighborMessage>, came: &Came<'_>) -> To {
+        let Came { sw_if, source, here, now, view, .. } = *came;
+        let own = view.mac;
         let target = m.message.target();
         let has = |flag| m.message.has(flag);
         let solicited = has(NeighborMessage::SOLICITED);
@@ -132,30 +118,5 @@ impl Ears {
         // Somebody waits for an answer; for the rest once a second is enough.
         let told = if solicited { self.notes.post(note) } else { self.lately.post(&self.notes, note, now) };
         if told { To::Noted } else { To::Busy }
-    }
-}
-
-impl Node for Advertisement {
-    const NAME: &'static str = "icmp6-neighbor-advertisement";
-    const DROP: &'static str = "ip6-drop";
-    type Next = To;
-    type Trace = NdTrace;
-
-    #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if TRACED {
-            cx.trace(b, NdTrace(Head::of(b)));
-        }
-        let (rx_if, now) = (b.rx_if, cx.now());
-        let (source, _) = match ethernet_source(b) {
-            Ok(found) => found,
-            Err(fault) => return fault.into(),
-        };
-        let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::NotEnabled };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
-        match check(b) {
-            Ok(m) => self.ears.classify(&m, (rx_if, view.mac, source), here, now),
-            Err(fault) => fault.into(),
-        }
     }
 }

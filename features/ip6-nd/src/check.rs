@@ -4,7 +4,7 @@
 use buffer::Buffer;
 use std::net::Ipv6Addr;
 use wire::nd::{HOP_LIMIT, NdOptions};
-use wire::{Ethernet, ExtHeaders, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr};
+use wire::{ExtHeaders, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr};
 
 /// A fault that any of the messages may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,7 @@ pub enum Fault {
     Fragmented,
     Options,
     NoHeader,
+    NotEnabled,
 }
 
 /// Gives a node's enum of ways the faults of [`Fault`], with their texts in one place.
@@ -46,6 +47,9 @@ macro_rules! ways {
             /// frame has no Ethernet header
             #[drop]
             NoHeader,
+            /// ipv6 is not enabled on this interface
+            #[drop]
+            NotEnabled,
         }
 
         impl From<$crate::check::Fault> for $name {
@@ -59,6 +63,7 @@ macro_rules! ways {
                     $crate::check::Fault::Fragmented => Self::Fragmented,
                     $crate::check::Fault::Options => Self::Options,
                     $crate::check::Fault::NoHeader => Self::NoHeader,
+                    $crate::check::Fault::NotEnabled => Self::NotEnabled,
                 }
             }
         }
@@ -107,19 +112,6 @@ pub fn check<M: Header>(b: &Buffer) -> Result<Checked<'_, M>, Fault> {
         return Err(Fault::Options);
     }
     Ok(Checked { src: ip.src(), dst: ip.dst(), message, options, bytes })
-}
-
-/// The source address of the frame around the packet, and the length of its header.
-#[inline(always)]
-pub fn ethernet_source(b: &mut Buffer) -> Result<(MacAddr, usize), Fault> {
-    let l2 = b.l2_len();
-    if l2 < Ethernet::LEN || !b.rewind(l2) {
-        return Err(Fault::NoHeader);
-    }
-    let source = Ethernet::view(b.data()).map(|e| e.src);
-    let pulled = b.pull(l2);
-    debug_assert!(pulled);
-    Ok((source.ok_or(Fault::NoHeader)?, l2))
 }
 
 /// Whether a link-layer address can be that of one station.

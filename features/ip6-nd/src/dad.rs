@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, all are asked whether somebody has it.
 //!
-//! Until the answer is known, the address is tentative: we don't answer for it and don't speak by it. One that somebody has
-//! isn't answered for either; it stays configured, so that an operator sees it.
+//! Until the answer is known, the address is tentative: we don't answer for it, don't speak by it, and what is sent to it is
+//! dropped. One that somebody has isn't answered for either, and packets to it are his; it stays configured, so that an operator
+//! sees it.
 
 use crate::compose::duplicate_probe;
 use crate::dice::Dice;

@@ -32,6 +32,7 @@ mod compose;
 mod config;
 mod dad;
 mod dice;
+mod listen;
 mod mld;
 mod ours;
 mod protocol;
@@ -58,6 +59,7 @@ pub use verbs::set_prefix;
 
 use graph::{Feature, NodeDef, Plugin};
 use ip_neighbor::resolve::{Glean, Unresolved};
+use listen::Listen;
 use protocol::Nd;
 
 /// IPv6 neighbour discovery.
@@ -66,9 +68,9 @@ pub static PLUGIN: Plugin = Plugin {
     about: "IPv6 neighbour discovery: neighbours, duplicate addresses, routers, groups, proxy",
     nodes: &[
         NodeDef::of::<solicitation::Solicitation>(),
-        NodeDef::of::<advertisement::Advertisement>(),
-        NodeDef::of::<router_solicitation::Solicited>(),
-        NodeDef::of::<router_advertisement::Advertised>(),
+        NodeDef::of::<Listen<advertisement::Advertisement>>(),
+        NodeDef::of::<Listen<router_solicitation::Solicited>>(),
+        NodeDef::of::<Listen<router_advertisement::Advertised>>(),
         NodeDef::of::<query::ListenerQuery>(),
         NodeDef::of::<redirect::Redirecting>(),
         NodeDef::of::<unicast_proxy::UnicastProxy>(),

@@ -4,7 +4,7 @@
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
 use graph::{Shared, SwIfIndex, World};
-use net::{Addresses, Interfaces, LinkLocals};
+use net::{Addresses, Hold, Interfaces, LinkLocals};
 use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, Prefix};
@@ -113,8 +113,9 @@ impl AllOurs {
         self.0.clear(sw_if.0);
     }
 
-    /// Puts together anew what an interface answers for.
+    /// Puts together anew what an interface answers for, and what it may use.
     pub fn publish(&self, world: &World, sw_if: SwIfIndex) {
+        hold_back(world, sw_if);
         let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
         if !enabled {
             self.0.clear(sw_if.0);
@@ -129,6 +130,21 @@ impl AllOurs {
         };
         self.0.set(sw_if.0, here);
     }
+}
+
+/// Keeps everybody from using what is asked for still, or somebody else's (RFC 4862 5.4, 5.4.5).
+fn hold_back(world: &World, sw_if: SwIfIndex) {
+    let all = world.get::<Dad>().list().into_iter().filter(|(i, ..)| *i == sw_if);
+    let held: Vec<_> = all
+        .map(|(_, ip, state)| match state {
+            dad::State::Tentative { .. } => (ip, Hold::Tentative),
+            dad::State::Duplicate => (ip, Hold::Duplicate),
+        })
+        .collect();
+    world.get::<Addresses<Ip6>>().hold_back(world, sw_if, &held);
+    let links = world.get::<LinkLocals>();
+    let hold = held.iter().find(|(ip, _)| links.address(sw_if) == Some(*ip)).map(|(_, hold)| *hold);
+    links.hold_back(world, sw_if, hold);
 }
 
 /// All addresses of an interface, the link-local one first.

@@ -4,6 +4,7 @@
 use crate::advertisement::Advertisement;
 use crate::compose::{self, FRAME};
 use crate::dad::Dad;
+use crate::listen::Ears;
 use crate::mld::Listener;
 use crate::ours::{AllOurs, Role, addresses};
 use crate::query::ListenerQuery;

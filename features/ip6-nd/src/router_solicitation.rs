@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `icmp6-router-solicitation`: a host asks who routes here (RFC 4861 6.2.6).
 
-use crate::check::{Checked, check, ethernet_source, is_station, ways};
-use crate::ours::{AllOurs, Here};
+use crate::check::{Checked, is_station, ways};
+use crate::listen::{Came, Ears};
 use crate::protocol::Nd;
 use crate::ra::Advertiser;
-use crate::trace::NdTrace;
-use buffer::Buffer;
-use graph::{Build, Cx, Head, Node, ThreadIndex, World};
+use graph::{Build, ThreadIndex, World};
 use ip_neighbor::resolve::{Lately, Note, Notes, Seen, Target};
-use net::{Evidence, Interfaces};
+use net::Evidence;
 use std::sync::Arc;
+use wire::Ip6;
 use wire::nd::{NdOptionKind, NdOptions, RouterSolicitation};
-use wire::{Ip6, MacAddr};
 
 pub struct Solicited {
-    interfaces: Arc<Interfaces>,
-    ours: Arc<AllOurs>,
-    ears: Ears,
-}
-
-struct Ears {
     advertiser: Arc<Advertiser>,
     notes: Arc<Notes<Nd>>,
     lately: Lately<Ip6>,
@@ -57,23 +49,19 @@ ways! {
 
 impl Build for Solicited {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self {
-            interfaces: world.get(),
-            ours: world.get(),
-            ears: Ears { advertiser: world.get(), notes: world.get(), lately: Lately::default() },
-        }
+        Self { advertiser: world.get(), notes: world.get(), lately: Lately::default() }
     }
 }
 
-impl Ears {
+impl Ears for Solicited {
+    const NAME: &'static str = "icmp6-router-solicitation";
+    type Message = RouterSolicitation;
+    type To = To;
+
     #[inline(always)]
-    fn classify(
-        &mut self,
-        m: &Checked<'_, RouterSolicitation>,
-        (sw_if, own, source): (u32, MacAddr, MacAddr),
-        here: &Here,
-        now: u64,
-    ) -> To {
+    fn hear(&mut self, m: &Checked<'_, RouterSolicitation>, came: &Came<'_>) -> To {
+        let Came { sw_if, source, here, now, view, .. } = *came;
+        let own = view.mac;
         if m.src.is_multicast() {
             return To::SourceMulticast;
         }
@@ -103,30 +91,5 @@ impl Ears {
             let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
         }
         if self.advertiser.post(sw_if, m.src) { To::Noted } else { To::Busy }
-    }
-}
-
-impl Node for Solicited {
-    const NAME: &'static str = "icmp6-router-solicitation";
-    const DROP: &'static str = "ip6-drop";
-    type Next = To;
-    type Trace = NdTrace;
-
-    #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if TRACED {
-            cx.trace(b, NdTrace(Head::of(b)));
-        }
-        let (rx_if, now) = (b.rx_if, cx.now());
-        let (source, _) = match ethernet_source(b) {
-            Ok(found) => found,
-            Err(fault) => return fault.into(),
-        };
-        let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::NotAdvertising };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
-        match check(b) {
-            Ok(m) => self.ears.classify(&m, (rx_if, view.mac, source), here, now),
-            Err(fault) => fault.into(),
-        }
     }
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `icmp6-neighbor-solicitation`: answers who asks for us (RFC 4861 7.2.3, 7.2.4), and takes note of who asks.
 
-use crate::check::{Checked, check, ethernet_source, is_station, ways};
+use crate::check::{Checked, check, is_station, ways};
 use crate::compose::{PACKET, packet};
-use crate::ours::{AllOurs, Here, Role};
+use crate::listen::{Came, Links};
+use crate::ours::Role;
 use crate::protocol::Nd;
 use crate::proxy::Routed;
 use crate::trace::NdTrace;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Node, NodeIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target};
-use net::{Evidence, Interfaces};
+use net::Evidence;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use wire::nd::{ALL_NODES, NdOption, NdOptionKind, NdOptions, NeighborMessage, solicited_node};
@@ -20,8 +21,7 @@ use wire::{Ethernet, Header, Ip6, MacAddr};
 const MAX_L2: usize = 30;
 
 pub struct Solicitation {
-    interfaces: Arc<Interfaces>,
-    ours: Arc<AllOurs>,
+    links: Links,
     routed: Routed,
     ears: Ears,
     tx: Lanes,
@@ -84,8 +84,7 @@ struct Answer {
 impl Build for Solicitation {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self {
-            interfaces: world.get(),
-            ours: world.get(),
+            links: Links::build(world, thread),
             routed: Routed::build(world, thread),
             ears: Ears { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) },
             tx: Lanes::tx::<Nd>(world, thread),
@@ -140,11 +139,11 @@ impl Ears {
     fn classify(
         &mut self,
         m: &Checked<'_, NeighborMessage>,
-        (sw_if, own, source): (u32, MacAddr, MacAddr),
-        here: &Here,
+        came: &Came<'_>,
         role: Option<Role>,
-        now: u64,
     ) -> Result<Answer, To> {
+        let Came { sw_if, source, here, now, view, .. } = *came;
+        let own = view.mac;
         let link = judge(m, own)?;
         self.rx.requests.add(sw_if as usize, 1);
         let target = m.message.target();
@@ -220,31 +219,28 @@ impl Node for Solicitation {
         if TRACED {
             cx.trace(b, NdTrace(Head::of(b)));
         }
-        let (rx_if, now) = (b.rx_if, cx.now());
-        let (source, l2) = match ethernet_source(b) {
-            Ok(found) => found,
+        let came = match self.links.came(b, cx) {
+            Ok(came) => came,
             Err(fault) => return fault.into(),
         };
-        let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::NotForUs };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
         if b.is_chained() {
             return To::TooLong;
         }
         let answer = match check::<NeighborMessage>(b) {
             Ok(m) => {
-                let role = here.role(m.message.target()).or_else(|| {
-                    let routed =
-                        here.proxies_all && self.routed.elsewhere(&view, rx_if, m.message.target(), cx.turn);
-                    routed.then_some(Role::Proxy)
-                });
-                self.ears.classify(&m, (rx_if, view.mac, source), here, role, now)
+                let target = m.message.target();
+                let routed = || {
+                    came.here.proxies_all && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
+                };
+                let role = came.here.role(target).or_else(|| routed().then_some(Role::Proxy));
+                self.ears.classify(&m, &came, role)
             }
             Err(fault) => return fault.into(),
         };
         match answer {
-            Ok(answer) if put(b, l2, view.mac, &answer) => {
-                self.tx.replies.add(rx_if as usize, 1);
-                To::Output(view.output)
+            Ok(answer) if put(b, came.l2, came.view.mac, &answer) => {
+                self.tx.replies.add(came.sw_if as usize, 1);
+                To::Output(came.view.output)
             }
             Ok(_) => To::NoHeader,
             Err(why) => why,

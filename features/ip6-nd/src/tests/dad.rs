@@ -18,6 +18,14 @@ fn state(r: &mut Rig) -> Option<String> {
     json["addresses"].as_array()?.iter().find(|a| a["address"] == NEW)?["state"].as_str().map(Into::into)
 }
 
+/// Replies to a ping of the address.
+fn pinged(r: &mut Rig) -> usize {
+    r.sent();
+    let ping = testkit::pkt::ether(PEER, OWN).ip6(HIM, NEW).icmp6_echo(1, 2).build();
+    r.receive(&ping);
+    r.sent_of(Icmp6Type::ECHO_REPLY).len()
+}
+
 fn ask(r: &mut Rig) -> usize {
     r.sent();
     r.receive(&solicitation(HIM, NEW, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
@@ -33,11 +41,12 @@ fn an_address_is_asked_for_before_it_is_used() {
     assert_eq!(probes[0][48..64], ip(NEW).octets());
     assert_eq!((probes[0][64..66].to_vec(), probes[0].len()), (vec![14, 1], 72), "with a nonce");
     assert_eq!((state(&mut r).as_deref(), ask(&mut r)), (Some("tentative"), 0));
+    assert_eq!(pinged(&mut r), 0, "what is sent to it is dropped");
     r.pass(1);
     assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION).len(), 1, "twice, as it was set");
     r.pass(1);
     assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).len(), 1, "then it is announced");
-    assert_eq!((state(&mut r), ask(&mut r)), (None, 1));
+    assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 
 #[test]
@@ -54,6 +63,9 @@ fn an_address_that_somebody_has_is_not_used() {
     assert_eq!(n, 1);
     r.pass(5);
     assert_eq!((state(&mut r).as_deref(), ask(&mut r)), (Some("duplicate"), 0));
+    assert_eq!(pinged(&mut r), 0);
+    let fib = r.run("show ip6 fib 2001:db8:5::1");
+    assert!(fib.contains("2001:db8:5::/64") && !fib.contains("2001:db8:5::1/128"), "it is his: {fib}");
     let shown = r.run("show ip6 interface t0");
     assert!(shown.contains("2001:db8:5::1, subnet is 2001:db8:5::/64 [duplicate]"), "{shown}");
     let events = client.events::<Ip6DadEvent>();
@@ -62,7 +74,7 @@ fn an_address_that_somebody_has_is_not_used() {
     r.run("set interface state t0 down");
     r.run("set interface state t0 up");
     r.pass(3);
-    assert_eq!((state(&mut r), ask(&mut r)), (None, 1));
+    assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 
 #[test]

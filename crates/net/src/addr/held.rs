@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Addresses that an interface was given, but that aren't its own yet, or never will be (RFC 4862 5.4).
+
+use super::{Addresses, Here};
+use crate::AdjIndex;
+use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
+use graph::{SwIfIndex, World};
+use wire::{Address, Prefix};
+
+/// Why an address is held back: nothing is sent from it, and nothing is delivered to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Perhaps somebody has it: packets to it are dropped.
+    Tentative,
+    /// Somebody has it: packets to it go to him.
+    Duplicate,
+}
+
+/// Makes the route of an address what it is to us.
+pub(crate) fn route<F: Net>(
+    (fib, world): (&Fib<F>, &World),
+    (table, sw_if, address): (TableIndex, SwIfIndex, F::Addr),
+    hold: Option<Hold>,
+) {
+    let kind = match hold {
+        None => PathKind::Receive { sw_if, address },
+        Some(Hold::Tentative) => PathKind::Fixed(AdjIndex::DROP),
+        Some(Hold::Duplicate) => {
+            // Gone already is what was wanted.
+            let _ = fib.remove(world, table, Prefix::host(address), Source::Interface, &[]);
+            return;
+        }
+    };
+    // Only a full table refuses.
+    let _ = fib.set(world, table, Prefix::host(address), Source::Interface, &[Path::new(kind)]);
+}
+
+impl<A: Address> Here<A> {
+    /// The addresses that may be used.
+    pub(super) fn usable(&self) -> Vec<Prefix<A>> {
+        let held = |p: &Prefix<A>| self.held.iter().any(|(address, _)| *address == p.addr());
+        self.addresses.iter().copied().filter(|p| !held(p)).collect()
+    }
+}
+
+impl<F: Net> Addresses<F> {
+    /// The addresses that an interface may speak by, its own or lent ones.
+    pub fn usable(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
+        let lender = self.unnumbered(sw_if).unwrap_or(sw_if);
+        self.all().get(&lender).map_or_else(Vec::new, Here::usable)
+    }
+
+    /// Says which of the addresses that an interface was given are held back; all others are its own.
+    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, held: &[(F::Addr, Hold)]) {
+        let (old, new) = {
+            let mut all = self.all();
+            let Some(here) = all.get_mut(&sw_if) else { return };
+            let given = |address| here.addresses.iter().any(|p: &Prefix<F::Addr>| p.addr() == address);
+            let new: Vec<_> = held.iter().copied().filter(|(address, _)| given(*address)).collect();
+            (std::mem::replace(&mut here.held, new.clone()), new)
+        };
+        if old == new {
+            return;
+        }
+        self.publish(sw_if);
+        let Ok(table) = self.table_of(sw_if) else { return };
+        let find = |all: &[(F::Addr, Hold)], address| all.iter().find(|h| h.0 == address).map(|h| h.1);
+        for address in self.own(sw_if).into_iter().map(|p| p.addr()) {
+            let hold = find(&new, address);
+            if hold != find(&old, address) {
+                route((&self.fib, world), (table, sw_if, address), hold);
+            }
+        }
+    }
+}

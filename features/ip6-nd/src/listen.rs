@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the nodes that take messages have in common.
+
+use crate::check::{Checked, Fault, check};
+use crate::ours::{AllOurs, Here};
+use crate::trace::NdTrace;
+use buffer::Buffer;
+use graph::{Build, Cx, Head, Next, Node, ThreadIndex, World};
+use net::{IfView, Interfaces};
+use std::sync::Arc;
+use wire::{Ethernet, Header, MacAddr};
+
+/// Where a message came in, and from which station.
+#[derive(Clone, Copy)]
+pub struct Came<'t> {
+    pub sw_if: u32,
+    /// The interface.
+    pub view: IfView,
+    /// What we answer for there.
+    pub here: &'t Here,
+    /// The sender's station.
+    pub source: MacAddr,
+    /// Bytes of the frame's header.
+    pub l2: usize,
+    pub now: u64,
+}
+
+/// What a node knows of all links.
+pub struct Links {
+    interfaces: Arc<Interfaces>,
+    ours: Arc<AllOurs>,
+}
+
+impl Build for Links {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { interfaces: world.get(), ours: world.get() }
+    }
+}
+
+impl Links {
+    /// Where a packet came from that starts at its IPv6 header.
+    #[inline(always)]
+    pub fn came<'t, const TRACED: bool>(
+        &'t self,
+        b: &mut Buffer,
+        cx: &Cx<'t, TRACED>,
+    ) -> Result<Came<'t>, Fault> {
+        let (source, l2) = ethernet_source(b)?;
+        let here = self.ours.of(b.rx_if, cx.turn).ok_or(Fault::NotEnabled)?;
+        let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).copied().unwrap_or_default();
+        Ok(Came { sw_if: b.rx_if, view, here, source, l2, now: cx.now() })
+    }
+}
+
+/// The source address of the frame around the packet, and the length of its header.
+#[inline(always)]
+fn ethernet_source(b: &mut Buffer) -> Result<(MacAddr, usize), Fault> {
+    let l2 = b.l2_len();
+    if l2 < Ethernet::LEN || !b.rewind(l2) {
+        return Err(Fault::NoHeader);
+    }
+    let source = Ethernet::view(b.data()).map(|e| e.src);
+    let pulled = b.pull(l2);
+    debug_assert!(pulled);
+    Ok((source.ok_or(Fault::NoHeader)?, l2))
+}
+
+/// Who takes note of messages of one type.
+pub trait Ears: Build + Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// The fixed part of the message.
+    type Message: Header;
+    /// What becomes of it.
+    type To: Next + From<Fault>;
+    /// Looks at a message that is well-formed.
+    fn hear(&mut self, m: &Checked<'_, Self::Message>, came: &Came<'_>) -> Self::To;
+}
+
+/// The node of an [`Ears`].
+pub struct Listen<E> {
+    links: Links,
+    ears: E,
+}
+
+impl<E: Ears> Build for Listen<E> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { links: Links::build(world, thread), ears: E::build(world, thread) }
+    }
+}
+
+impl<E: Ears> Node for Listen<E> {
+    const NAME: &'static str = E::NAME;
+    const DROP: &'static str = "ip6-drop";
+    type Next = E::To;
+    type Trace = NdTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> E::To {
+        if TRACED {
+            cx.trace(b, NdTrace(Head::of(b)));
+        }
+        let came = match self.links.came(b, cx) {
+            Ok(came) => came,
+            Err(fault) => return fault.into(),
+        };
+        match check(b) {
+            Ok(m) => self.ears.hear(&m, &came),
+            Err(fault) => fault.into(),
+        }
+    }
+}
