@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `urpf`.
 
-use crate::control::{self, Check, Mode, Urpf};
+use crate::control::{self, Check, How, Mode, Urpf};
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
@@ -94,7 +94,8 @@ fn update(
     table: u32,
 ) -> Result<()> {
     let check = Check { sw_if: sw_if.existing(w)?, v6: af.is_ip6(), rx };
-    control::set(w, check, mode.into(), (table != u32::MAX).then_some(table))
+    let table = (table != u32::MAX).then_some(table);
+    control::set(w, check, How { mode: mode.into(), table, ..How::default() })
 }
 
 /// Asks where sources are checked.
@@ -125,12 +126,12 @@ fn dump(w: &World, _: &Caller<'_, World>, r: UrpfInterfaceDump) -> Result<Vec<Ur
     let only = r.sw_if_index.existing_or_all(w)?;
     let all = w.get::<Urpf>().list().into_iter();
     let all = all.filter(|(check, ..)| only.is_none_or(|sw_if| sw_if == check.sw_if));
-    let details = |(check, mode, table): (Check, Mode, Option<u32>)| UrpfInterfaceDetails {
+    let details = |(check, how): (Check, How)| UrpfInterfaceDetails {
         sw_if_index: check.sw_if.into(),
         is_input: check.rx,
-        mode: mode.into(),
+        mode: how.mode.into(),
         af: if check.v6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 },
-        table_id: table.unwrap_or(u32::MAX),
+        table_id: how.table.unwrap_or(u32::MAX),
     };
     Ok(all.map(details).collect())
 }

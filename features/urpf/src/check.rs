@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-rx-urpf-strict` and its kind.
 
-use crate::control::Accepted;
+use crate::control::{Accepted, DENY_DEFAULT};
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
@@ -85,12 +85,29 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     /// The table that sources are looked up in: as configured on the interface, its own for 0.
     #[inline(always)]
     fn table<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> TableIndex {
-        match cx.feature_config(b) {
+        match cx.feature_config(b) & !DENY_DEFAULT {
             0 => {
                 let view = self.interfaces.views(cx.turn).get(Self::sw_if(b) as usize);
                 TableIndex(view.map_or(0, |view| if F::IS_V6 { view.fib6 } else { view.fib4 }))
             }
             index => TableIndex(index - 1),
+        }
+    }
+
+    /// Whether the default route is none for the packet's source.
+    #[inline(always)]
+    fn denies_default<const TRACED: bool>(b: &Buffer, cx: &Cx<'_, TRACED>) -> bool {
+        cx.feature_config(b) & DENY_DEFAULT != 0
+    }
+
+    /// What a source comes to that may not use the default route.
+    #[cold]
+    #[inline(never)]
+    fn without_default(&self, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+        match self.fib.adj(fib, src, turn).filter(|_| !self.fib.is_default(fib, src, turn)) {
+            Some(adj) => self.judge(adj, src, fib, sw_if, turn),
+            None if self.accepted.has(fib, src, turn) => To::Next,
+            None => To::NoRoute,
         }
     }
 
@@ -145,6 +162,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         let src = source::<F, TX>(b);
         let to = match src {
             Err(to) => to,
+            Ok(src) if Self::denies_default(b, cx) => self.without_default(src, fib, Self::sw_if(b), cx.turn),
             Ok(src) => match self.fib.adj(fib, src, cx.turn) {
                 Some(adj) => self.judge(adj, src, fib, Self::sw_if(b), cx.turn),
                 None => To::NoRoute,
@@ -183,7 +201,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
         let (mut keys, mut hops) = ([zero; FRAME_SIZE], [0; FRAME_SIZE]);
         let mut differ = false;
         for (key, b) in keys.iter_mut().zip(v.iter()) {
-            differ |= self.table(b, cx) != fib;
+            differ |= self.table(b, cx) != fib || Self::denies_default(b, cx);
             *key = source::<F, TX>(b).map_or(zero, F::key);
         }
         let Some(table) = self.fib.table(fib, turn).filter(|_| !differ) else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Check, Mode, Urpf};
+use crate::control::{self, Check, How, Mode, Urpf};
 use cli::{Cell, Command, Matches, Output, Result, Table};
 use graph::World;
 use net::Interfaces;
@@ -12,7 +12,7 @@ use wire::{Ip4Prefix, Ip6Prefix};
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set urpf",
-        usage: "[ip4|ip6] [rx|tx] {off|strict|loose} <interface:interface> [table <table:u32>]",
+        usage: "[ip4|ip6] [rx|tx] {off|strict|loose} [allow-default|deny-default] <interface:interface> [table <table:u32>]",
         help: "Drop packets whose source has no route, or none by this interface",
         run: set,
     },
@@ -38,7 +38,8 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
         () => Mode::Off,
     };
     let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
-    let set = control::set(w, check, mode, m.opt("table")?);
+    let how = How { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };
+    let set = control::set(w, check, how);
     set.map_err(|e| if e.code() == -3 { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
 }
@@ -57,9 +58,14 @@ fn accept(w: &World, m: &Matches) -> Result<Output> {
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
     let only = m.has("interface").then(|| interfaces.find(m.str("interface"))).transpose()?;
-    let mut table =
-        Table::new().left("interface").left("family").left("direction").left("mode").right("table");
-    for (check, mode, id) in w.get::<Urpf>().list() {
+    let mut table = Table::new()
+        .left("interface")
+        .left("family")
+        .left("direction")
+        .left("mode")
+        .left("default route")
+        .right("table");
+    for (check, how) in w.get::<Urpf>().list() {
         if only.is_some_and(|sw_if| sw_if != check.sw_if) {
             continue;
         }
@@ -67,8 +73,9 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
             interfaces.name(check.sw_if).into(),
             (if check.v6 { "ip6" } else { "ip4" }).into(),
             (if check.rx { "rx" } else { "tx" }).into(),
-            mode.name().into(),
-            id.map_or_else(|| Cell::new("own", serde_json::Value::Null), Cell::from),
+            how.mode.name().into(),
+            (if how.deny_default { "deny" } else { "allow" }).into(),
+            how.table.map_or_else(|| Cell::new("own", serde_json::Value::Null), Cell::from),
         ]);
     }
     let accepted = control::accepted(w);

@@ -60,8 +60,28 @@ impl Check {
     }
 }
 
-/// What is configured: how, and in which table, by its id, if not the interface's own.
-type Checks = BTreeMap<Check, (Mode, Option<u32>)>;
+/// How sources are checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct How {
+    /// What is asked of them.
+    pub mode: Mode,
+    /// In this table, by its id, if not the interface's own.
+    pub table: Option<u32>,
+    /// The default route is no route of a source.
+    pub deny_default: bool,
+}
+
+impl From<Mode> for How {
+    fn from(mode: Mode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+}
+
+/// As a feature's configuration: the table's index and one more, 0 for the interface's own; and [`DENY_DEFAULT`].
+pub const DENY_DEFAULT: u32 = 1 << 31;
+
+/// What is configured.
+type Checks = BTreeMap<Check, How>;
 
 /// The control side.
 #[derive(Default)]
@@ -79,19 +99,19 @@ impl Urpf {
     }
 
     /// All checks that aren't off.
-    pub fn list(&self) -> Vec<(Check, Mode, Option<u32>)> {
-        self.checks().iter().map(|(check, (mode, table))| (*check, *mode, *table)).collect()
+    pub fn list(&self) -> Vec<(Check, How)> {
+        self.checks().iter().map(|(check, how)| (*check, *how)).collect()
     }
 }
 
-/// Says how sources are checked somewhere, and in which table, by its id: the interface's own without.
+/// Says how sources are checked somewhere.
 ///
 /// # Errors
 /// A table that isn't there (−3); a family that isn't built.
-pub fn set(world: &World, check: Check, mode: Mode, table: Option<u32>) -> Result<()> {
+pub fn set(world: &World, check: Check, how: How) -> Result<()> {
+    let How { mode, table, deny_default } = how;
     let index = table.map(|id| find_table(world, check.v6, id)).transpose()?;
-    // 0 is the interface's own.
-    let config = index.map_or(0, |index| index.0 + 1);
+    let config = index.map_or(0, |index| index.0 + 1) | if deny_default { DENY_DEFAULT } else { 0 };
     for other in [Mode::Loose, Mode::Strict] {
         world
             .set_feature(check.arc(), &check.node(other), check.sw_if, (other == mode).then_some(config))
@@ -100,7 +120,7 @@ pub fn set(world: &World, check: Check, mode: Mode, table: Option<u32>) -> Resul
     let urpf = world.get::<Urpf>();
     match mode {
         Mode::Off => urpf.checks().remove(&check),
-        _ => urpf.checks().insert(check, (mode, table)),
+        _ => urpf.checks().insert(check, how),
     };
     Ok(())
 }
@@ -178,12 +198,13 @@ pub fn accepted(world: &World) -> Vec<(u32, String)> {
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    for (check, mode, table) in world.get::<Urpf>().list() {
+    for (check, How { mode, table, deny_default }) in world.get::<Urpf>().list() {
         let name = quote(&world.get::<Interfaces>().name(check.sw_if));
         let (ip, way) = (if check.v6 { "ip6" } else { "ip4" }, if check.rx { "rx" } else { "tx" });
         let table = table.map_or(String::new(), |id| format!(" table {id}"));
-        let line = |mode: Mode| format!("set urpf {ip} {way} {} {name}", mode.name());
-        config.push(Phase::Features, line(mode) + &table, line(Mode::Off));
+        let line = |what: &str| format!("set urpf {ip} {way} {what} {name}");
+        let deny = if deny_default { " deny-default" } else { "" };
+        config.push(Phase::Features, line(&format!("{}{deny}", mode.name())) + &table, line("off"));
     }
     for (table, prefix) in accepted(world) {
         let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
@@ -197,7 +218,7 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
         if let IfEvent::Deleting(sw_if) = event {
             let all = world.get::<Urpf>().list();
             for (check, ..) in all.into_iter().filter(|(check, ..)| check.sw_if == sw_if) {
-                let done = set(world, check, Mode::Off, None);
+                let done = set(world, check, Mode::Off.into());
                 debug_assert!(done.is_ok(), "it was set: {done:?}");
             }
         }

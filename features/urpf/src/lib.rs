@@ -15,8 +15,9 @@
 //! far as they are in the table). A prefix that may be used in spite of its route is accepted by `set urpf-accept`, which is RFC
 //! 8704 3.5's way for networks with more than one provider.
 //!
-//! **The default route** counts as any other, as in VPP: with one, loose mode drops only what is routed nowhere. Routes that drop,
-//! refuse or punt have no path; nor have our own addresses, which nobody else may send from.
+//! **The default route** counts as any other, as in VPP (`allow-default`): with one, loose mode drops only what is routed nowhere.
+//! With `deny-default`, which VPP doesn't have, a source needs a route of its own, in the table that is asked first. Routes that
+//! drop, refuse or punt have no path; nor have our own addresses, which nobody else may send from.
 //!
 //! **Not asked:** what we send ourselves; IPv6's link-local sources, which mean nothing behind the link; and the unspecified
 //! address on its way to all or to a group (DHCP, duplicate address detection).

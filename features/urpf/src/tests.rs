@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod six;
+
 use crate::PLUGIN;
 use crate::api::*;
 use ::graph::drive::{Bench, Outcome};
@@ -218,7 +220,7 @@ fn doors() {
     ];
     assert_eq!(lines(&bench), all);
     let shown = run(&mut bench, "show urpf t0");
-    assert!(shown.contains("t0         ip4     tx         loose       7\n"), "{shown}");
+    assert!(shown.contains("t0         ip4     tx         loose   allow              7\n"), "{shown}");
     assert!(shown.contains("accepted in table 0: 192.0.2.0/24"), "{shown}");
     run(&mut bench, "set urpf off t0");
     bench.world.get::<Interfaces>().delete(&bench.world, T1).expect("deleted");

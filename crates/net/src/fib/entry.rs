@@ -4,6 +4,7 @@
 use super::list::ListId;
 use super::{Net, Path, RouteIndex, Source};
 use crate::AdjIndex;
+use std::ops::Deref;
 use wire::Prefix;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,15 +102,29 @@ impl Entries {
 pub struct RouteSource<F: Net> {
     /// Who.
     pub source: Source,
-    /// The list of paths, by number: those of one number are one.
+    /// Which paths.
+    pub path_list: PathListInfo<F>,
+}
+
+impl<F: Net> Deref for RouteSource<F> {
+    type Target = PathListInfo<F>;
+    fn deref(&self) -> &PathListInfo<F> {
+        &self.path_list
+    }
+}
+
+/// A list of paths, for `show`.
+#[derive(Clone, Debug)]
+pub struct PathListInfo<F: Net> {
+    /// Its number.
     pub list: u32,
-    /// How many entries share the list.
+    /// How many entries share it.
     pub shared: usize,
     /// The paths, each with the adjacency that it leads to, if it is usable.
     pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
     /// For each path, whether it can't be taken because it leads back to the list.
     pub looped: Vec<bool>,
-    /// What the paths make together: what workers get if this source is the best.
+    /// What the paths make together: what workers get if a source with them is the best.
     pub adj: AdjIndex,
 }
 

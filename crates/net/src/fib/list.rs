@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lists of paths, shared by all entries that have the same.
 
-use super::{Net, Path};
+use super::{Net, Path, PathListInfo};
 use crate::AdjIndex;
 use graph::SwIfIndex;
 use std::collections::BTreeSet;
@@ -47,6 +47,14 @@ pub(super) struct Resolved {
     pub state: State,
     /// The lists that paths lead to, also those that can't be taken because they lead back here.
     pub follows: BTreeSet<ListId>,
+}
+
+impl<F: Net> PathList<F> {
+    /// For `show`.
+    pub fn info(&self, id: ListId) -> PathListInfo<F> {
+        let paths = self.paths.iter().copied().zip(self.now.found.iter().copied()).collect();
+        PathListInfo { list: id.0, shared: self.refs, paths, looped: self.now.looped.clone(), adj: self.adj }
+    }
 }
 
 /// A list of paths.

@@ -27,7 +27,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{RouteInfo, RouteSource};
+pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
 pub use flow::FlowHash;
 pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
@@ -47,6 +47,8 @@ struct Published<F: Net> {
     lpm: Arc<Lpm<F::Key>>,
     /// The bits of a [`FlowHash`].
     flow: AtomicU32,
+    /// The entry of its default route, which is always there.
+    default: RouteIndex,
 }
 
 /// The route tables of one protocol.
@@ -93,6 +95,13 @@ impl<F: Net> Fib<F> {
     #[inline(always)]
     pub fn adj(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> Option<AdjIndex> {
         Some(AdjIndex(self.table(index, turn)?.lookup(F::key(addr), turn).hop))
+    }
+
+    /// Whether packets to this address have no route but the default one.
+    pub fn is_default(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> bool {
+        self.tables
+            .get(index.0, turn)
+            .is_some_and(|table| table.lpm.lookup(F::key(addr), turn).route == table.default.0)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner<F>> {

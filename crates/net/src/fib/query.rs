@@ -4,7 +4,7 @@
 use super::control::Inner;
 use super::entry::{Entry, Sourced};
 use super::list::ListId;
-use super::{Fib, Net, RouteIndex, RouteInfo, RouteSource, TableIndex};
+use super::{Fib, Net, PathListInfo, RouteIndex, RouteInfo, RouteSource, TableIndex};
 use cli::Error;
 use tables::Route;
 use wire::{Family, Prefix};
@@ -19,10 +19,7 @@ fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
 impl<F: Net> Inner<F> {
     fn info(&self, prefix: Prefix<F::Addr>, index: RouteIndex, entry: &Entry) -> RouteInfo<F> {
         let sources = entry.all().filter_map(|Sourced { source, list, .. }| {
-            let l = self.lists.get(list)?;
-            let paths = l.paths.iter().copied().zip(l.now.found.iter().copied()).collect();
-            let looped = l.now.looped.clone();
-            Some(RouteSource { source, list: list.0, shared: l.refs, paths, looped, adj: l.adj })
+            Some(RouteSource { source, path_list: self.lists.get(list)?.info(list) })
         });
         RouteInfo { prefix, index, sources: sources.collect() }
     }
@@ -62,6 +59,14 @@ impl<F: Net> Fib<F> {
     /// The entry that packets to this address take.
     pub fn covering(&self, table: TableIndex, addr: F::Addr) -> Option<RouteInfo<F>> {
         self.longest(table, Prefix::host(addr))
+    }
+
+    /// All lists of paths, by number.
+    pub fn path_lists(&self) -> Vec<PathListInfo<F>> {
+        let inner = self.inner();
+        let mut all: Vec<_> = inner.lists.iter().map(|(id, list)| list.info(id)).collect();
+        all.sort_by_key(|info| info.list);
+        all
     }
 
     fn longest(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {

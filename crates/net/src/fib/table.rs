@@ -50,11 +50,13 @@ impl<F: Net> Fib<F> {
         let default = (Prefix::DEFAULT, AdjIndex::NO_ROUTE, Source::Default);
         let special = if of_link { Vec::new() } else { F::special() };
         let special = special.into_iter().map(|(prefix, adj)| (prefix, adj, Source::Special));
-        for (prefix, adj, source) in std::iter::once(default).chain(special) {
+        let mut put = |(prefix, adj, source)| {
             let place = inner.place(index, prefix)?;
-            inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])?;
-        }
-        self.tables.set(index.0, Published { lpm, flow: FlowHash::default().bits().into() });
+            inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])
+        };
+        let default = put(default)?;
+        special.map(put).try_for_each(|put| put.map(drop))?;
+        self.tables.set(index.0, Published { lpm, flow: FlowHash::default().bits().into(), default });
         Ok(index)
     }
 
