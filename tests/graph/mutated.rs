@@ -132,11 +132,6 @@ impl Rig {
         now
     }
 
-    /// What became of all packets so far.
-    pub fn tally(&self) -> Tally {
-        self.tallier.read()
-    }
-
     /// Packets by the reasons that the graph counted them under.
     pub fn reasons(&self) -> BTreeMap<String, u64> {
         let errors = self.bench.world.stats.simple(ERRORS);

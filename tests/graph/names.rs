@@ -52,6 +52,8 @@ const ENTERED: &[(&str, &str)] = &[
     ("interface-rx-dpo-ip6", "routes that let packets come in anew"),
     ("ip4-udp-punt", "ports that are punted"),
     ("ip6-udp-punt", "ports that are punted"),
+    ("tcp4-reset", "TCP, as long as nobody takes it"),
+    ("tcp6-reset", "TCP, as long as nobody takes it"),
     ("ip4-tcp-punt", "TCP, if a port is punted"),
     ("ip6-tcp-punt", "TCP, if a port is punted"),
     ("ip4-udp-punt-socket", "ports that clients take"),

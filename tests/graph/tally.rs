@@ -120,7 +120,7 @@ impl Tallier {
             wholes: errors(&|r| {
                 r.node.contains("-full-") && ["reass_success", "reass_too_long"].contains(&r.reason)
             }),
-            redirects: errors(&|r| &*r.node == "ip4-rewrite" && r.reason == "same_interface"),
+            redirects: errors(&|r| r.node.ends_with("-rewrite") && r.reason == "same_interface"),
         }
     }
 

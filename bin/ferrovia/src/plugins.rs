@@ -12,6 +12,7 @@ pub static ALL: &[&Plugin] = &[
     &ip::PLUGIN,
     &mfib::PLUGIN,
     &icmp::PLUGIN,
+    &tcp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,
     &punt::PLUGIN,

@@ -88,6 +88,12 @@ impl<F: Icmp> State<F> {
         self.applied.get(turn)
     }
 
+    /// How often a thread may say that something can't be delivered.
+    #[inline(always)]
+    pub fn limit(&self, turn: &Turn<'_>) -> Limit {
+        self.applied(turn).limit
+    }
+
     /// Who takes messages of a type.
     #[inline(always)]
     pub(crate) fn taker(&self, kind: u8, turn: &Turn<'_>) -> Option<NodeIndex> {

@@ -64,8 +64,8 @@ mod version6;
 pub use family::{Ip, IpTrace, Says};
 pub use frag::finish_checksum;
 pub use protocols::{
-    register_protocol, register_udp_port, set_fragments, set_udp_rest, unregister_protocol,
-    unregister_udp_port,
+    Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments, set_udp_rest,
+    unregister_protocol, unregister_udp_port,
 };
 pub use rewrite::segment_len;
 

@@ -14,6 +14,8 @@ const NONE: u16 = u16::MAX;
 
 /// Where among the protocols those are that have none of their own yet.
 const FRAGMENTS: usize = 1 << 8;
+/// Where among the protocols those begin that are taken as long as nobody else takes them.
+const OTHERWISE: usize = FRAGMENTS + 1;
 /// Where among the ports those are that nobody listens on.
 const REST: usize = 1 << 16;
 
@@ -34,7 +36,7 @@ impl Takers {
     }
 }
 
-/// What workers read.
+/// Who takes packets that are for us, as workers read it.
 pub struct Protocols<F> {
     protocols: Snapshot<Takers>,
     ports: Snapshot<Takers>,
@@ -44,23 +46,35 @@ pub struct Protocols<F> {
 impl<F: Family> Shared for Protocols<F> {
     fn make(world: &World) -> Self {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
-        Self { protocols: takers(FRAGMENTS + 1), ports: takers(REST + 1), version: PhantomData }
+        Self { protocols: takers(OTHERWISE + (1 << 8)), ports: takers(REST + 1), version: PhantomData }
     }
 }
 
 impl<F> Protocols<F> {
     #[inline(always)]
-    pub fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
-        self.protocols.get(turn).get(protocol.0.into())
+    pub(crate) fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.protocols.get(turn).get(protocol.0.into()).or_else(|| self.otherwise(protocol, turn))
+    }
+
+    /// Who takes packets of a protocol that its taker doesn't want.
+    pub fn otherwise(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
+        self.protocols.get(turn).get(OTHERWISE + usize::from(protocol.0))
+    }
+
+    /// Who takes which protocol, for `show`.
+    pub fn list(&self) -> Vec<(IpProtocol, NodeIndex)> {
+        let taker =
+            |takers: &Takers, n: u8| takers.get(n.into()).or_else(|| takers.get(OTHERWISE + usize::from(n)));
+        self.protocols.read(|all| (0..=255).filter_map(|n| Some((IpProtocol(n), taker(all, n)?))).collect())
     }
 
     /// Who puts fragments together.
-    pub fn fragments(&self, turn: &Turn<'_>) -> Option<NodeIndex> {
+    pub(crate) fn fragments(&self, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(FRAGMENTS)
     }
 
     #[inline(always)]
-    pub fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
+    pub(crate) fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
         let ports = self.ports.get(turn);
         ports.get(port.into()).or_else(|| ports.get(REST))
     }
@@ -73,12 +87,24 @@ impl<F> Protocols<F> {
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
 pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    register_at::<F>(world, protocol, node, protocol.0.into())
+}
+
+/// The same, as long as nobody else takes the protocol; and for what of it others don't want.
+///
+/// # Errors
+/// A node that doesn't exist; a protocol that another node takes so.
+pub fn register_otherwise<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+    register_at::<F>(world, protocol, node, OTHERWISE + usize::from(protocol.0))
+}
+
+fn register_at<F: Family>(world: &World, protocol: IpProtocol, node: &str, at: usize) -> Result<(), String> {
     let node = filled(node, F::IS_V6);
     for from in ["{ip}-local", "{ip}-local-end-of-arc"] {
         world.link(&filled(from, F::IS_V6), &node)?;
     }
     let what = format!("IPv{} {protocol}", F::VERSION);
-    set(world, &world.get::<Protocols<F>>().protocols, protocol.0.into(), &node, &what)
+    set(world, &world.get::<Protocols<F>>().protocols, at, &node, &what)
 }
 
 /// Sends fragments for us to a node, which sends the whole back to `ip4-local` or `ip6-local`; without one they are dropped.

@@ -3,13 +3,13 @@
 
 use crate::state::{Caught, Parcel, Punt, TcpPorts};
 use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, ThreadIndex, World};
-use ip::{Ip, IpTrace};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use ip::{Ip, IpTrace, Protocols};
 use net::IpMeta;
 use stats::CombinedLane;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use wire::{Header, TcpHeader, UpperLayer};
+use wire::{Header, IpProtocol, TcpHeader, UpperLayer};
 
 /// The way to control, of one thread.
 struct Door {
@@ -23,13 +23,14 @@ impl Door {
         Self { counters: punt.counters.lane(thread.at()), punt }
     }
 
-    /// Sends a packet to control; gives it back if too many are on their way.
-    fn send(&self, caught: Caught, v6: bool, packet: Owned) -> Result<(), Owned> {
+    /// Sends a packet to control, or elsewhere if too many are on their way.
+    fn take<N: Next>(&self, caught: Caught, v6: bool, packet: Owned, busy: N, cx: &mut Cx<'_, false>) {
         let reason = if let Caught::Reason(reason) = caught { reason } else { 0 };
         let len = packet.packet_len() as u64;
-        self.punt.post(Parcel { caught, v6, packet }).map_err(|parcel| parcel.packet)?;
-        self.counters.add(reason as usize, 1, len);
-        Ok(())
+        match self.punt.post(Parcel { caught, v6, packet }) {
+            Ok(()) => self.counters.add(reason as usize, 1, len),
+            Err(parcel) => cx.emit(busy, parcel.packet),
+        }
     }
 }
 
@@ -85,20 +86,20 @@ pub enum SocketTo {
     Busy,
 }
 
-/// `ip4-udp-punt-socket`, `ip6-udp-punt-socket`.
-pub struct UdpSocket<F> {
+/// `ip4-udp-punt-socket` with `UDP`, else `ip4-proto-punt-socket`; and those of IPv6.
+pub struct Socket<F, const UDP: bool> {
     door: Door,
     family: PhantomData<F>,
 }
 
-impl<F> Build for UdpSocket<F> {
+impl<F, const UDP: bool> Build for Socket<F, UDP> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self { door: Door::new(world, thread), family: PhantomData }
     }
 }
 
-impl<F: Ip> Node for UdpSocket<F> {
-    const NAME: &'static str = "{ip}-udp-punt-socket";
+impl<F: Ip, const UDP: bool> Node for Socket<F, UDP> {
+    const NAME: &'static str = if UDP { "{ip}-udp-punt-socket" } else { "{ip}-proto-punt-socket" };
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";
     type Next = SocketTo;
@@ -106,7 +107,8 @@ impl<F: Ip> Node for UdpSocket<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SocketTo {
-        if !b.rewind(b.l3_len()) {
+        // Datagrams come with their payload in front: back to the IP header.
+        if UDP && !b.rewind(b.l3_len()) {
             return SocketTo::NoHeader;
         }
         if TRACED {
@@ -116,43 +118,7 @@ impl<F: Ip> Node for UdpSocket<F> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if let Err(b) = self.door.send(Caught::Udp, F::IS_V6, b) {
-            cx.emit(SocketTo::Busy, b);
-        }
-    }
-}
-
-/// `ip4-proto-punt-socket`, `ip6-proto-punt-socket`.
-pub struct ProtoSocket<F> {
-    door: Door,
-    family: PhantomData<F>,
-}
-
-impl<F> Build for ProtoSocket<F> {
-    fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { door: Door::new(world, thread), family: PhantomData }
-    }
-}
-
-impl<F: Ip> Node for ProtoSocket<F> {
-    const NAME: &'static str = "{ip}-proto-punt-socket";
-    const V6: Option<bool> = Some(F::IS_V6);
-    const DROP: &'static str = "{ip}-drop";
-    type Next = SocketTo;
-    type Trace = IpTrace<F>;
-
-    #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SocketTo {
-        if TRACED {
-            cx.trace(b, IpTrace::<F>::of(b));
-        }
-        SocketTo::Socket
-    }
-
-    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if let Err(b) = self.door.send(Caught::Protocol, F::IS_V6, b) {
-            cx.emit(SocketTo::Busy, b);
-        }
+        self.door.take(if UDP { Caught::Udp } else { Caught::Protocol }, F::IS_V6, b, SocketTo::Busy, cx);
     }
 }
 
@@ -160,6 +126,7 @@ impl<F: Ip> Node for ProtoSocket<F> {
 pub struct TcpPunt<F> {
     door: Door,
     ports: Arc<TcpPorts<F>>,
+    protocols: Arc<Protocols<F>>,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +136,9 @@ pub enum TcpPuntTo {
     /// tcp port that is punted
     #[punt]
     Port,
+    /// To who answers for ports that nobody has.
+    #[dynamic]
+    Otherwise(NodeIndex),
     /// tcp port that isn't punted
     #[next("{ip}-icmp-error", count)]
     NoListener,
@@ -182,7 +152,7 @@ pub enum TcpPuntTo {
 
 impl<F: Ip> Build for TcpPunt<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { door: Door::new(world, thread), ports: world.get() }
+        Self { door: Door::new(world, thread), ports: world.get(), protocols: world.get() }
     }
 }
 
@@ -206,6 +176,9 @@ impl<F: Ip> Node for TcpPunt<F> {
             Some(true) => TcpPuntTo::Socket,
             Some(false) => TcpPuntTo::Port,
             None => {
+                if let Some(node) = self.protocols.otherwise(IpProtocol::TCP, cx.turn) {
+                    return TcpPuntTo::Otherwise(node);
+                }
                 // There is no TCP here: what is said without us.
                 let (kind, code) = F::ERRORS.unknown_protocol;
                 b.set_scratch(IpMeta::error(kind, code, if F::IS_V6 { 6 } else { 0 }));
@@ -215,9 +188,7 @@ impl<F: Ip> Node for TcpPunt<F> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if let Err(b) = self.door.send(Caught::Tcp, F::IS_V6, b) {
-            cx.emit(TcpPuntTo::Busy, b);
-        }
+        self.door.take(Caught::Tcp, F::IS_V6, b, TcpPuntTo::Busy, cx);
     }
 }
 
@@ -255,8 +226,6 @@ impl Node for ExceptionSocket {
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
         let reason = Caught::Reason(b.error());
-        if let Err(b) = self.door.send(reason, false, b) {
-            cx.emit(ExceptionTo::Busy, b);
-        }
+        self.door.take(reason, false, b, ExceptionTo::Busy, cx);
     }
 }

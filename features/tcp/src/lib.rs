@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! TCP, as far as a router without connections speaks it: who wants one is refused at once (RFC 9293 3.5.2).
+//!
+//! ```text
+//! ip4-local → tcp4-reset → ip4-lookup
+//! ```
+//!
+//! IPv6 has the same, from the same source. Segments come here as long as nobody else takes the protocol, or the port: see
+//! [`ip::register_otherwise`]. Resets share the rate limit of ICMP errors, as they say the same.
+
+mod reset;
+#[cfg(test)]
+mod tests;
+
+use ::graph::{NodeDef, Plugin, World, name_of};
+use reset::{Reset, Tcp};
+use wire::{Ip4, Ip6, IpProtocol};
+
+/// TCP without connections.
+pub static PLUGIN: Plugin = Plugin {
+    name: "tcp",
+    about: "Resets for TCP segments that nobody here takes",
+    nodes: &[NodeDef::of::<Reset<Ip4>>(), NodeDef::of::<Reset<Ip6>>()],
+    start: |world| {
+        start::<Ip4>(world)?;
+        start::<Ip6>(world)
+    },
+    ..Plugin::EMPTY
+};
+
+fn start<F: Tcp>(world: &World) -> Result<(), String> {
+    ip::register_otherwise::<F>(world, IpProtocol::TCP, name_of::<Reset<F>>())
+}

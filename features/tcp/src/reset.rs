@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `tcp4-reset`, `tcp6-reset`: a segment for a port that nobody listens on becomes the reset that says so, in place.
+
+use buffer::{Buffer, Cache, Flags};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use icmp::{Bucket, Icmp, State};
+use ip::IpTrace;
+use net::{Addresses, IpMeta};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use wire::checksum::Sum;
+use wire::{
+    Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, U32, UpperLayer,
+};
+
+/// Bytes of a reset behind its IP header.
+const LEN: u16 = TcpHeader::LEN as u16;
+/// Bytes of the longest reset of any version.
+const LONGEST: usize = Ipv6Header::LEN + TcpHeader::LEN;
+
+/// TCP over an IP version.
+pub trait Tcp: Icmp {
+    /// The node's name.
+    const RESET: &'static str;
+    /// The IP header of a reset.
+    fn header(from: Self::Addr, to: Self::Addr) -> Self::Header;
+}
+
+impl Tcp for Ip4 {
+    const RESET: &'static str = "tcp4-reset";
+
+    #[inline(always)]
+    fn header(from: Ipv4Addr, to: Ipv4Addr) -> Ipv4Header {
+        let mut header = Ipv4Header::new(from, to, IpProtocol::TCP, LEN);
+        // Never in parts: its identification means nothing (RFC 6864 4.1).
+        header.flags_fragment = U16::new(Ipv4Header::DF);
+        header.set_checksum();
+        header
+    }
+}
+
+impl Tcp for Ip6 {
+    const RESET: &'static str = "tcp6-reset";
+
+    #[inline(always)]
+    fn header(from: Ipv6Addr, to: Ipv6Addr) -> Ipv6Header {
+        Ipv6Header::new(from, to, IpProtocol::TCP, LEN)
+    }
+}
+
+/// What a reset says of a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has `len` bytes.
+#[inline(always)]
+fn reset(segment: &TcpHeader, len: u32) -> TcpHeader {
+    let mut reset = TcpHeader {
+        src_port: segment.dst_port,
+        dst_port: segment.src_port,
+        data_offset: (TcpHeader::LEN as u8 / 4) << 4,
+        flags: TcpFlags::RST,
+        ..TcpHeader::default()
+    };
+    if segment.flags.contains(TcpFlags::ACK) {
+        reset.seq = segment.ack;
+    } else {
+        reset.flags = TcpFlags::RST | TcpFlags::ACK;
+        reset.ack = U32::new(segment.seq.get().wrapping_add(len));
+    }
+    reset
+}
+
+pub struct Reset<F: Icmp> {
+    state: Arc<State<F>>,
+    addresses: Arc<Addresses<F>>,
+    bucket: Bucket,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// resets sent
+    #[next("{ip}-lookup", count)]
+    Sent,
+    /// no reset for a reset
+    #[drop]
+    IsReset,
+    /// no reset for a segment to several hosts (RFC 1122 4.2.3.10)
+    #[drop]
+    Broadcast,
+    /// no reset to a source that is no single host
+    #[drop]
+    Source,
+    /// error rate limit reached
+    #[drop]
+    RateLimited,
+    /// segment shorter than its headers
+    #[drop]
+    TooShort,
+}
+
+impl<F: Tcp> Build for Reset<F> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { state: world.get(), addresses: world.get(), bucket: Bucket::default() }
+    }
+}
+
+impl<F: Tcp> Reset<F> {
+    #[inline(always)]
+    fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
+        let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        let Some(&segment) = TcpHeader::view_at(b.data(), upper.offset) else { return To::TooShort };
+        let header_len = segment.header_len();
+        if header_len < TcpHeader::LEN || header_len > upper.payload_len() {
+            return To::TooShort;
+        }
+        if segment.flags.contains(TcpFlags::RST) {
+            return To::IsReset;
+        }
+        let own = self.addresses.of(b.rx_if, cx.turn);
+        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+            return To::Broadcast;
+        }
+        if !F::is_host(ip.src(), own) {
+            return To::Source;
+        }
+        if !self.bucket.take(cx.now(), self.state.limit(cx.turn)) {
+            return To::RateLimited;
+        }
+        let counted = [TcpFlags::SYN, TcpFlags::FIN].iter().filter(|f| segment.flags.contains(**f)).count();
+        let len = (upper.payload_len() - header_len + counted) as u32;
+        let table = b.flags.has(Flags::LOCAL).then(|| b.scratch::<IpMeta>().fib);
+        put::<F>(b, <F as Tcp>::header(ip.dst(), ip.src()), reset(&segment, len), cx.cache());
+        if let Some(table) = table {
+            // We asked ourselves: back in the table that the segment went out in.
+            b.tx_if = table;
+            b.flags.set(Flags::TABLE);
+        }
+        To::Sent
+    }
+}
+
+/// Puts a segment without data in the place of what is in the buffer: a packet that we send.
+#[inline(always)]
+fn put<F: Tcp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache) {
+    let mut bytes = [0; LONGEST];
+    if let Some(slot) = F::Header::view_mut(&mut bytes) {
+        *slot = ip;
+    }
+    if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
+        *slot = tcp;
+    }
+    let sum = ip.pseudo_sum(IpProtocol::TCP, LEN.into()) + Sum::of(&bytes[F::HEADER_LEN..][..TcpHeader::LEN]);
+    if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
+        slot.checksum = U16::new(sum.finish());
+    }
+    b.trim_packet(b.len(), cache);
+    let fits = b.set_data(&bytes[..F::HEADER_LEN + TcpHeader::LEN]);
+    debug_assert!(fits, "a reset is shorter than a buffer");
+    b.flags = Flags(b.flags.0 & Flags::TRACED.0);
+    b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK).with(Flags::L4_CSUM_OK));
+    b.mark_l3();
+    (b.tx_if, b.flow_hash) = (u32::MAX, 0);
+}
+
+impl<F: Tcp> Node for Reset<F> {
+    const NAME: &'static str = F::RESET;
+    const V6: Option<bool> = Some(F::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
+    type Next = To;
+    type Trace = IpTrace<F>;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let to = self.answer(b, cx);
+        if TRACED {
+            cx.trace(b, IpTrace::<F>::of(b));
+        }
+        to
+    }
+}
