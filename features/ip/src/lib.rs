@@ -63,6 +63,7 @@ mod version6;
 
 pub use family::{Ip, IpTrace, Says};
 pub use frag::finish_checksum;
+pub use path_mtu::{Learner, TooBig};
 pub use protocols::{
     Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments, set_udp_rest,
     unregister_protocol, unregister_udp_port,
@@ -153,6 +154,8 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     world.get::<broadcast::DirectedBroadcast>();
+    Learner::<Ip4>::start(world);
+    Learner::<Ip6>::start(world);
     world.get::<Extensions>().register(Extension::InterfaceRx, interface_rx::taker);
     // Subscribes to what happens to interfaces and neighbours.
     world.get::<Addresses<Ip6>>();

@@ -2,7 +2,12 @@
 //! Path MTUs: what fits on the whole way to a host, or over a next hop, where that is less than the link takes (RFC 1191,
 //! RFC 8201). Control says them; rewrite nodes heed them.
 //!
-//! Packets that are no larger than the least of them cost nothing: only a larger one is looked up.
+//! Packets that are no larger than the least of them cost nothing: only a larger one is looked up. What routers tell of the
+//! ways of our own packets is learned beside that: [`Learner`].
+
+mod learned;
+
+pub use learned::{Learned, Learner, TooBig};
 
 use cli::{Error, Result};
 use graph::{Shared, World};
@@ -11,18 +16,22 @@ use net::{Fib, Net, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
-use wire::Address;
+use wire::{Address, Family};
+
+/// A table's index, and a host or next hop.
+type At<F> = (u32, <F as Family>::Addr);
 
 /// What workers read.
 pub struct Known<F: Net> {
-    mtus: BTreeMap<(u32, F::Addr), u16>,
+    mtus: BTreeMap<At<F>, u16>,
     least: usize,
+    learned: learned::All<F>,
 }
 
 impl<F: Net> Known<F> {
-    fn of(mtus: BTreeMap<(u32, F::Addr), u16>) -> Self {
+    fn of(mtus: BTreeMap<At<F>, u16>, learned: learned::All<F>) -> Self {
         let least = mtus.values().min().map_or(usize::MAX, |mtu| usize::from(*mtu));
-        Self { mtus, least }
+        Self { mtus, least, learned }
     }
 
     /// A packet of no more bytes fits on every path.
@@ -35,18 +44,26 @@ impl<F: Net> Known<F> {
     pub fn find(&self, table: u32, to: F::Addr) -> Option<u16> {
         self.mtus.get(&(table, to)).copied()
     }
+
+    /// The MTU of the path to a host that a router told, for what we send ourselves.
+    pub fn learned(&self, table: u32, to: F::Addr) -> Option<u16> {
+        self.learned.get(&(table, to)).map(|learned| learned.mtu)
+    }
 }
 
 /// The path MTUs of one version.
 pub struct PathMtus<F: Net> {
     known: Snapshot<Known<F>>,
     /// Not said again since [`Self::replace_begin`].
-    stale: Mutex<BTreeSet<(u32, F::Addr)>>,
+    stale: Mutex<BTreeSet<At<F>>>,
 }
 
 impl<F: Net> Shared for PathMtus<F> {
     fn make(world: &World) -> Self {
-        Self { known: Snapshot::new(world.qsbr.clone(), Known::of(BTreeMap::new())), stale: Mutex::default() }
+        Self {
+            known: Snapshot::new(world.qsbr.clone(), Known::of(BTreeMap::new(), BTreeMap::new())),
+            stale: Mutex::default(),
+        }
     }
 }
 
@@ -57,7 +74,7 @@ impl<F: Net> PathMtus<F> {
         self.known.get(turn)
     }
 
-    fn stale(&self) -> MutexGuard<'_, BTreeSet<(u32, F::Addr)>> {
+    fn stale(&self) -> MutexGuard<'_, BTreeSet<At<F>>> {
         self.stale.lock().expect("no panic inside")
     }
 
@@ -75,13 +92,15 @@ impl<F: Net> PathMtus<F> {
             return wrong(format!("{to} is no address of one host"));
         }
         let at = (table, to);
-        if mtu == 0 && self.known.read(|known| !known.mtus.contains_key(&at)) {
+        let is_known = |known: &Known<F>| known.mtus.contains_key(&at) || known.learned.contains_key(&at);
+        if mtu == 0 && !self.known.read(is_known) {
             return Err(
                 Error::not_found(format!("no path MTU to {to} was set")).retval(retval::NO_SUCH_ENTRY)
             );
         }
         self.stale().remove(&at);
-        self.change(|mtus| {
+        self.change(|mtus, learned| {
+            learned.remove(&at);
             match mtu {
                 0 => mtus.remove(&at),
                 mtu => mtus.insert(at, mtu),
@@ -90,12 +109,27 @@ impl<F: Net> PathMtus<F> {
         Ok(())
     }
 
-    fn change(&self, f: impl FnOnce(&mut BTreeMap<(u32, F::Addr), u16>)) {
+    fn change(&self, f: impl FnOnce(&mut BTreeMap<At<F>, u16>, &mut learned::All<F>)) {
         self.known.update(|known| {
-            let mut mtus = known.mtus.clone();
-            f(&mut mtus);
-            Known::of(mtus)
+            let (mut mtus, mut learned) = (known.mtus.clone(), known.learned.clone());
+            f(&mut mtus, &mut learned);
+            Known::of(mtus, learned)
         });
+    }
+
+    /// Takes note of what routers told, and forgets what is too old; gives the time when the next one is.
+    fn learn(&self, told: &[TooBig<F::Addr>], now: u64) -> Option<u64> {
+        let next = |known: &Known<F>| known.learned.values().map(|l| l.until).min();
+        if told.is_empty() && self.known.read(next).is_none_or(|next| now < next) {
+            return self.known.read(next);
+        }
+        self.change(|mtus, learned| {
+            for one in told.iter().filter(|one| !mtus.contains_key(&(one.table, one.to))) {
+                learned::learn::<F>(learned, *one, now);
+            }
+            learned.retain(|_, l| now < l.until);
+        });
+        self.known.read(next)
     }
 
     /// Marks all: those that aren't set again until [`Self::replace_end`] go then.
@@ -106,10 +140,18 @@ impl<F: Net> PathMtus<F> {
     /// Forgets those that are still marked.
     pub fn replace_end(&self) {
         let stale = std::mem::take(&mut *self.stale());
-        self.change(|mtus| mtus.retain(|at, _| !stale.contains(at)));
+        self.change(|mtus, _| mtus.retain(|at, _| !stale.contains(at)));
     }
 
-    /// All: the table's id, the host or next hop, the MTU.
+    /// Those that routers told: the table's id, the host, the MTU and how long it holds.
+    pub fn learned(&self, world: &World) -> Vec<(u32, F::Addr, Learned)> {
+        let fib = world.get::<Fib<F>>();
+        let all: Vec<_> = self.known.read(|known| known.learned.iter().map(|(at, l)| (*at, *l)).collect());
+        let of = |((table, to), l): (At<F>, Learned)| Some((fib.table_id(TableIndex(table))?, to, l));
+        all.into_iter().filter_map(of).collect()
+    }
+
+    /// Those that were set: the table's id, the host or next hop, the MTU.
     pub fn list(&self, world: &World) -> Vec<(u32, F::Addr, u16)> {
         let fib = world.get::<Fib<F>>();
         let all: Vec<_> = self.known.read(|known| known.mtus.iter().map(|(at, mtu)| (*at, *mtu)).collect());

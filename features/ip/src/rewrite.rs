@@ -206,12 +206,15 @@ impl<F: Ip> Rewrite<F> {
     /// What the link takes, or less, if the way to the destination or over the next hop is known to take less.
     fn path_mtu(&self, b: &Buffer, ip: &F::Header, adj: &Adj, turn: &Turn<'_>) -> u16 {
         let known = self.path_mtus.known(turn);
-        if b.packet_len() <= known.least() {
-            return adj.mtu;
-        }
         let table = b.scratch::<IpMeta>().fib;
+        // Those that we only forward are told themselves.
+        let learned = if b.flags.has(Flags::LOCAL) { known.learned(table, ip.dst()) } else { None };
+        let link = learned.map_or(adj.mtu, |mtu| mtu.min(adj.mtu));
+        if b.packet_len() <= known.least() {
+            return link;
+        }
         let over = F::of_ip(adj.nexthop()).and_then(|nexthop| known.find(table, nexthop));
-        [known.find(table, ip.dst()), over].into_iter().flatten().fold(adj.mtu, u16::min)
+        [known.find(table, ip.dst()), over].into_iter().flatten().fold(link, u16::min)
     }
 
     /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2). The packet itself goes

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4> | ipv6 <ip6:ip6>} [source <source:interface>] [size <size:0-65499>] \
-     [interval <interval:f64>] [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:1-256>] [verbose]";
+     [interval <interval:f64>] [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:1-256>] [df] [verbose]";
 const _: () = assert!(MAX_SIZE == 65_499);
 
 /// Bytes of data, if nobody says otherwise.
@@ -110,7 +110,7 @@ impl Ping {
     pub fn new(w: &World, target: Target, plan: Plan) -> Self {
         let Plan { interval, repeat, burst } = plan;
         Self {
-            opened: w.get::<Sessions>().open(),
+            opened: w.get::<Sessions>().open(&target),
             target,
             interval,
             repeat,

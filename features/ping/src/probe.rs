@@ -39,10 +39,12 @@ pub struct Target {
     pub table: TableIndex,
     /// Bytes of data behind the time.
     pub size: usize,
+    /// No router may cut requests up. Those of IPv6 never do.
+    pub whole: bool,
 }
 
 impl Target {
-    /// From the words `ip`, `ip4`, `ip6`, `source`, `table`, `size`.
+    /// From the words `ip`, `ip4`, `ip6`, `source`, `table`, `size`, `df`.
     ///
     /// # Errors
     /// Those of [`Self::new`].
@@ -66,6 +68,7 @@ impl Target {
         };
         let size = m.opt("size")?.unwrap_or(size);
         Self::new(w, to, way, size)
+            .map(|target| Self { whole: m.flag("df"), ..target })
             .map_err(|e| if e.code() == retval::INVALID_DST_ADDRESS { e.at(m.span("ip")) } else { e })
     }
 
@@ -79,7 +82,7 @@ impl Target {
             IpAddr::V4(to) => ends::<Ip4>(w, to, way).map(|(table, from)| (table, from.into()))?,
             IpAddr::V6(to) => ends::<Ip6>(w, to, way).map(|(table, from)| (table, from.into()))?,
         };
-        Ok(Self { to, from, table, size })
+        Ok(Self { to, from, table, size, whole: false })
     }
 
     /// A request from its IP header on. `sent` is only carried, for who reads captures.
@@ -95,6 +98,9 @@ impl Target {
                 header.ttl = ttl;
                 // Long ones may be fragmented: no two in flight may have the same (RFC 6864 4.2).
                 header.id = U16::new(seq.wrapping_add(id));
+                if self.whole {
+                    header.flags_fragment = U16::new(Ipv4Header::DF);
+                }
                 header.set_checksum();
                 finish::<Ip4>(header, message, rest)
             }
@@ -189,17 +195,17 @@ fn link(w: &World, sw_if: SwIfIndex) -> Result<TableIndex, Error> {
 /// Our address on an interface, for `to` behind the neighbour `nexthop`.
 fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr) -> Option<F::Addr> {
     let addresses = w.get::<Addresses<F>>();
-    let own = addresses.list(sw_if);
+    let own = addresses.usable(sw_if);
     if !F::IS_V6 {
         return icmp::source(&own, None, nexthop);
     }
-    let link = w.get::<LinkLocals>().address(sw_if).and_then(|link| F::of_ip(link.into()));
+    let link = w.get::<LinkLocals>().usable(sw_if).and_then(|link| F::of_ip(link.into()));
     if own.is_empty() && !to.link_local() {
         // The link has none that is known further away: another one's (RFC 6724 5).
         let table = addresses.table_of(sw_if).ok();
         let others =
             w.get::<Interfaces>().list().into_iter().filter(|i| addresses.table_of(i.sw_if).ok() == table);
-        return others.flat_map(|i| addresses.own(i.sw_if)).map(|p| p.addr()).next().or(link);
+        return others.flat_map(|i| addresses.usable(i.sw_if)).map(|p| p.addr()).next().or(link);
     }
     icmp::source(&own, link, if to.link_local() { to } else { nexthop_or(to, nexthop) })
 }

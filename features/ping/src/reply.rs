@@ -5,6 +5,8 @@ use crate::sessions::{Heard, Says, Sessions};
 use buffer::Buffer;
 use graph::{Build, Clock, Cx, Head, Next, Node, ThreadIndex, Trace, World};
 use icmp::Icmp;
+use ip::{Learner, TooBig};
+use net::Interfaces;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -119,11 +121,39 @@ impl<F: Icmp> Node for EchoReply<F> {
 }
 
 /// Errors about our ICMP messages.
-pub struct PingError<F>(Ears<F>);
+pub struct PingError<F: Icmp> {
+    ears: Ears<F>,
+    interfaces: Arc<Interfaces>,
+    learner: Arc<Learner<F>>,
+}
 
 impl<F: Icmp> Build for PingError<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(Ears::new(world))
+        Self { ears: Ears::new(world), interfaces: world.get(), learner: world.get() }
+    }
+}
+
+impl<F: Icmp> PingError<F> {
+    /// A message of ours was too big for a link on its way: the next ones will fit. Whether it was ours the session tells; of
+    /// replies to others nothing is known but that they come from us, so what they would do to packets of IPv4, which routers
+    /// cut up anyway, isn't worth believing it.
+    #[cold]
+    fn learn<const TRACED: bool>(&self, b: &Buffer, error: &IcmpHeader, cx: &Cx<'_, TRACED>) -> Option<()> {
+        let quote = icmp::quoted::<F>(b.data())?;
+        let message = IcmpHeader::view(quote.inner)?;
+        let table = match message.kind {
+            kind if kind == F::ECHO_REQUEST => {
+                let session = self.ears.sessions.find(message.id.get(), cx.turn)?;
+                (session.to == quote.ip.dst().into()).then_some(session.table)?
+            }
+            kind if F::IS_V6 && kind == F::ECHO_REPLY => {
+                F::table_of(self.interfaces.views(cx.turn).get(b.rx_if as usize)?)
+            }
+            _ => return None,
+        };
+        let mtu = if F::IS_V6 { error.rest() } else { error.rest() & 0xffff };
+        self.learner.post(TooBig { table: table.0, to: quote.ip.dst(), len: quote.ip.packet_len(), mtu });
+        Some(())
     }
 }
 
@@ -139,10 +169,13 @@ impl<F: Icmp> Node for PingError<F> {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let answer = message::<F>(b).and_then(|(ip, at)| {
             let error = IcmpHeader::view_at(b.data(), at)?;
+            if (error.kind, error.code) == F::ERRORS.too_big {
+                self.learn(b, error, cx);
+            }
             let request = IcmpHeader::view(icmp::quoted::<F>(b.data())?.inner)?;
             let says = Says::Error(error.kind, error.code, error.rest());
-            (request.kind == F::ECHO_REQUEST).then(|| self.0.heard(ip, at, says, request))
+            (request.kind == F::ECHO_REQUEST).then(|| self.ears.heard(ip, at, says, request))
         });
-        self.0.hear(b, cx, answer)
+        self.ears.hear(b, cx, answer)
     }
 }

@@ -2,8 +2,10 @@
 //! Commands that wait for answers, and what has come for them. Nodes find a session by its ICMP identifier in a snapshot, and
 //! leave what they heard in its queue; the command looks when it is polled.
 
+use crate::probe::Target;
 use crossbeam_queue::ArrayQueue;
 use graph::{Shared, World};
+use net::TableIndex;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -52,6 +54,10 @@ impl Heard {
 pub struct Session {
     /// Its ICMP identifier.
     pub id: u16,
+    /// Whom it asks.
+    pub to: IpAddr,
+    /// The table that its requests go out in.
+    pub table: TableIndex,
     heard: ArrayQueue<Heard>,
     /// Requests that weren't sent because all buffers were in use.
     pub unsent: AtomicU32,
@@ -105,14 +111,20 @@ impl Sessions {
         self.open.get(turn).iter().find(|s| s.id == id).map(|s| &**s)
     }
 
-    /// A new session with an identifier that no other has; it ends when what is given is dropped.
-    pub fn open(self: &Arc<Self>) -> Opened {
+    /// A new session of requests to a target, with an identifier that no other has; it ends when what is given is dropped.
+    pub fn open(self: &Arc<Self>, target: &Target) -> Opened {
         let used = |id| self.open.read(|open| open.iter().any(|s| s.id == id));
         let mut id = self.next.fetch_add(1, Ordering::Relaxed);
         while used(id) {
             id = self.next.fetch_add(1, Ordering::Relaxed);
         }
-        let session = Arc::new(Session { id, heard: ArrayQueue::new(ROOM), unsent: AtomicU32::new(0) });
+        let session = Arc::new(Session {
+            id,
+            to: target.to,
+            table: target.table,
+            heard: ArrayQueue::new(ROOM),
+            unsent: AtomicU32::new(0),
+        });
         self.open.update(|open| open.iter().chain([&session]).cloned().collect());
         Opened { sessions: self.clone(), session }
     }

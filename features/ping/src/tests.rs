@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::PLUGIN;
-use crate::sessions::Sessions;
+use crate::probe::{Target, Way};
+use crate::sessions::{Opened, Sessions};
 use buffer::{Buffer, Flags};
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Process, Sleep, SwIfIndex, Wake, World};
@@ -159,6 +160,14 @@ fn lines(text: &str) -> Vec<String> {
 
 fn seen(bench: &Bench) -> Vec<Request> {
     std::mem::take(&mut *bench.world.get::<Seen>().0.lock().expect("no panic"))
+}
+
+/// A session of requests to a host.
+fn session(bench: &Bench, to: &str) -> Opened {
+    let to = to.parse().expect("an address");
+    let way = Way::In(net::TableIndex::DEFAULT);
+    let target = Target::new(&bench.world, to, way, 8).expect("there is a way");
+    bench.world.get::<Sessions>().open(&target)
 }
 
 #[test]
@@ -339,15 +348,50 @@ fn answers_that_nobody_waits_for_are_punted() {
             ("ip4-punt", Some("no ping waits for this answer"))
         );
     }
-    let opened = bench.world.get::<Sessions>().open();
+    let opened = session(&bench, "10.0.0.9");
     let reply = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(opened.session.id, 1).build();
     let mut dropped = 0;
     for _ in 0..11 {
         dropped += bench.node("ip4-icmp-echo-reply", &vec![reply.clone(); 100], |_| {}).len();
     }
     assert_eq!((dropped, bench.count("ip4-icmp-echo-reply", "full")), (1100 - 1024, 1100 - 1024));
-    let other = bench.world.get::<Sessions>().open();
+    let other = session(&bench, "10.0.0.9");
     assert_ne!(other.session.id, opened.session.id);
+}
+
+#[test]
+fn routers_tell_what_fits_but_only_of_what_we_sent() {
+    let mut bench = bench();
+    let opened = session(&bench, "10.0.0.9");
+    let id = opened.session.id;
+    // A request of 1428 bytes, and what a router says of it.
+    let told = |id: u16, to: &str, mtu: u32| {
+        let request = pkt::ip4("10.0.0.1", to).df().icmp_echo(id, 1).payload_len(1400).build();
+        pkt::ip4("10.0.0.77", "10.0.0.1")
+            .icmp(wire::Icmp4Type::UNREACHABLE, 4, mtu)
+            .payload(&request[..576])
+            .build()
+    };
+    let mut known = |packet: Vec<u8>| {
+        bench.node("ip4-ping-error", &[packet], |b| b.rx_if = 1);
+        bench.settle();
+        bench.cli("show ip pmtu").expect("shown").lines().skip(1).map(str::to_string).collect::<Vec<_>>()
+    };
+    for (id, to, mtu) in [
+        (id.wrapping_add(1), "10.0.0.9", 1300),
+        (id, "10.0.0.8", 1300),
+        (id, "10.0.0.9", 1428),
+        (id, "10.0.0.9", 67),
+    ] {
+        assert_eq!(known(told(id, to, mtu)), Vec::<String>::new(), "{to} {mtu}");
+    }
+    let all = known(told(id, "10.0.0.9", 1300));
+    assert!(all.len() == 1 && all[0].contains("10.0.0.9") && all[0].contains("1300"), "{all:?}");
+    // An old router doesn't say.
+    assert!(known(told(id, "10.0.0.9", 0))[0].contains("1006"));
+    bench.world.clock.adjust(601_000_000_000);
+    bench.settle();
+    assert_eq!(bench.cli("show ip pmtu").expect("shown").lines().count(), 1);
 }
 
 #[test]

@@ -37,9 +37,10 @@ struct Traceroute {
 pub fn traceroute(w: &World, m: &Matches) -> Result<Output, Error> {
     let interval: f64 = m.get("interval").unwrap_or(1.0);
     let interval = crate::ping::interval(interval).map_err(|e| e.at(m.span("interval")))?;
+    let target = Target::of(w, m, 120)?;
     Ok(Output::task(Traceroute {
-        target: Target::of(w, m, 120)?,
-        opened: w.get::<Sessions>().open(),
+        target,
+        opened: w.get::<Sessions>().open(&target),
         interval,
         repeat: m.get("repeat").unwrap_or(3),
         max: m.get("hops").unwrap_or(30),

@@ -55,7 +55,7 @@ fn update(w: &World, _: &Caller<'_, World>, r: IpPathMtuUpdate) -> Result<()> {
     }
 }
 
-/// Asks for all path MTUs.
+/// Asks for all path MTUs that were set.
 #[derive(Message)]
 #[msg(reply, details)]
 pub struct IpPathMtuGet {

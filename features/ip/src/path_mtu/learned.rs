@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Path MTUs that routers tell of: an ICMP error says that a packet of ours was too big for a link further on (RFC 1191,
+//! RFC 8201).
+//!
+//! Anybody can send such an error. So who sent the packet that it quotes says whether that was really his ([`Learner::post`] is
+//! for him to call, not for the node that gets errors); an MTU only ever goes down, not below what every link carries, and not for
+//! longer than ten minutes; so many are kept, the oldest goes first; and only our own packets heed them, not those that we
+//! forward. What an operator or a client has set is never changed.
+
+use super::{At, PathMtus};
+use graph::{Process, Shared, Signal, Sleep, Wake, World};
+use net::Net;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use sync::Mailbox;
+
+/// Nanoseconds until a larger one is tried again (RFC 1191 6.3, RFC 8201 5.3).
+pub const AGE: u64 = 600_000_000_000;
+/// That are kept for each version at most.
+pub const MOST: usize = 1024;
+/// Errors that wait for control at most.
+const QUEUE: usize = 256;
+
+/// Total lengths that links are made for (RFC 1191 7.1), for routers that don't say what theirs takes.
+const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
+
+/// What an error says of a packet of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooBig<A> {
+    /// The index of the table that the packet went out in.
+    pub table: u32,
+    /// Where it went.
+    pub to: A,
+    /// How long it was.
+    pub len: usize,
+    /// What fits, as the router says; 0 if it doesn't.
+    pub mtu: u32,
+}
+
+impl<A> TooBig<A> {
+    /// What fits then, if that makes sense.
+    fn mtu<F: Net>(&self) -> Option<u16> {
+        let said = match self.mtu {
+            0 if !F::IS_V6 => PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < self.len)?,
+            mtu => u16::try_from(mtu).ok()?,
+        };
+        (said >= F::MIN_MTU && usize::from(said) < self.len).then_some(said)
+    }
+}
+
+/// One that was learned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Learned {
+    /// Bytes that fit.
+    pub mtu: u16,
+    /// When it is forgotten.
+    pub until: u64,
+}
+
+/// All that were learned, as they change.
+pub(super) type All<F> = BTreeMap<At<F>, Learned>;
+
+/// Takes note of one.
+pub(super) fn learn<F: Net>(all: &mut All<F>, told: TooBig<F::Addr>, now: u64) {
+    let Some(mtu) = told.mtu::<F>() else { return };
+    let at = (told.table, told.to);
+    match all.get(&at) {
+        // Told by one of several ways, or late.
+        Some(old) if old.mtu <= mtu => return,
+        Some(_) => {}
+        None if all.len() >= MOST => {
+            let oldest = all.iter().min_by_key(|(_, learned)| learned.until).map(|(at, _)| *at);
+            oldest.map(|at| all.remove(&at));
+        }
+        None => {}
+    }
+    all.insert(at, Learned { mtu, until: now + AGE });
+}
+
+/// The way of errors to control.
+pub struct Learner<F: Net> {
+    told: Mailbox<TooBig<F::Addr>>,
+    signal: Signal,
+}
+
+impl<F: Net> Shared for Learner<F> {
+    fn make(world: &World) -> Self {
+        Self { told: Mailbox::new(QUEUE, world.processes.waker().clone()), signal: world.processes.signal() }
+    }
+}
+
+impl<F: Net> Learner<F> {
+    /// A packet that the caller knows to be ours was too big. If control is too far behind, the next one will be too.
+    #[inline(always)]
+    pub fn post(&self, told: TooBig<F::Addr>) {
+        let _ = self.told.post(told);
+        self.signal.raise();
+    }
+
+    /// Starts the process.
+    pub(crate) fn start(world: &World) {
+        let learner: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(Learning::<F>(learner.clone(), PhantomData)), &learner.signal);
+    }
+}
+
+struct Learning<F: Net>(Arc<Learner<F>>, PhantomData<F>);
+
+impl<F: Net> Process for Learning<F> {
+    fn name(&self) -> &'static str {
+        if F::IS_V6 { "ip6-path-mtu-process" } else { "ip4-path-mtu-process" }
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        let mut told = Vec::new();
+        self.0.told.drain(|one| told.push(one));
+        let next = world.get::<PathMtus<F>>().learn(&told, world.clock.now());
+        next.map_or(Sleep::Event, Sleep::Until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use wire::{Ip4, Ip6};
+
+    const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+    fn four(len: usize, mtu: u32) -> TooBig<Ipv4Addr> {
+        TooBig { table: 0, to: HOST, len, mtu }
+    }
+
+    #[test]
+    fn what_a_router_says_has_to_make_sense() {
+        let six = |len, mtu| TooBig { table: 0, to: Ipv6Addr::LOCALHOST, len, mtu }.mtu::<Ip6>();
+        assert_eq!((six(1500, 1400), six(1500, 1280), six(1500, 1279)), (Some(1400), Some(1280), None));
+        assert_eq!(
+            (six(1400, 1400), six(1300, 1400), six(1500, 0)),
+            (None, None, None),
+            "it would have fitted"
+        );
+        assert_eq!(six(1500, 0x1_0000 + 1400), None);
+        let four = |len, mtu| four(len, mtu).mtu::<Ip4>();
+        assert_eq!((four(1500, 1400), four(1500, 68), four(1500, 67)), (Some(1400), Some(68), None));
+        assert_eq!(
+            (four(1500, 0), four(1492, 0), four(576, 0), four(68, 0)),
+            (Some(1492), Some(1006), Some(508), None)
+        );
+    }
+
+    #[test]
+    fn they_only_go_down_and_are_no_more_than_so_many() {
+        let mut all = All::<Ip4>::new();
+        let mtu = |all: &All<Ip4>| all.get(&(0, HOST)).map(|l| (l.mtu, l.until));
+        learn::<Ip4>(&mut all, four(1500, 1400), 5);
+        learn::<Ip4>(&mut all, four(1500, 1450), 6);
+        assert_eq!(mtu(&all), Some((1400, 5 + AGE)));
+        learn::<Ip4>(&mut all, four(1400, 1300), 7);
+        assert_eq!(mtu(&all), Some((1300, 7 + AGE)));
+        for i in 0..3 * MOST as u32 {
+            let to = Ipv4Addr::from_bits(0x0a00_0000 + i);
+            learn::<Ip4>(&mut all, TooBig { to, ..four(1500, 1400) }, 10 + u64::from(i));
+        }
+        assert_eq!((all.len(), mtu(&all)), (MOST, None), "the oldest went");
+    }
+}
