@@ -17,6 +17,7 @@ pub static ALL: &[&Plugin] = &[
     &urpf::PLUGIN,
     &punt::PLUGIN,
     &ping::PLUGIN,
+    &teib::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,

@@ -2,6 +2,7 @@
 //! Tables, addresses and routes that were set, as commands.
 
 use crate::broadcast::DirectedBroadcast;
+use crate::container;
 use crate::control::table_name;
 use crate::path_mtu::PathMtus;
 use cli::quote;
@@ -25,6 +26,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     path_mtus::<Ip6>(world, config);
     routes::<Ip4>(world, config);
     routes::<Ip6>(world, config);
+    container::say::<Ip4>(world, config);
+    container::say::<Ip6>(world, config);
     if !world.get::<Routes>().counting() {
         let line = "set ip route-counters";
         config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));

@@ -35,6 +35,7 @@ pub mod api;
 mod broadcast;
 mod cli;
 mod config;
+mod container;
 mod control;
 mod drop;
 mod extension;

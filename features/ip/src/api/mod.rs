@@ -2,9 +2,11 @@
 //! The modules `ip` and `fib`, and of the module `interface` what is about IP.
 
 pub mod address;
+pub mod container;
 pub mod flow;
 pub mod interface;
 pub mod path_mtu;
+pub mod refused;
 pub mod route;
 pub mod source;
 pub mod table;
@@ -29,6 +31,8 @@ fn ip_messages(m: &mut Messages<World>) {
     address::messages(m);
     flow::messages(m);
     path_mtu::messages(m);
+    container::messages(m);
+    refused::messages(m);
 }
 
 /// Calls a function for the version that a request is about.

@@ -33,10 +33,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One line.
-pub fn describe(w: &World, info: &AdjInfo) -> String {
+/// One line, as packets of `link` see it: some adjacencies are everybody's.
+pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let adj = &info.adj;
-    let proto = if adj.link == Link::Ip4 { "ipv4" } else { "ipv6" };
+    let proto = if link == Link::Ip4 { "ipv4" } else { "ipv6" };
     let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
     let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
     let to = format!("to:[{packets}:{bytes}]");
@@ -83,11 +83,29 @@ pub fn to_json(w: &World, info: &AdjInfo) -> Value {
     })
 }
 
+/// They are always counted.
+pub fn counters(_: &World, m: &Matches) -> Result<Output, Error> {
+    if m.flag("disable") {
+        let why = "packets are always counted by adjacency: it costs nothing that could be saved";
+        return Err(Error::unsupported(why));
+    }
+    Ok(Output::empty())
+}
+
 pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
+    show_some(w, m, |_| true)
+}
+
+pub fn neighbors(w: &World, m: &Matches) -> Result<Output, Error> {
+    show_some(w, m, |kind| matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete))
+}
+
+fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Output, Error> {
     let adjacencies = w.get::<Adjacencies>();
     let only_if = if m.has("interface") { Some(interface(w, m)?) } else { None };
     let only = m.opt::<u32>("index")?.map(AdjIndex);
     let mut all = adjacencies.list();
+    all.retain(|info| which(info.adj.kind));
     if let Some(only) = only {
         all.retain(|info| info.index == only);
         if all.is_empty() {
@@ -106,7 +124,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     let mut text = String::new();
     for info in &all {
         // Writing to a String can't fail.
-        let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info));
+        let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info, info.adj.link));
     }
     Ok(Output::both(text, Value::Array(all.iter().map(|info| to_json(w, info)).collect())))
 }

@@ -130,7 +130,7 @@ fn all<F: Net>(w: &World, fib: &Fib<F>, table: TableIndex, detailed: bool) -> (S
     (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
 }
 
-fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>, looped: bool) -> String {
+pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>, looped: bool) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
     let what = match path.kind {
@@ -155,7 +155,7 @@ fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>, l
     format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
 }
 
-fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> String {
+pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> String {
     let mut text = format!("{} fib:{table}\n", route.prefix);
     for (i, source) in route.sources.iter().enumerate() {
         let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
@@ -198,7 +198,7 @@ fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     text.push_str("]\n");
     for (i, bucket) in buckets.iter().enumerate() {
         if let Some(info) = adjacencies.info(*bucket) {
-            let _ = writeln!(text, "    [{i}] [@{bucket}]: {}", describe(w, &info));
+            let _ = writeln!(text, "    [{i}] [@{bucket}]: {}", describe(w, &info, F::LINK));
         }
     }
 }
@@ -209,7 +209,7 @@ fn counters<F: Net>(w: &World, route: &RouteInfo<F>) -> [(u64, u64); 2] {
     [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))
 }
 
-fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
+pub fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
     let adjacencies = w.get::<Adjacencies>();
     let sources: Vec<Value> = route
         .sources

@@ -5,11 +5,12 @@ mod address;
 mod adjacency;
 mod fib;
 mod load;
+mod objects;
 mod path_mtu;
 mod route;
 mod table;
 
-use crate::super_path;
+use crate::{container, super_path};
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};
@@ -76,6 +77,73 @@ pub const COMMANDS: &[Command<World>] = &[
         run: adjacency::show,
     },
     Command {
+        path: "show adj nbr",
+        usage: "[<index:u32>] [<interface:interface>] [summary]",
+        help: "Adjacencies of neighbours",
+        run: adjacency::neighbors,
+    },
+    Command {
+        path: "adjacency counters",
+        usage: "{enable|disable}",
+        help: "Count packets by adjacency: that is always done",
+        run: adjacency::counters,
+    },
+    Command {
+        path: "show load-balance",
+        usage: "[<index:u32>]",
+        help: "Choices among paths, with their buckets",
+        run: objects::load_balance,
+    },
+    Command {
+        path: "show lookup-dpo",
+        usage: "[<index:u32>]",
+        help: "Adjacencies that look packets up in another table",
+        run: objects::lookups,
+    },
+    Command {
+        path: "show fib entry",
+        usage: "[<index:u32>]",
+        help: "Entries of all route tables; one of a number with who set it",
+        run: objects::entries,
+    },
+    Command {
+        path: "show fib path-lists",
+        usage: "[<index:u32>]",
+        help: "Lists of paths, each shared by entries with the same paths",
+        run: objects::path_lists,
+    },
+    Command { path: "show fib paths", usage: "", help: "The paths of all lists", run: objects::path_lists },
+    Command {
+        path: "show fib source",
+        usage: "[prio]",
+        help: "Who routes may be from, by number or by priority",
+        run: objects::sources,
+    },
+    Command {
+        path: "ip container",
+        usage: container::USAGE,
+        help: "Deliver packets to addresses behind an interface here, or no longer",
+        run: container::run,
+    },
+    Command {
+        path: "show ip container",
+        usage: "[<address:ip>] [<interface:interface>]",
+        help: "Addresses behind interfaces that are delivered here",
+        run: container::show,
+    },
+    Command {
+        path: "show ip local",
+        usage: "",
+        help: "Who takes packets for us, by protocol",
+        run: objects::local::<Ip4>,
+    },
+    Command {
+        path: "show ip6 local",
+        usage: "",
+        help: "Who takes IPv6 packets for us, by protocol",
+        run: objects::local::<Ip6>,
+    },
+    Command {
         path: "show adjacency",
         usage: "[<index:u32>] [<interface:interface>] [summary]",
         help: "Adjacencies: where packets go once their route is found",
@@ -123,7 +191,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Set the MTU of the path to a host or over a next hop, or forget it",
         run: path_mtu::set,
     },
-    Command { path: "show ip pmtu", usage: "", help: "Path MTUs of both versions", run: path_mtu::show },
+    Command {
+        path: "show ip pmtu",
+        usage: "",
+        help: "Path MTUs of both versions: those that were set, and those that routers told",
+        run: path_mtu::show,
+    },
     Command {
         path: "set interface ip directed-broadcast",
         usage: "<interface:interface> {enable|disable}",

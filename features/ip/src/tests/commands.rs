@@ -31,6 +31,8 @@ fn routes_come_and_go() {
     assert!(bench.cli("show ip fib table 7 50.0.0.1").expect("shown").contains("attached: t1"));
     assert!(bench.cli("show ip fib table 7 -j").expect("shown").contains("\"50.0.0.0/8\""));
     assert!(bench.cli("show ip fib").expect("shown").contains("[0] [@1]: dpo-drop ip4"));
+    let six = bench.cli("show ip6 fib").expect("shown");
+    assert!(six.contains("dpo-no-route ip6") && !six.contains("ip4"), "{six}");
     assert!(bench.cli("show ip table").expect("shown").contains("ipv4-VRF:7"));
     assert!(
         bench.cli("show adj t2").expect("shown").contains("ipv4 via 10.0.2.2 t2: mtu:1500 next:t2-output")

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Containers: addresses behind an interface that are delivered here, as if they were ours. Who speaks for them takes their
+//! packets from the local protocols and ports.
+
+use cli::{Error, Matches, Output, Result, Table, quote};
+use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
+use msg::retval;
+use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard};
+use wire::{Ip4, Ip6, Prefix};
+
+/// By prefix and interface, the table that the interface was in.
+type All<F> = BTreeMap<(Prefix<<F as wire::Family>::Addr>, SwIfIndex), TableIndex>;
+
+/// The containers of one version.
+pub struct Containers<F: Net>(Mutex<All<F>>);
+
+impl<F: Net> Shared for Containers<F> {
+    fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event {
+                let containers = world.get::<Self>();
+                for (prefix, _) in containers.list().into_iter().filter(|(_, i)| *i == sw_if) {
+                    // Whatever is there already gone is what was wanted.
+                    let _ = containers.set(world, prefix, sw_if, false);
+                }
+            }
+        });
+        Self(Mutex::default())
+    }
+}
+
+impl<F: Net> Containers<F> {
+    fn all(&self) -> MutexGuard<'_, All<F>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// All, with their interfaces.
+    pub fn list(&self) -> Vec<(Prefix<F::Addr>, SwIfIndex)> {
+        self.all().keys().copied().collect()
+    }
+
+    /// Delivers packets to a prefix here, or no longer.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2); taking back what isn't there (−6).
+    pub fn set(&self, world: &World, prefix: Prefix<F::Addr>, sw_if: SwIfIndex, on: bool) -> Result<()> {
+        let (fib, at) = (world.get::<Fib<F>>(), (prefix.network(), sw_if));
+        if !on {
+            let none = || Error::not_found(format!("there is no container {}", at.0));
+            let table = self.all().remove(&at).ok_or_else(|| none().retval(retval::NO_SUCH_ENTRY))?;
+            return fib.remove(world, table, at.0, Source::Plugin, &[]);
+        }
+        let table = world.get::<Addresses<F>>().table_of(sw_if)?;
+        let path = Path::new(PathKind::Receive { sw_if, address: prefix.addr() });
+        fib.set(world, table, at.0, Source::Plugin, &[path])?;
+        self.all().insert(at, table);
+        Ok(())
+    }
+}
+
+/// Sets one of either version.
+fn set_any(w: &World, (addr, len): (IpAddr, Option<u8>), sw_if: SwIfIndex, on: bool) -> Result<()> {
+    fn set<F: Net>(w: &World, addr: F::Addr, len: Option<u8>, sw_if: SwIfIndex, on: bool) -> Result<()> {
+        let prefix = Prefix::new(addr, len.unwrap_or(F::BITS));
+        let prefix = prefix.ok_or_else(|| Error::parse("a network has no such length"))?;
+        w.get::<Containers<F>>().set(w, prefix, sw_if, on)
+    }
+    match addr {
+        IpAddr::V4(addr) => set::<Ip4>(w, addr, len, sw_if, on),
+        IpAddr::V6(addr) => set::<Ip6>(w, addr, len, sw_if, on),
+    }
+}
+
+pub const USAGE: &str = "{<prefix:prefix> | <address:ip>} <interface:interface> [del]";
+
+/// `ip container`.
+pub fn run(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let container = match m.arg("prefix").map(|arg| arg.value) {
+        Some(cli::Value::Prefix(addr, len)) => (addr, Some(len)),
+        _ => (m.req("address")?, None),
+    };
+    set_any(w, container, sw_if, !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+/// `show ip container`.
+pub fn show(w: &World, m: &Matches) -> Result<Output> {
+    fn rows<F: Net>(w: &World, only: Option<IpAddr>, only_if: Option<SwIfIndex>, table: &mut Table) {
+        for (prefix, sw_if) in w.get::<Containers<F>>().list() {
+            let covers = |addr| F::of_ip(addr).is_some_and(|addr| prefix.contains(addr));
+            if only.is_none_or(covers) && only_if.is_none_or(|only| only == sw_if) {
+                table.row([prefix.to_string().into(), w.get::<Interfaces>().name(sw_if).into()]);
+            }
+        }
+    }
+    let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
+    let (only, only_if) = (m.opt("address")?, m.has("interface").then(find).transpose()?);
+    let mut table = Table::new().left("Container").left("Interface");
+    rows::<Ip4>(w, only, only_if, &mut table);
+    rows::<Ip6>(w, only, only_if, &mut table);
+    Ok(table.into())
+}
+
+/// Says what was set.
+pub fn say<F: Net>(w: &World, config: &mut RunningConfig) {
+    for (prefix, sw_if) in w.get::<Containers<F>>().list() {
+        let line = format!("ip container {prefix} {}", quote(&w.get::<Interfaces>().name(sw_if)));
+        config.push(Phase::Routes, line.clone(), format!("{line} del"));
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! The tunnel endpoint information base: for interfaces with several far ends, such as multipoint tunnels, at which underlay
+//! address an overlay peer is (RFC 2332's job, by hand or by a client).
+//!
+//! It is kept and told; interfaces that look peers up here come with the tunnels.
+
+mod api;
+mod cli;
+mod control;
+#[cfg(test)]
+mod tests;
+
+pub use control::{Endpoint, Teib};
+
+use ::cli::quote;
+use graph::{Phase, Plugin, RunningConfig, World};
+use net::Interfaces;
+
+/// Tunnel endpoints.
+pub static PLUGIN: Plugin = Plugin {
+    name: "teib",
+    about: "Tunnel endpoints: where overlay peers are in the underlay",
+    cli: self::cli::COMMANDS,
+    config: say,
+    api: &[api::API],
+    start: |world| {
+        // It has to hear of interfaces from the start on.
+        world.get::<Teib>();
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};
+
+/// Says what was set.
+fn say(world: &World, config: &mut RunningConfig) {
+    for (sw_if, peer, Endpoint { nexthop, table }) in world.get::<Teib>().list() {
+        let to = format!("{} peer {peer}", quote(&world.get::<Interfaces>().name(sw_if)));
+        let of = if table == 0 { String::new() } else { format!(" nh-table-id {table}") };
+        config.push(Phase::Routes, format!("create teib {to} nh {nexthop}{of}"), format!("delete teib {to}"));
+    }
+}
