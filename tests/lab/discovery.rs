@@ -99,9 +99,8 @@ fn who_has_an_address_first_keeps_it() {
     // One that nobody has is ours, and the host may not take it.
     router.run(&format!("set interface ip address {port} 2001:db8:1::7/64"));
     eventually("that nobody has it", || state("2001:db8:1::7").is_none().then_some(()));
-    // Not from the address in dispute: packets to that are still delivered here.
-    host.ip("-6 addr add 2001:db8:1::2/64 dev eth0 nodad");
-    pings(host, "-c1 -I 2001:db8:1::2", "2001:db8:1::7");
+    // Also from the address in dispute: packets to that are his.
+    pings(host, "-c1 -I 2001:db8:1::1", "2001:db8:1::7");
     host.ip("-6 addr add 2001:db8:1::7/64 dev eth0");
     eventually("that we have it", || {
         host.ip("-6 addr show dev eth0")

@@ -15,6 +15,7 @@ mod multicast;
 mod multipath;
 mod neighbors;
 mod odd;
+mod path_mtu;
 mod prometheus;
 mod punt;
 mod restart;
