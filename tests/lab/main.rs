@@ -2,6 +2,7 @@
 //! The daemon as a process, and real Linux hosts around it.
 
 mod api;
+mod closed;
 mod config;
 mod daemon;
 mod devices;
