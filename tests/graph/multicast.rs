@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use buffer::Buffer;
 use daemon::plugins;
 use graph::counters::ERRORS;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
-use net::drive::Nowhere;
+use net::drive::{Nowhere, Recorded, Recorder};
 use net::{IfKind, Interfaces, NewInterface};
 use testkit::{Rng, pkt};
 use wire::MacAddr;
@@ -18,39 +16,6 @@ use wire::MacAddr;
 /// Interfaces, numbered from 1.
 const LINKS: u32 = 6;
 const ROUNDS: usize = 60;
-
-/// A driver that keeps what it sends.
-struct Tx {
-    sw_if: u32,
-    captured: Arc<Captured>,
-}
-
-/// Interface and bytes of every frame.
-#[derive(Default)]
-struct Captured(Mutex<Vec<(u32, Vec<u8>)>>);
-
-impl Shared for Captured {
-    fn make(_: &World) -> Self {
-        Self::default()
-    }
-}
-
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        let bytes = b.segments().flatten().copied().collect();
-        self.captured.0.lock().expect("no panic").push((self.sw_if, bytes));
-        To::Sent
-    }
-}
 
 fn bench() -> Bench {
     let mut bench = Bench::new(plugins::ALL);
@@ -63,8 +28,11 @@ fn bench() -> Bench {
             mtu: 1500,
             link_up: true,
         };
-        let make = |world: &World, _, sw_if: SwIfIndex| Tx { sw_if: sw_if.0, captured: world.get() };
-        let made = bench.world.get::<Interfaces>().create(&bench.world, new, make).expect("created");
+        let made = bench
+            .world
+            .get::<Interfaces>()
+            .create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if))
+            .expect("created");
         assert_eq!(made.0, u32::from(i));
         for line in [
             format!("set interface ip address t{i} 10.0.{i}.1/24"),
@@ -199,7 +167,7 @@ fn packets_go_where_a_slow_function_says() {
     let mut copies = 0;
     for round in 0..ROUNDS {
         (0..1 + rng.below(8)).for_each(|_| change(&mut bench, &mut entries, &mut rng));
-        std::mem::take(&mut *bench.world.get::<Captured>().0.lock().expect("no panic"));
+        bench.world.get::<Recorded>().take();
         bench.rt.receive();
         let mut want = Vec::new();
         for _ in 0..[1, 7, 64, 200][round % 4] {
@@ -228,7 +196,7 @@ fn packets_go_where_a_slow_function_says() {
             bench.rt.inject(input, b);
         }
         bench.settle();
-        let mut got = std::mem::take(&mut *bench.world.get::<Captured>().0.lock().expect("no panic"));
+        let mut got = bench.world.get::<Recorded>().take();
         // ARP and neighbour discovery say things of their own.
         got.retain(|(_, bytes)| bytes[12..14] == [8, 0] || bytes[12..14] == [0x86, 0xdd] && bytes[20] == 17);
         copies += got.len();

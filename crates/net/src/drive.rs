@@ -3,7 +3,8 @@
 
 use crate::Device;
 use buffer::Buffer;
-use graph::{Cx, Next, Node};
+use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
+use std::sync::{Arc, Mutex};
 
 /// A device that there is none of.
 pub struct Nowhere;
@@ -31,6 +32,48 @@ impl Node for Tx {
     type Trace = ();
 
     fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
+        TxTo::Sent
+    }
+}
+
+/// Interface and bytes of every frame that interfaces with a [`Recorder`] have sent.
+#[derive(Default)]
+pub struct Recorded(Mutex<Vec<(u32, Vec<u8>)>>);
+
+impl Shared for Recorded {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Recorded {
+    /// What was sent since it was last asked.
+    pub fn take(&self) -> Vec<(u32, Vec<u8>)> {
+        std::mem::take(&mut self.0.lock().expect("no panic"))
+    }
+}
+
+/// Keeps what an interface sends.
+pub struct Recorder {
+    sw_if: u32,
+    recorded: Arc<Recorded>,
+}
+
+impl Recorder {
+    /// For an interface.
+    pub fn new(world: &World, sw_if: SwIfIndex) -> Self {
+        Self { sw_if: sw_if.0, recorded: world.get() }
+    }
+}
+
+impl Node for Recorder {
+    const NAME: &'static str = Tx::NAME;
+    type Next = TxTo;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
+        let bytes = b.segments().flatten().copied().collect();
+        self.recorded.0.lock().expect("no panic").push((self.sw_if, bytes));
         TxTo::Sent
     }
 }

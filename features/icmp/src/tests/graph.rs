@@ -42,7 +42,7 @@ fn from_host() -> Packet {
 /// What leaves when this frame comes in.
 fn forward(bench: &mut Bench, sw_if: SwIfIndex, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
     bench.send("ethernet-input", frame, |b| b.rx_if = sw_if.0);
-    bench.world.get::<Captured>().take()
+    bench.world.get::<Recorded>().take()
 }
 
 /// The message in the one frame that leaves, which has to go to the host.
@@ -150,7 +150,7 @@ fn mutated_frames_get_right_answers() {
         }
         bench.settle();
         bench.world.clock.adjust(1_000_000_000);
-        for (_, frame) in bench.world.get::<Captured>().take() {
+        for (_, frame) in bench.world.get::<Recorded>().take() {
             // What is forwarded has another TTL, even if it claims to come from us.
             let ip = Ipv4Header::view(&frame[14..]).expect("a header");
             let ours = [[10, 0, 0, 1], [192, 0, 2, 1], [172, 16, 1, 1]].contains(&ip.src);

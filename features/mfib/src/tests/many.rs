@@ -29,7 +29,7 @@ fn inject(bench: &mut Bench, packets: usize) {
 fn many_copies_of_many_packets() {
     let mut bench = wide();
     inject(&mut bench, PACKETS);
-    let got = std::mem::take(&mut *bench.world.get::<Captured>().0.lock().expect("no panic"));
+    let got = bench.world.get::<Recorded>().take();
     assert_eq!(got.len(), PACKETS * usize::from(LINKS - 1));
     for i in 2..=LINKS {
         assert_eq!(got.iter().filter(|(tx_if, _)| *tx_if == u32::from(i)).count(), PACKETS);
@@ -50,7 +50,7 @@ fn copies_without_buffers_are_counted() {
         bench.rt.cache().free(b);
     }
     inject(&mut bench, 1);
-    let got = bench.world.get::<Captured>().0.lock().expect("no panic").len();
+    let got = bench.world.get::<Recorded>().take().len();
     assert_eq!((got, bench.count("ip4-replicate", "no_buffer")), (39, u64::from(LINKS - 1) - 39));
     held.into_iter().for_each(|b| bench.rt.cache().free(b));
 }

@@ -7,48 +7,14 @@ mod reports;
 use crate::PLUGIN;
 use ::graph::counters::VECTORS;
 use ::graph::drive::Bench;
-use ::graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
-use buffer::Buffer;
-use net::drive::Nowhere;
+use ::graph::{Plugin, SwIfIndex};
+use net::drive::{Nowhere, Recorded, Recorder};
 use net::{IfKind, Interfaces, NewInterface};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use testkit::pkt::{self, Packet};
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
-
-/// A driver that keeps what it sends.
-struct Tx {
-    sw_if: u32,
-    captured: Arc<Captured>,
-}
-
-/// Interface and bytes of every frame.
-#[derive(Default)]
-struct Captured(Mutex<Vec<(u32, Vec<u8>)>>);
-
-impl Shared for Captured {
-    fn make(_: &World) -> Self {
-        Self::default()
-    }
-}
-
-#[derive(Next, Clone, Copy)]
-enum To {
-    #[free]
-    Sent,
-}
-
-impl Node for Tx {
-    const NAME: &'static str = "test-tx";
-    type Next = To;
-    type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        let bytes = b.segments().flatten().copied().collect();
-        self.captured.0.lock().expect("no panic").push((self.sw_if, bytes));
-        To::Sent
-    }
-}
 
 fn run(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
@@ -66,8 +32,11 @@ fn bench(n: u8) -> Bench {
             mtu: 1500,
             link_up: true,
         };
-        let make = |world: &World, _, sw_if: SwIfIndex| Tx { sw_if: sw_if.0, captured: world.get() };
-        let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, make).expect("created");
+        let sw_if = bench
+            .world
+            .get::<Interfaces>()
+            .create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if))
+            .expect("created");
         assert_eq!(sw_if.0, u32::from(i));
         run(&mut bench, &format!("set interface state t{i} up"));
         run(&mut bench, &format!("set interface ip address t{i} 10.0.{i}.1/24"));
@@ -96,7 +65,7 @@ fn packet(source: &str, group: &str) -> Packet {
 /// What leaves when a frame comes in, by interface.
 fn sent(bench: &mut Bench, rx_if: u32, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
     bench.send("ethernet-input", frame, |b| b.rx_if = rx_if);
-    let mut all = std::mem::take(&mut *bench.world.get::<Captured>().0.lock().expect("no panic"));
+    let mut all = bench.world.get::<Recorded>().take();
     all.sort();
     all
 }
