@@ -64,12 +64,13 @@ mod version6;
 
 pub use family::{Ip, IpTrace, Says};
 pub use frag::finish_checksum;
+pub use lookup::table_of;
 pub use path_mtu::{Learner, TooBig};
 pub use protocols::{
     Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments, set_udp_rest,
     unregister_protocol, unregister_udp_port,
 };
-pub use rewrite::segment_len;
+pub use rewrite::{RewriteTrace, segment_len};
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};

@@ -112,8 +112,9 @@ fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
     all.iter().fold(true, |equal, one| equal & (*one == all[0]))
 }
 
+/// The table that a packet is looked up in.
 #[inline(always)]
-fn table_of<F: Ip>(b: &Buffer, views: &[IfView]) -> TableIndex {
+pub fn table_of<F: Ip>(b: &Buffer, views: &[IfView]) -> TableIndex {
     if b.flags.has(Flags::TABLE) {
         TableIndex(b.tx_if)
     } else {

@@ -73,6 +73,14 @@ pub struct RewriteTrace<F> {
     version: PhantomData<F>,
 }
 
+impl<F> RewriteTrace<F> {
+    /// Of a packet over an adjacency, which has its layer-2 header by now or not.
+    #[inline(always)]
+    pub fn of(b: &Buffer, (index, tx_if, mtu): (AdjIndex, u32, u16), ethernet: bool) -> Self {
+        Self { adj: index, tx_if, mtu, ethernet, head: Head::of(b), version: PhantomData }
+    }
+}
+
 impl<F: Ip> Trace for RewriteTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tx_sw_if_index {} dpo-idx {} mtu:{}", self.tx_if, self.adj, self.mtu)?;
@@ -314,17 +322,7 @@ impl<F: Ip> Node for Rewrite<F> {
         };
         if TRACED {
             let ethernet = layer2 && matches!(to, To::Output(_));
-            cx.trace(
-                b,
-                RewriteTrace::<F> {
-                    adj: index,
-                    tx_if,
-                    mtu,
-                    ethernet,
-                    head: Head::of(b),
-                    version: PhantomData,
-                },
-            );
+            cx.trace(b, RewriteTrace::<F>::of(b, (index, tx_if, mtu), ethernet));
         }
         to
     }

@@ -4,8 +4,8 @@
 use crate::Found;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, Vector, World};
-use ip::Ip;
-use net::{IfView, Interfaces, Mfib, TableIndex};
+use ip::{Ip, table_of};
+use net::{Interfaces, Mfib, TableIndex};
 use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
@@ -52,14 +52,6 @@ impl<F: Ip> Build for Lookup<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self { mfib: world.get(), interfaces: world.get() }
     }
-}
-
-#[inline(always)]
-fn table_of<F: Ip>(b: &Buffer, views: &[IfView]) -> TableIndex {
-    if b.flags.has(Flags::TABLE) {
-        return TableIndex(b.tx_if);
-    }
-    views.get(b.rx_if as usize).map_or(TableIndex::DEFAULT, F::table_of)
 }
 
 #[inline(always)]

@@ -2,15 +2,13 @@
 //! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: the packet gets its layer-2 header, with the group's address, and leaves.
 
 use buffer::{Buffer, Flags};
-use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use ip::{Ip, segment_len};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, IpMeta};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use ip::{Ip, RewriteTrace, segment_len};
+use net::{Adj, AdjKind, Adjacencies, IpMeta};
 use stats::CombinedLane;
-use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::describe::{Layer, describe};
 use wire::{Header, IpHeader, MacAddr};
 
 pub struct Rewrite<F: Ip> {
@@ -45,25 +43,6 @@ pub enum To {
     /// no room in front of the packet for a layer-2 header
     #[drop]
     NoHeadroom,
-}
-
-/// What the packet looks like as it leaves.
-#[derive(Clone, Copy)]
-pub struct RewriteTrace<F> {
-    adj: AdjIndex,
-    tx_if: u32,
-    mtu: u16,
-    ethernet: bool,
-    head: Head,
-    version: PhantomData<F>,
-}
-
-impl<F: Ip> Trace for RewriteTrace<F> {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tx_sw_if_index {} dpo-idx {} mtu:{}", self.tx_if, self.adj.0, self.mtu)?;
-        let layer = if self.ethernet { Layer::Ethernet } else { F::LAYER };
-        write!(f, "\n{}", describe(self.head.bytes(), layer))
-    }
 }
 
 impl<F: Ip> Build for Rewrite<F> {
@@ -148,9 +127,7 @@ impl<F: Ip> Node for Rewrite<F> {
         let to = self.send(b, adj, cx);
         if TRACED {
             let ethernet = adj.rewrite_len > 0 && matches!(to, To::Output(_));
-            let (tx_if, mtu) = (adj.tx_if, adj.mtu);
-            let head = Head::of(b);
-            cx.trace(b, RewriteTrace::<F> { adj: index, tx_if, mtu, ethernet, head, version: PhantomData });
+            cx.trace(b, RewriteTrace::<F>::of(b, (index, adj.tx_if, adj.mtu), ethernet));
         }
         to
     }

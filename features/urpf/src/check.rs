@@ -88,7 +88,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         match cx.feature_config(b) & !DENY_DEFAULT {
             0 => {
                 let view = self.interfaces.views(cx.turn).get(Self::sw_if(b) as usize);
-                TableIndex(view.map_or(0, |view| if F::IS_V6 { view.fib6 } else { view.fib4 }))
+                view.map_or(TableIndex::DEFAULT, F::table_of)
             }
             index => TableIndex(index - 1),
         }

@@ -436,7 +436,7 @@ impl<F: Protocol> Ways<F> {
 
     #[inline(always)]
     fn table_of(&self, b: &Buffer, views: &[IfView]) -> u32 {
-        views.get(b.rx_if as usize).map_or(0, |view| if F::IS_V6 { view.fib6 } else { view.fib4 })
+        views.get(b.rx_if as usize).map_or(0, |view| F::table_of(view).0)
     }
 
     /// Counts for the adjacency, and for the interface that packets leave by.
