@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two next hops that are real hosts: who gets how many of the flows, and what is left when one's link fails.
+//! Two next hops that are real hosts: who gets how many of the flows, and what is left when one's link fails, or he
+//! doesn't answer any more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -170,5 +171,62 @@ fn flows_take_the_other_link_when_one_is_down() {
     one.gateways().iter().for_each(|gateway| one.host.route("default", gateway));
     is_up(true);
     both_hear(&star);
+    star.router.stop();
+}
+
+/// The next hops that the router says don't answer.
+fn silent(star: &Star) -> BTreeSet<String> {
+    let all = star.router.json("show ip neighbors");
+    let all = all.as_array().expect("a list").iter();
+    all.filter(|n| n["state"] == "silent").map(|n| n["ip"].as_str().expect("a text").into()).collect()
+}
+
+#[test]
+fn flows_leave_a_next_hop_that_does_not_answer() {
+    let Some((_lab, star)) = star() else { return };
+    let [sender, one, _] = &star.spokes[..] else { panic!("a sender and two hosts") };
+    for family in ["ip4", "ip6"] {
+        star.router.run(&format!("set ip neighbor-config {family} confirm 2 retry 1"));
+    }
+    route(&star, true, [1, 1]);
+    both_hear(&star);
+    // His addresses on the link are gone, so nobody answers for them; the carrier stays.
+    let gone = || {
+        for (ip, len) in one.addresses().iter().zip([24, 64]) {
+            one.host.ip(&format!("addr del {ip}/{len} dev eth0"));
+        }
+        // Packets go on, and so he is asked.
+        eventually("the router notices", || {
+            for to in shared() {
+                python(&sender.host, SEND, &[&to, &FIRST.to_string(), "50"]).timeout(PATIENCE).ok();
+            }
+            (silent(&star) == one.addresses().into()).then_some(())
+        });
+        for to in shared() {
+            let [first, second] = heard(&star, &to, 500).map(|flows| flows.len());
+            assert_eq!((first, second), (0, 500), "{to}: {}", star.router.run("show errors"));
+        }
+    };
+    // He says nothing of himself: the router finds out.
+    let back = || {
+        for (ip, len) in one.addresses().iter().zip([24, 64]) {
+            let quietly = if len == 64 { " nodad" } else { "" };
+            one.host.ip(&format!("addr add {ip}/{len} dev eth0{quietly}"));
+        }
+        one.gateways().iter().for_each(|gateway| one.host.route("default", gateway));
+        eventually("the router finds him", || silent(&star).is_empty().then_some(()));
+        both_hear(&star);
+    };
+    gone();
+    let log = star.router.log();
+    assert!(
+        one.addresses().iter().all(|ip| log.contains(&format!("next hop {ip} on {} is down", one.port))),
+        "{log}"
+    );
+    back();
+    // Not known at all, and never was since.
+    star.router.run("clear ip neighbors");
+    gone();
+    back();
     star.router.stop();
 }

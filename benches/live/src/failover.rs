@@ -4,7 +4,7 @@
 use crate::rig::{Options, Rig};
 use crate::tables::{Table, far, hop};
 use cli::Table as Shown;
-use net::{Interfaces, Neighbors};
+use net::{Interfaces, NextHop, NextHops};
 use std::time::{Duration, Instant};
 
 /// Two next hops, one fails: packets lost at a fixed rate.
@@ -38,8 +38,8 @@ enum Fault {
     Link,
     /// An operator switches the interface off.
     Admin,
-    /// The neighbour is no longer known.
-    Neighbor,
+    /// The neighbours behind the link don't answer: they are found to be down, all at once.
+    NextHops,
 }
 
 impl Shape {
@@ -79,31 +79,30 @@ impl Fault {
         match self {
             Self::Link => "link down",
             Self::Admin => "interface off",
-            Self::Neighbor => "neighbour gone",
+            Self::NextHops => "next hops down",
         }
     }
 
-    fn strike(self, rig: &Rig) -> Result<(), String> {
+    fn strike(self, rig: &Rig, hops: &[NextHop]) -> Result<(), String> {
+        self.set(rig, hops, false)
+    }
+
+    fn mend(self, rig: &Rig, hops: &[NextHop]) -> Result<(), String> {
+        self.set(rig, hops, true)?;
+        rig.neighbors(1, hops.len() as u16)
+    }
+
+    fn set(self, rig: &Rig, hops: &[NextHop], up: bool) -> Result<(), String> {
         let (world, interfaces) = (&rig.world, rig.world.get::<Interfaces>());
         let done = match self {
-            Self::Link => interfaces.set_link(world, rig.port(1), false),
-            Self::Admin => interfaces.set_admin(world, rig.port(1), false),
-            Self::Neighbor => {
-                world.get::<Neighbors>().remove(world, rig.port(1), hop(rig.ip6, 1, 0)).map(drop)
+            Self::Link => interfaces.set_link(world, rig.port(1), up),
+            Self::Admin => interfaces.set_admin(world, rig.port(1), up),
+            Self::NextHops => {
+                world.get::<NextHops>().set(world, hops, "bench", up);
+                Ok(())
             }
         };
         done.map_err(|e| e.to_string())
-    }
-
-    fn mend(self, rig: &Rig, hops: u16) -> Result<(), String> {
-        let (world, interfaces) = (&rig.world, rig.world.get::<Interfaces>());
-        let done = match self {
-            Self::Link => interfaces.set_link(world, rig.port(1), true),
-            Self::Admin => interfaces.set_admin(world, rig.port(1), true),
-            Self::Neighbor => Ok(()),
-        };
-        done.map_err(|e| e.to_string())?;
-        rig.neighbors(1, hops)
     }
 }
 
@@ -124,17 +123,19 @@ fn one(
     packets: &std::sync::Arc<Vec<Vec<u8>>>,
     rate: f64,
 ) -> Result<Seen, String> {
+    let hop = |number| NextHop { sw_if: rig.port(1), ip: hop(rig.ip6, 1, number) };
+    let hops: Vec<NextHop> = (0..shape.hops()).map(hop).collect();
     let flow = rig.start(packets, rate)?;
     rig.wait(Duration::from_millis(50));
     let (stores, before) = (rig.stores(), rig.count(&flow));
     // From here on the link carries nothing, whatever is sent by it.
     let start = Instant::now();
-    fault.strike(rig)?;
+    fault.strike(rig, &hops)?;
     let (took, stores) = (start.elapsed(), rig.stores() - stores);
     rig.wait(Duration::from_millis(50));
     let count = rig.stop(&flow)?;
     let lost = count.sent - before.out[0] - count.out[1];
-    fault.mend(rig, shape.hops())?;
+    fault.mend(rig, &hops)?;
     rig.wait(Duration::from_millis(50));
     Ok(Seen { took, stores, lost, missed: count.missed })
 }
@@ -150,7 +151,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
         .right("Stores")
         .right("Control")
         .right("Missed");
-    let (mut left, mut worst) = (0, 0);
+    let mut left = 0;
     for shape in [Shape::Pairs, Shape::Recursive, Shape::Backup] {
         for &n in &arguments.routes {
             let n = if options.smoke { n.min(1000) } else { n };
@@ -158,16 +159,13 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
             let (rig, table) = (Rig::new(options, 2, shape.hops())?, Table::new(options.ip6, n));
             shape.fill(&rig, &table)?;
             let packets = rig.packets(&table.to)?;
-            for fault in [Fault::Link, Fault::Admin, Fault::Neighbor] {
+            for fault in [Fault::Link, Fault::Admin, Fault::NextHops] {
                 let mut all = (0..rounds)
                     .map(|_| one(&rig, (shape, fault), &packets, rate))
                     .collect::<Result<Vec<_>, _>>()?;
                 all.sort_by_key(|seen| seen.lost);
                 let (middle, last) = (&all[rounds / 2], &all[rounds - 1]);
-                if fault != Fault::Neighbor {
-                    worst = worst.max(middle.stores);
-                    left += usize::from(middle.lost as f64 > rate / 20.0);
-                }
+                left += usize::from(middle.lost as f64 > rate / 20.0);
                 let missed: u64 = all.iter().map(|seen| seen.missed).sum();
                 shown.row([
                     shape.name().into(),

@@ -30,7 +30,10 @@ type MakeOutput = fn(&World, &str, SwIfIndex, NodeIndex) -> NodeIndex;
 struct Inner {
     all: Vec<Option<Interface>>,
     names: HashMap<String, SwIfIndex>,
+    /// Those who move packets elsewhere come first.
     subscribers: Vec<Subscriber>,
+    /// How many these are.
+    movers: usize,
     make_output: Option<MakeOutput>,
     /// How new receive queues are polled, if an operator chose it.
     rx_mode: Option<InputMode>,
@@ -117,6 +120,15 @@ impl Interfaces {
     /// Calls `f` after every change, on the control thread.
     pub fn subscribe(&self, f: impl Fn(&World, IfEvent) + Send + Sync + 'static) {
         self.inner().subscribers.push(Arc::new(f));
+    }
+
+    /// As [`Self::subscribe`], for who moves packets elsewhere: hears before everybody else that a link has failed, whoever
+    /// was made first; of a deletion after everybody else.
+    pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, IfEvent) + Send + Sync + 'static) {
+        let mut inner = self.inner();
+        let at = inner.movers;
+        inner.subscribers.insert(at, Arc::new(f));
+        inner.movers += 1;
     }
 
     fn publish(&self, inner: &Inner) {
@@ -248,6 +260,18 @@ impl Interfaces {
     pub fn get(&self, sw_if: SwIfIndex) -> Result<Interface, Error> {
         let found = self.inner().all.get(sw_if.at()).cloned().flatten();
         found.ok_or_else(|| no_interface(sw_if))
+    }
+
+    /// Whether packets can be sent by it.
+    pub(crate) fn is_up(&self, sw_if: SwIfIndex) -> bool {
+        let inner = self.inner();
+        inner.all.get(sw_if.at()).and_then(Option::as_ref).is_some_and(|i| i.admin_up && i.link_up)
+    }
+
+    /// What is in its frames.
+    pub(crate) fn kind(&self, sw_if: SwIfIndex) -> Result<IfKind, Error> {
+        let kind = self.inner().all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.kind);
+        kind.ok_or_else(|| no_interface(sw_if))
     }
 
     /// The interface of this name.

@@ -9,6 +9,7 @@
 //! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers know them.
 //! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
 //! - [`Neighbors`]: which station on a link has which address.
+//! - [`NextHops`]: which of them routes had better do without.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
 
@@ -25,6 +26,7 @@ mod link_local;
 mod meta;
 pub mod mfib;
 mod neighbor;
+mod nexthop;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -35,8 +37,8 @@ pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    Extension, Extensions, Fib, FlowHash, Net, Path, PathKind, RouteIndex, Routes, Source, Sources,
-    TableIndex,
+    Extension, Extensions, Fib, FlowHash, Net, Path, PathKind, PathState, RouteIndex, Routes, Source,
+    Sources, TableIndex,
 };
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;
@@ -46,4 +48,5 @@ pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,
     Refusal,
 };
+pub use nexthop::{Down, NextHop, NextHops};
 pub use view::{IfFlags, IfView};

@@ -177,7 +177,7 @@ fn announce_some(world: &World, sw_if: SwIfIndex, own: Vec<Ipv4Addr>) {
     }
 }
 
-/// Asks neighbours whether they are still there, each at his station.
+/// Asks neighbours whether they are still there, each at his station if that is known.
 fn probe(world: &World, due: &[Neighbor]) {
     let (interfaces, own) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
     for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {

@@ -205,10 +205,7 @@ pub struct IpNeighborFlush {
 
 fn flush(w: &World, _: &Caller<'_, World>, r: IpNeighborFlush) -> Result<()> {
     let sw_if = r.sw_if_index.existing_or_all(w)?;
-    let gone = |n: &Neighbor| {
-        !n.is_static && n.ip.is_ipv6() == r.af.is_ip6() && sw_if.is_none_or(|sw_if| n.sw_if == sw_if)
-    };
-    w.get::<Neighbors>().remove_if(w, gone);
+    w.get::<Neighbors>().flush(w, r.af.is_ip6(), sw_if);
     Ok(())
 }
 

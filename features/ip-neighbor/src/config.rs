@@ -34,8 +34,10 @@ pub fn say(world: &World, config: &mut RunningConfig) {
 
 fn words(family: &str, c: NeighborConfig) -> String {
     let recycle = if c.recycle { "recycle" } else { "norecycle" };
-    let NeighborConfig { limit, age, confirm, .. } = c;
-    format!("set ip neighbor-config {family} limit {limit} age {age} {recycle} confirm {confirm}")
+    let NeighborConfig { limit, age, confirm, retry, .. } = c;
+    format!(
+        "set ip neighbor-config {family} limit {limit} age {age} {recycle} confirm {confirm} retry {retry}"
+    )
 }
 
 fn say_limits(family: &str, limits: NeighborConfig, config: &mut RunningConfig) {

@@ -16,7 +16,7 @@ mod tests;
 
 use cli::Command;
 use graph::{Plugin, World};
-use net::Neighbors;
+use net::{Interfaces, Neighbors, NextHops};
 
 /// Neighbours.
 pub static PLUGIN: Plugin = Plugin {
@@ -36,6 +36,15 @@ pub static PLUGIN: Plugin = Plugin {
         }
         // It has to hear of interfaces from the start on.
         world.get::<Neighbors>().subscribe(api::publish);
+        world.get::<NextHops>().subscribe(|world, hops, up| {
+            for hop in hops {
+                let name = world.get::<Interfaces>().name(hop.sw_if);
+                match up {
+                    true => log::info!("next hop {} on {name} is up: routes take it again", hop.ip),
+                    false => log::warn!("next hop {} on {name} is down: routes avoid it", hop.ip),
+                }
+            }
+        });
         Ok(())
     },
     ..Plugin::EMPTY
@@ -68,8 +77,9 @@ const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set ip neighbor-config",
-        usage: "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>]",
-        help: "How many neighbours are kept, and how long (seconds; 0 is for ever)",
+        usage: "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>] \
+                [retry <retry:u32>]",
+        help: "How many neighbours are kept, how long (seconds; 0 is for ever), and when silent next hops are asked again",
         run: set::config,
     },
     Command {

@@ -45,7 +45,10 @@ fn add_ip(ip: IpAddr, n: u32) -> Option<IpAddr> {
 }
 
 pub fn flush(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Neighbors>().flush(w, interface(w, m)?);
+    let sw_if = interface(w, m)?;
+    for ip6 in [false, true] {
+        w.get::<Neighbors>().flush(w, ip6, sw_if);
+    }
     Ok(Output::empty())
 }
 
@@ -56,6 +59,7 @@ pub fn config(w: &World, m: &Matches) -> Result<Output> {
     config.limit = m.get("limit").unwrap_or(config.limit);
     config.age = m.get("age").unwrap_or(config.age);
     config.confirm = m.get("confirm").unwrap_or(config.confirm);
+    config.retry = m.get("retry").unwrap_or(config.retry);
     config.recycle = m.flag("recycle") || config.recycle && !m.flag("norecycle");
     neighbors.configure(ip6, config);
     Ok(Output::empty())

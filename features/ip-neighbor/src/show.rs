@@ -3,22 +3,35 @@
 
 use crate::set::interface;
 use cli::{Cell, Matches, Output, Result, Table};
-use graph::World;
-use net::{Interfaces, Neighbor, NeighborState, Neighbors};
+use graph::{SwIfIndex, World};
+use net::{Interfaces, Neighbor, NeighborState, Neighbors, NextHops};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::net::IpAddr;
+
+/// A neighbour, or a next hop that doesn't answer.
+struct Line {
+    sw_if: SwIfIndex,
+    ip: IpAddr,
+    /// Nanoseconds since it was confirmed, or since it is silent.
+    age: u64,
+    known: Option<Neighbor>,
+    /// Who says that it is down as a next hop.
+    down: Vec<&'static str>,
+}
 
 pub fn both(w: &World, m: &Matches) -> Result<Output> {
-    let mut all = list(w, m, false)?;
-    all.extend(list(w, m, true)?);
+    let mut all = lines(w, m, false)?;
+    all.extend(lines(w, m, true)?);
     Ok(table(w, &all))
 }
 
 pub fn ip4(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(w, &list(w, m, false)?))
+    Ok(table(w, &lines(w, m, false)?))
 }
 
 pub fn ip6(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(w, &list(w, m, true)?))
+    Ok(table(w, &lines(w, m, true)?))
 }
 
 pub fn ip4_by_age(w: &World, m: &Matches) -> Result<Output> {
@@ -30,44 +43,73 @@ pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
-    let mut all = list(w, m, ip6)?;
-    all.sort_by_key(|n| n.updated);
+    let mut all = lines(w, m, ip6)?;
+    all.sort_by_key(|line| Reverse(line.age));
     Ok(table(w, &all))
 }
 
-fn list(w: &World, m: &Matches, ip6: bool) -> Result<Vec<Neighbor>> {
-    Ok(w.get::<Neighbors>().list(ip6, interface(w, m)?))
+/// In order of interface and address.
+fn lines(w: &World, m: &Matches, ip6: bool) -> Result<Vec<Line>> {
+    let only = interface(w, m)?;
+    let now = w.clock.now();
+    let mut all: Vec<Line> = w
+        .get::<Neighbors>()
+        .list(ip6, only)
+        .into_iter()
+        .map(|n| {
+            let age = now.saturating_sub(n.updated);
+            Line { sw_if: n.sw_if, ip: n.ip, age, known: Some(n), down: Vec::new() }
+        })
+        .collect();
+    for (hop, by) in w.get::<NextHops>().list() {
+        if hop.ip.is_ipv6() != ip6 || only.is_some_and(|only| only != hop.sw_if) {
+            continue;
+        }
+        let place = (hop.sw_if, hop.ip);
+        let at = all.binary_search_by_key(&place, |line| (line.sw_if, line.ip)).unwrap_or_else(|at| {
+            let age = now.saturating_sub(by.values().copied().min().unwrap_or(now));
+            all.insert(at, Line { sw_if: hop.sw_if, ip: hop.ip, age, known: None, down: Vec::new() });
+            at
+        });
+        all[at].down = by.into_keys().collect();
+    }
+    Ok(all)
 }
 
-fn table(w: &World, all: &[Neighbor]) -> Output {
+fn table(w: &World, all: &[Line]) -> Output {
     let interfaces = w.get::<Interfaces>();
-    let now = w.clock.now();
     let mut table =
         Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet").left("Interface");
     let mut json = Vec::with_capacity(all.len());
-    for n in all {
-        let age = now.saturating_sub(n.updated) as f64 / 1e9;
-        let name = interfaces.name(n.sw_if);
-        let (state, probes) = match n.state {
-            NeighborState::Reachable => ("reachable", 0),
-            NeighborState::Stale => ("stale", 0),
-            NeighborState::Probing(sent) => ("probing", sent),
+    for line in all {
+        let age = line.age as f64 / 1e9;
+        let name = interfaces.name(line.sw_if);
+        let (state, probes) = match line.known.map(|n| n.state) {
+            Some(NeighborState::Reachable) => ("reachable", 0),
+            Some(NeighborState::Stale) => ("stale", 0),
+            Some(NeighborState::Probing(sent)) => ("probing", sent),
+            None => ("silent", 0),
         };
+        // F as in failed.
+        let mut flags = line.known.map_or_else(String::new, |n| n.flags());
+        flags.extend((!line.down.is_empty()).then_some('F'));
+        let mac = line.known.map(|n| n.mac.to_string());
         json.push(json!({
             "age": age,
-            "ip": n.ip.to_string(),
-            "flags": n.flags(),
-            "ethernet": n.mac.to_string(),
+            "ip": line.ip.to_string(),
+            "flags": flags,
+            "ethernet": mac,
             "interface": name,
-            "router": n.router,
+            "router": line.known.is_some_and(|n| n.router),
             "state": state,
             "unanswered_probes": probes,
+            "next_hop_down": line.down,
         }));
         table.row([
             Cell::new(format!("{age:.4}"), age),
-            Cell::show(n.ip),
-            n.flags().into(),
-            Cell::show(n.mac),
+            Cell::show(line.ip),
+            flags.into(),
+            mac.unwrap_or_else(|| "-".into()).into(),
             name.into(),
         ]);
     }
@@ -80,13 +122,20 @@ pub fn config(w: &World, _: &Matches) -> Result<Output> {
     for (ip6, name) in [(false, "ip4"), (true, "ip6")] {
         let c = neighbors.config(ip6);
         text += &format!(
-            "{name}:\n  limit:{}, age:{}, recycle:{}, confirm:{}\n",
+            "{name}:\n  limit:{}, age:{}, recycle:{}, confirm:{}, retry:{}\n",
             c.limit,
             c.age,
             u8::from(c.recycle),
-            c.confirm
+            c.confirm,
+            c.retry
         );
-        let config = json!({ "limit": c.limit, "age": c.age, "recycle": c.recycle, "confirm": c.confirm });
+        let config = json!({
+            "limit": c.limit,
+            "age": c.age,
+            "recycle": c.recycle,
+            "confirm": c.confirm,
+            "retry": c.retry,
+        });
         json.insert(name.into(), config);
     }
     Ok(Output::both(text, Value::Object(json)))

@@ -69,10 +69,9 @@ fn entries_are_set_shown_and_removed() {
 #[test]
 fn limits_are_set_and_shown() {
     let (bench, tree) = bench();
-    run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle");
+    run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle retry 0");
     run(&bench, &tree, "set ip neighbor-config ip6 confirm 5");
-    let want =
-        "ip4:\n  limit:1, age:10, recycle:1, confirm:30\nip6:\n  limit:50000, age:0, recycle:0, confirm:5\n";
+    let want = "ip4:\n  limit:1, age:10, recycle:1, confirm:30, retry:0\nip6:\n  limit:50000, age:0, recycle:0, confirm:5, retry:5\n";
     assert_eq!(run(&bench, &tree, "show ip neighbor-config"), want);
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
     run(&bench, &tree, "set ip neighbor t0 10.0.0.3 02:00:00:00:00:03");

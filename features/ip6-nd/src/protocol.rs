@@ -80,7 +80,7 @@ impl Ask<Ip6> for Asker {
     }
 }
 
-/// Asks neighbours whether they are still there, each at his station.
+/// Asks neighbours whether they are still there, each at his station if that is known.
 fn probe(world: &World, due: &[Neighbor]) {
     let (interfaces, ours) = (world.get::<Interfaces>(), world.get::<AllOurs>());
     for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {
@@ -89,7 +89,15 @@ fn probe(world: &World, due: &[Neighbor]) {
         let question = |n: &Neighbor| {
             let IpAddr::V6(target) = n.ip else { return None };
             let source = here.source_for(target)?;
-            Some(compose::solicitation(interface.mac, source, target, Some(n.mac)).to_vec())
+            Some(
+                compose::solicitation(
+                    interface.mac,
+                    source,
+                    target,
+                    (!n.mac.is_multicast()).then_some(n.mac),
+                )
+                .to_vec(),
+            )
         };
         let frames: Vec<_> = same.iter().filter_map(question).collect();
         say(world, &interface, "requests", frames);

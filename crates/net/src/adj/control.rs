@@ -62,6 +62,9 @@ pub(super) struct Inner {
     free: Vec<AdjIndex>,
     /// How often one that workers may know was written.
     stores: u64,
+    /// Which, in order.
+    #[cfg(test)]
+    journal: Vec<AdjIndex>,
 }
 
 impl Entry {
@@ -79,6 +82,15 @@ impl Inner {
             self.all.push(None);
             AdjIndex(self.all.len() as u32 - 1)
         })
+    }
+
+    /// Who has this key has one more holder.
+    fn hold(&mut self, key: &Key) -> Option<AdjIndex> {
+        let index = *self.by_key.get(key)?;
+        if let Some(entry) = &mut self.all[index.at()] {
+            entry.refs += 1;
+        }
+        Some(index)
     }
 
     fn link(&mut self, target: AdjIndex, alias: AdjIndex) {
@@ -127,7 +139,9 @@ impl Shared for Adjacencies {
                     Some(Entry { adj, key: Key::Fixed, refs: 1, aliases: BTreeSet::new() });
             }
         }
-        world.get::<Interfaces>().subscribe(|world, event| world.get::<Adjacencies>().on_event(world, event));
+        world
+            .get::<Interfaces>()
+            .subscribe_mover(|world, event| world.get::<Adjacencies>().on_event(world, event));
         this
     }
 }
@@ -143,13 +157,15 @@ impl Adjacencies {
         self.ordinary.set(index, &adj);
     }
 
+    /// The adjacency of this key, with one more holder, if there is one.
+    pub(super) fn hold_known(&self, key: &Key) -> Option<AdjIndex> {
+        self.inner().hold(key)
+    }
+
     /// The adjacency of this key, with one more holder; `make` makes it if there is none.
     pub(super) fn hold(&self, key: Key, make: impl FnOnce() -> Adj) -> AdjIndex {
         let mut inner = self.inner();
-        if let Some(&index) = inner.by_key.get(&key) {
-            if let Some(entry) = &mut inner.all[index.at()] {
-                entry.refs += 1;
-            }
+        if let Some(index) = inner.hold(&key) {
             return index;
         }
         let index = inner.index();
@@ -176,14 +192,11 @@ impl Adjacencies {
     pub(crate) fn via(&self, route: u32, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
         let key = Key::Via(route, target);
-        let Some(&index) = inner.by_key.get(&key) else {
+        let Some(index) = inner.hold(&key) else {
             let index = self.copy(&mut inner, key.clone(), target);
             inner.by_key.insert(key, index);
             return index;
         };
-        if let Some(entry) = &mut inner.all[index.at()] {
-            entry.refs += 1;
-        }
         drop(inner);
         // The one that was there holds it already.
         self.release(target);
@@ -200,34 +213,35 @@ impl Adjacencies {
         index
     }
 
-    /// Lets an alias stand for something else. The caller holds the new target, and passes that on.
+    /// Lets an alias stand for something else. The caller holds the new target, and passes that on; he gets the old one, to
+    /// [`Self::release`] when there is time.
     ///
     /// # Panics
     /// If `alias` is none, or the target is an alias of it.
-    pub fn retarget(&self, alias: AdjIndex, target: AdjIndex) {
-        let old = {
-            let mut inner = self.inner();
-            let mut at = target;
-            while let Some(next) = inner.all.get(at.at()).and_then(|e| e.as_ref()?.key.target()) {
-                assert!(at != alias, "an alias of itself");
-                at = next;
-            }
-            let Some(Some(Entry { key: Key::Alias(kept), .. })) = inner.all.get_mut(alias.at()) else {
-                panic!("adjacency {alias} is no alias")
-            };
-            let old = std::mem::replace(kept, target);
-            inner.unlink(old, alias);
-            inner.link(target, alias);
-            let adj = inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default();
-            self.show(&mut inner, alias, adj);
-            old
+    #[must_use]
+    pub fn retarget(&self, alias: AdjIndex, target: AdjIndex) -> AdjIndex {
+        let mut inner = self.inner();
+        let mut at = target;
+        while let Some(next) = inner.all.get(at.at()).and_then(|e| e.as_ref()?.key.target()) {
+            assert!(at != alias, "an alias of itself");
+            at = next;
+        }
+        let Some(Some(Entry { key: Key::Alias(kept), .. })) = inner.all.get_mut(alias.at()) else {
+            panic!("adjacency {alias} is no alias")
         };
-        self.release(old);
+        let old = std::mem::replace(kept, target);
+        inner.unlink(old, alias);
+        inner.link(target, alias);
+        let adj = inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default();
+        self.show(&mut inner, alias, adj);
+        old
     }
 
     /// Lets workers see a new value of an adjacency, and of its aliases.
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
         inner.stores += 1;
+        #[cfg(test)]
+        inner.journal.push(index);
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
         let adj = entry.key.shown(adj);
         entry.adj = adj;
@@ -240,6 +254,12 @@ impl Adjacencies {
     /// How often an adjacency that workers may know was written: what changes cost.
     pub fn stores(&self) -> u64 {
         self.inner().stores
+    }
+
+    /// Which were written since this was asked last.
+    #[cfg(test)]
+    pub(crate) fn journal(&self) -> Vec<AdjIndex> {
+        std::mem::take(&mut self.inner().journal)
     }
 
     /// Holds an adjacency that is there once more.

@@ -73,15 +73,20 @@ impl Adjacencies {
         sw_if: SwIfIndex,
         nexthop: IpAddr,
     ) -> Result<AdjIndex, Error> {
-        let interface = world.get::<Interfaces>().get(sw_if)?;
-        let kind = if interface.kind == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
+        let interfaces = world.get::<Interfaces>();
+        let frames = interfaces.kind(sw_if)?;
+        let kind = if frames == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
         // Without layer-2 addresses all neighbours are one.
-        let nexthop = match (interface.kind, nexthop) {
+        let nexthop = match (frames, nexthop) {
             (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             (_, nexthop) => nexthop,
         };
         let key = Key::Neighbor(link, sw_if, nexthop);
+        if let Some(index) = self.hold_known(&key) {
+            return Ok(index);
+        }
+        let interface = interfaces.get(sw_if)?;
         let known = if link == Link::of(nexthop) { None } else { self.rewrite_to(sw_if, nexthop) };
         Ok(self.hold(key, || {
             let mut adj = on_interface(world, &interface, kind, link, nexthop);

@@ -87,7 +87,7 @@ fn an_alias_shows_what_it_stands_for() {
     adjs.complete(world, a, [10, 0, 0, 2].into(), &[7; 14]);
     let adj = seen(&bench, second).expect("there");
     assert_eq!((adj.kind, adj.counter, &*adj.rewrite()), (AdjKind::Rewrite, x.0, &[7; 14][..]));
-    adjs.retarget(first, y);
+    adjs.release(adjs.retarget(first, y));
     assert_eq!(seen(&bench, second).map(|a| a.nexthop()), Some([10, 0, 0, 3].into()));
     assert!(gone(&bench, x), "only the alias held it");
     assert_eq!(adjs.info(first).and_then(|i| i.target), Some(y));

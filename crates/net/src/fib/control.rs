@@ -4,7 +4,7 @@
 use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
-use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, Link};
+use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, Link, NextHop, NextHops};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,6 +32,8 @@ pub(super) struct Inner<F: Net> {
     pub interned: HashMap<Arc<[Path<F::Addr>]>, ListId>,
     /// Lists with a recursive path to this next hop.
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
+    /// Lists with a path to this neighbour.
+    pub hops: HashMap<NextHop, BTreeSet<ListId>>,
 }
 
 impl<F: Net> Default for Inner<F> {
@@ -43,6 +45,7 @@ impl<F: Net> Default for Inner<F> {
             lists: Pool::new(),
             interned: HashMap::new(),
             vias: BTreeMap::new(),
+            hops: HashMap::new(),
         }
     }
 }
@@ -53,6 +56,7 @@ pub(super) struct Cx<'a> {
     pub routes: &'a Routes,
     pub adjacencies: &'a Adjacencies,
     pub interfaces: &'a Interfaces,
+    pub nexthops: &'a NextHops,
 }
 
 /// Where the entry of a prefix is, or would be.
@@ -198,7 +202,13 @@ impl<F: Net> Inner<F> {
 
 impl<F: Net> Fib<F> {
     pub(super) fn cx<'a>(&'a self, world: &'a World) -> Cx<'a> {
-        Cx { world, routes: &self.routes, adjacencies: &self.adjacencies, interfaces: &self.interfaces }
+        Cx {
+            world,
+            routes: &self.routes,
+            adjacencies: &self.adjacencies,
+            interfaces: &self.interfaces,
+            nexthops: &self.nexthops,
+        }
     }
 
     /// Refuses paths that name what isn't there, or can't be.
@@ -325,6 +335,13 @@ impl<F: Net> Fib<F> {
             IfEvent::Deleting(sw_if) => self.forget(world, sw_if),
             _ => {}
         }
+    }
+
+    pub(super) fn on_nexthops(&self, world: &World, hops: &[NextHop]) {
+        let mut inner = self.inner();
+        let lists: BTreeSet<ListId> =
+            hops.iter().filter_map(|hop| inner.hops.get(hop)).flatten().copied().collect();
+        inner.refresh(&self.cx(world), lists);
     }
 
     /// Removes all paths that name an interface.

@@ -2,7 +2,7 @@
 //! Entries: a prefix, and who says what about it.
 
 use super::list::ListId;
-use super::{Net, Path, RouteIndex, Source};
+use super::{Net, Path, PathState, RouteIndex, Source};
 use crate::AdjIndex;
 use std::ops::Deref;
 use wire::Prefix;
@@ -122,8 +122,8 @@ pub struct PathListInfo<F: Net> {
     pub shared: usize,
     /// The paths, each with the adjacency that it leads to, if it is usable.
     pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
-    /// For each path, whether it can't be taken because it leads back to the list.
-    pub looped: Vec<bool>,
+    /// For each path, what stands in its way.
+    pub states: Vec<PathState>,
     /// What the paths make together: what workers get if a source with them is the best.
     pub adj: AdjIndex,
 }

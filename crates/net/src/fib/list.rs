@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lists of paths, shared by all entries that have the same.
 
-use super::{Net, Path, PathListInfo};
-use crate::AdjIndex;
+use super::{Net, Path, PathListInfo, PathState};
+use crate::{AdjIndex, NextHop};
 use graph::SwIfIndex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,8 +40,14 @@ pub(super) enum State {
 pub(super) struct Resolved {
     /// For each path, where it leads, if it is usable.
     pub found: Vec<Option<AdjIndex>>,
-    /// For each path, whether it can't be taken because it leads back here.
-    pub looped: Vec<bool>,
+    /// For each path, what stands in its way.
+    pub states: Vec<PathState>,
+    /// All that can be taken lead to next hops that are down.
+    pub down: bool,
+    /// The adjacencies of paths that are left out because their next hops are down: held until they come back.
+    pub left_out: Vec<AdjIndex>,
+    /// The neighbours that paths lead to, in order.
+    pub hops: Vec<NextHop>,
     /// What they make together.
     pub target: AdjIndex,
     pub state: State,
@@ -53,7 +59,7 @@ impl<F: Net> PathList<F> {
     /// For `show`.
     pub fn info(&self, id: ListId) -> PathListInfo<F> {
         let paths = self.paths.iter().copied().zip(self.now.found.iter().copied()).collect();
-        PathListInfo { list: id.0, shared: self.refs, paths, looped: self.now.looped.clone(), adj: self.adj }
+        PathListInfo { list: id.0, shared: self.refs, paths, states: self.now.states.clone(), adj: self.adj }
     }
 }
 

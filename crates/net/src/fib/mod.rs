@@ -10,6 +10,8 @@
 //!
 //! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the
 //! changed prefix are resolved again; when a list changes between usable and not, those that follow it.
+//!
+//! A path whose next hop is down ([`NextHops`]) is left out as long as its list has another one that isn't.
 
 mod control;
 mod entry;
@@ -30,11 +32,11 @@ mod tests;
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
 pub use flow::FlowHash;
-pub use model::{Net, Path, PathKind, TableIndex, TableInfo};
+pub use model::{Net, Path, PathKind, PathState, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
 
-use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, Neighbors};
+use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, Neighbors, NextHops};
 use control::Inner;
 use graph::{Shared, World};
 use std::sync::atomic::AtomicU32;
@@ -62,6 +64,7 @@ pub struct Fib<F: Net> {
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
+    nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
 }
 
@@ -75,10 +78,12 @@ impl<F: Net> Shared for Fib<F> {
             routes: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
+            nexthops: world.get(),
             extensions: world.get(),
         };
         this.add_table(world, 0, "default").expect("memory for the first table");
-        this.interfaces.subscribe(|world, event| world.get::<Self>().on_interface(world, event));
+        this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
+        this.nexthops.subscribe(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
         world.get::<Neighbors>().subscribe(|world, event| world.get::<Self>().on_neighbor(world, event));
         this
     }

@@ -205,6 +205,20 @@ pub enum PathKind<A> {
     Extension(Extension, u32),
 }
 
+/// What stands in a path's way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PathState {
+    /// Nothing.
+    #[default]
+    Resolved,
+    /// Its interface is down, or what it leads to isn't there.
+    Unresolved,
+    /// It leads back to its own list.
+    Looped,
+    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is taken only if all others are too.
+    Down,
+}
+
 /// One of the ways of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Path<A> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Host routes to neighbours: in a connected network, a packet goes to the neighbour's own adjacency once he is known.
 
+use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{Interfaces, NeighborEvent, Neighbors};
+use crate::{NeighborEvent, Neighbors, NextHop};
 use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Address, Prefix};
@@ -22,15 +23,36 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
-        let Some(nexthop) = F::of_ip(ip) else { return };
-        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+    /// Where a neighbour's host route is, if he has one.
+    fn host_route(&self, NextHop { sw_if, ip }: NextHop) -> Option<(TableIndex, F::Addr)> {
+        let nexthop = F::of_ip(ip)?;
+        let interface = self.interfaces.get(sw_if).ok()?;
         let table = match (F::IS_V6, nexthop.link_local()) {
-            (true, true) if interface.link6 == 0 => return,
-            (true, true) => TableIndex(interface.link6),
-            (true, false) => TableIndex(interface.fib6),
-            (false, _) => TableIndex(interface.fib4),
+            (true, true) if interface.link6 == 0 => return None,
+            (true, true) => interface.link6,
+            (true, false) => interface.fib6,
+            (false, _) => interface.fib4,
         };
+        Some((TableIndex(table), nexthop))
+    }
+
+    /// Whether a route leads to this neighbour, other than his own.
+    pub fn leads_by(&self, hop: NextHop) -> bool {
+        let host = self.host_route(hop);
+        let inner = self.inner();
+        let Some(lists) = inner.hops.get(&hop) else { return false };
+        let own = host.and_then(|(table, nexthop)| {
+            let route = inner.place(table, Prefix::host(nexthop)).ok()?.route?;
+            Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
+        });
+        let others = |id: &ListId, list: &PathList<F>| list.refs > usize::from(own == Some(*id));
+        lists
+            .iter()
+            .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
+    }
+
+    fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
+        let Some((table, nexthop)) = self.host_route(NextHop { sw_if, ip }) else { return };
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = Prefix::host(nexthop);
         self.with(world, |inner, cx| {

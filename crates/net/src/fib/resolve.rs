@@ -4,15 +4,27 @@
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Extensions, Net, Path, PathKind, TableIndex};
-use crate::AdjIndex;
-use graph::SwIfIndex;
+use super::{Extensions, Net, Path, PathKind, PathState, TableIndex};
+use crate::{AdjIndex, NextHop};
+use cli::Error;
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::Prefix;
 
 /// How often a list is resolved for one change. Changes that go round in a circle end there.
 const ROUNDS: u8 = 64;
+
+/// Where a path leads.
+#[derive(Clone, Copy)]
+struct Way {
+    adj: AdjIndex,
+    /// What it is good for.
+    state: State,
+    /// The next hop, or all that it comes to, is down.
+    down: bool,
+}
 
 impl<F: Net> Inner<F> {
     /// The list with these paths, for one more entry.
@@ -77,6 +89,8 @@ impl<F: Net> Inner<F> {
                 followed.users.remove(&id);
             }
         }
+        self.index_hops(id, &list.now.hops, &[]);
+        list.now.left_out.iter().for_each(|adj| cx.adjacencies.release(*adj));
         self.refresh(cx, list.users);
         if list.owned {
             cx.adjacencies.release(list.adj);
@@ -97,12 +111,34 @@ impl<F: Net> Inner<F> {
                 list.users.insert(id);
             }
         }
+        if old.hops != now.hops {
+            self.index_hops(id, &old.hops, &now.hops);
+        }
     }
 
-    /// Resolves lists again, and those that follow them as far as it matters.
+    /// Lets the lists of next hops be found.
+    fn index_hops(&mut self, id: ListId, old: &[NextHop], new: &[NextHop]) {
+        for hop in old {
+            if let Entry::Occupied(mut lists) = self.hops.entry(*hop) {
+                lists.get_mut().remove(&id);
+                if lists.get().is_empty() {
+                    lists.remove();
+                }
+            }
+        }
+        for hop in new {
+            self.hops.entry(*hop).or_default().insert(id);
+        }
+    }
+
+    /// Resolves lists again, and those that follow them as far as it matters. First those that move most traffic elsewhere,
+    /// and what isn't needed any more is given up last: all the while packets go where they are lost.
     pub fn refresh(&mut self, cx: &Cx<'_>, lists: impl IntoIterator<Item = ListId>) {
-        let mut queue: VecDeque<ListId> = lists.into_iter().collect();
+        let mut lists: Vec<ListId> = lists.into_iter().collect();
+        lists.sort_by_cached_key(|id| Reverse(self.weight(*id)));
+        let mut queue = VecDeque::from(lists);
         let mut rounds: HashMap<ListId, u8> = HashMap::new();
+        let mut left = Vec::new();
         while let Some(id) = queue.pop_front() {
             if !self.lists.contains(id) {
                 continue;
@@ -117,94 +153,128 @@ impl<F: Net> Inner<F> {
             if !list.owned {
                 continue;
             }
-            if list.now.target == now.target {
-                cx.adjacencies.release(now.target);
+            left.push(if list.now.target == now.target {
+                now.target
             } else {
-                cx.adjacencies.retarget(list.adj, now.target);
-            }
+                cx.adjacencies.retarget(list.adj, now.target)
+            });
+            left.extend(&list.now.left_out);
             if list.now.follows != now.follows {
                 // Whether a path leads back to its own list depends on all that lies between.
                 queue.extend(self.all_users(id));
-            } else if list.now.state != now.state {
+            } else if (list.now.state, list.now.down) != (now.state, now.down) {
                 queue.extend(&list.users);
             }
             self.follow(id, now);
         }
+        left.into_iter().for_each(|adj| cx.adjacencies.release(adj));
+    }
+
+    /// How much depends on a list: whether there is a choice, and how many entries and lists follow it.
+    fn weight(&self, id: ListId) -> (bool, usize) {
+        self.lists.get(id).map_or((false, 0), |list| (list.paths.len() > 1, list.refs + list.users.len()))
     }
 
     /// What the paths of a list come to. The caller holds the target once more.
     fn resolve(&self, cx: &Cx<'_>, id: ListId) -> Resolved {
         let Some(list) = self.lists.get(id) else { return Resolved::default() };
         let mut now = Resolved::default();
-        let mut members: Vec<(AdjIndex, Path<F::Addr>, State)> = Vec::new();
+        let mut members: Vec<(Way, Path<F::Addr>)> = Vec::new();
         for path in list.paths.iter() {
-            let mut looped = false;
-            let found = self.resolve_path(cx, id, path, &mut now.follows, &mut looped);
-            now.found.push(found.map(|(adj, _)| adj));
-            now.looped.push(looped);
-            members.extend(found.map(|(adj, state)| (adj, *path, state)));
+            let way = self.resolve_path(cx, id, path, &mut now);
+            now.found.push(way.ok().map(|way| way.adj));
+            now.states.push(match way {
+                Ok(way) if way.down => PathState::Down,
+                Ok(_) => PathState::Resolved,
+                Err(state) => state,
+            });
+            members.extend(way.ok().map(|way| (way, *path)));
         }
-        let best = members.iter().map(|(_, path, _)| path.preference).min().unwrap_or(0);
+        now.hops.sort_unstable();
+        now.hops.dedup();
+        // Who is down is left out while somebody else leads on.
+        let leads_on = members.iter().any(|(way, _)| !way.down && way.state != State::Unusable);
+        now.down = !leads_on && members.iter().any(|(way, _)| way.down);
+        let kept = |way: &Way| now.down || !way.down;
+        let best = members.iter().filter(|(way, _)| kept(way)).map(|(_, path)| path.preference).min();
         let (members, others): (Vec<_>, Vec<_>) =
-            members.into_iter().partition(|(_, path, _)| path.preference == best);
-        others.into_iter().for_each(|(adj, ..)| cx.adjacencies.release(adj));
+            members.into_iter().partition(|(way, path)| kept(way) && Some(path.preference) == best);
+        for (way, _) in others {
+            if kept(&way) {
+                cx.adjacencies.release(way.adj);
+            } else {
+                now.left_out.push(way.adj);
+            }
+        }
         now.state = match &members[..] {
             [] => State::Unusable,
-            [(.., first), others @ ..] if others.iter().all(|(.., state)| state == first) => *first,
+            [(first, _), others @ ..] if others.iter().all(|(way, _)| way.state == first.state) => {
+                first.state
+            }
             _ => State::Usable,
         };
-        now.target = together::<F>(cx, members.into_iter().map(|(adj, path, _)| (adj, path.weight)));
+        now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight)));
         now
     }
 
-    /// Where a path leads, held once for the caller, and what that is good for; `None` if it can't be taken now.
+    /// Where a path leads, held once for the caller; what stands in its way if it can't be taken now.
     fn resolve_path(
         &self,
         cx: &Cx<'_>,
         id: ListId,
         path: &Path<F::Addr>,
-        follows: &mut BTreeSet<ListId>,
-        looped: &mut bool,
-    ) -> Option<(AdjIndex, State)> {
-        let up = |sw_if: SwIfIndex| cx.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.link_up);
+        now: &mut Resolved,
+    ) -> Result<Way, PathState> {
         let adjacencies = cx.adjacencies;
-        Some(match path.kind {
+        let unresolved = |_: Error| PathState::Unresolved;
+        let up = |sw_if| if cx.interfaces.is_up(sw_if) { Ok(()) } else { Err(PathState::Unresolved) };
+        let way = |adj, state| Ok(Way { adj, state, down: false });
+        match path.kind {
             PathKind::Attached { sw_if, address } => {
-                let adj = up(sw_if).then(|| adjacencies.glean(cx.world, sw_if, address.into()).ok())??;
-                (adj, State::Attached(sw_if))
+                up(sw_if)?;
+                let adj = adjacencies.glean(cx.world, sw_if, address.into()).map_err(unresolved)?;
+                way(adj, State::Attached(sw_if))
             }
             PathKind::Neighbor { sw_if, nexthop } => {
-                let to = || adjacencies.neighbor_for(cx.world, F::LINK, sw_if, nexthop).ok();
-                (up(sw_if).then(to)??, State::Usable)
+                let hop = NextHop { sw_if, ip: nexthop };
+                now.hops.push(hop);
+                up(sw_if)?;
+                let adj = adjacencies.neighbor_for(cx.world, F::LINK, sw_if, nexthop).map_err(unresolved)?;
+                Ok(Way { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
             }
             PathKind::Receive { sw_if, address } => {
-                (adjacencies.receive(cx.world, sw_if, address.into()).ok()?, State::Unusable)
+                let adj = adjacencies.receive(cx.world, sw_if, address.into()).map_err(unresolved)?;
+                way(adj, State::Unusable)
             }
-            PathKind::Lookup(table) => (adjacencies.lookup(F::LINK, table.0), State::Usable),
-            PathKind::Fixed(adj) => (F::fixed(adj), State::Unusable),
+            PathKind::Lookup(table) => way(adjacencies.lookup(F::LINK, table.0), State::Usable),
+            PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
-                let taker = cx.world.get::<Extensions>().taker(kind).ok()?;
-                (taker(cx.world, F::LINK, object).ok()?, State::Usable)
+                let taker = cx.world.get::<Extensions>().taker(kind).map_err(unresolved)?;
+                way(taker(cx.world, F::LINK, object).map_err(unresolved)?, State::Usable)
             }
             PathKind::Recursive { table, nexthop } => {
-                let (route, via) = self.covering(table, nexthop, F::BITS)?;
-                follows.insert(via);
+                let (route, via) = self.covering(table, nexthop, F::BITS).ok_or(PathState::Unresolved)?;
+                now.follows.insert(via);
                 if self.leads_to(via, id) {
-                    *looped = true;
-                    return None;
+                    return Err(PathState::Looped);
                 }
-                let list = self.lists.get(via)?;
-                let adj = match list.now.state {
-                    State::Unusable => return None,
-                    State::Attached(sw_if) => adjacencies.neighbor(cx.world, sw_if, nexthop.into()).ok()?,
+                let list = self.lists.get(via).ok_or(PathState::Unresolved)?;
+                let (adj, down) = match list.now.state {
+                    State::Unusable => return Err(PathState::Unresolved),
+                    State::Attached(sw_if) => {
+                        let hop = NextHop { sw_if, ip: nexthop.into() };
+                        now.hops.push(hop);
+                        let adj = adjacencies.neighbor(cx.world, sw_if, hop.ip).map_err(unresolved)?;
+                        (adj, cx.nexthops.is_down(hop))
+                    }
                     State::Usable => {
                         adjacencies.hold_again(list.adj);
-                        list.adj
+                        (list.adj, list.now.down)
                     }
                 };
-                (adjacencies.via(route.0, adj), State::Usable)
+                Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
-        })
+        }
     }
 
     /// Whether whoever follows `from` comes to `to`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod convergence;
+mod nexthops;
 mod verbs;
 
 use super::*;

@@ -9,13 +9,14 @@ mod age;
 mod model;
 #[cfg(test)]
 mod oracle;
+mod silent;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use model::*;
 
-use crate::{AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, ethernet_rewrite};
+use crate::{AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
 use cli::Error;
 use graph::{Shared, Signal, SwIfIndex, World};
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ use table::{Due, Key, Table};
 use wire::{EtherType, MacAddr};
 
 type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
-/// Asks neighbours whether they are still there: a unicast question to each.
+/// Asks neighbours whether they are still there: each at his station, or all, where that is the broadcast address.
 pub type Prober = fn(&World, &[Neighbor]);
 
 /// Entries that are looked at in one go.
@@ -49,6 +50,7 @@ pub struct Neighbors {
     used: Mutex<HashMap<AdjIndex, u64>>,
     interfaces: Arc<Interfaces>,
     adjacencies: Arc<Adjacencies>,
+    nexthops: Arc<NextHops>,
 }
 
 impl Shared for Neighbors {
@@ -63,8 +65,12 @@ impl Shared for Neighbors {
             match event {
                 IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
                     neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
+                    neighbors.forgive(world, |key| key.sw_if == sw_if);
                 }
-                IfEvent::Deleting(sw_if) => drop(neighbors.remove_if(world, |n| n.sw_if == sw_if)),
+                IfEvent::Deleting(sw_if) => {
+                    neighbors.remove_if(world, |n| n.sw_if == sw_if);
+                    neighbors.forgive(world, |key| key.sw_if == sw_if);
+                }
                 _ => {}
             }
         });
@@ -74,6 +80,7 @@ impl Shared for Neighbors {
             used: Mutex::default(),
             interfaces,
             adjacencies,
+            nexthops: world.get(),
         }
     }
 }
@@ -143,6 +150,7 @@ impl Neighbors {
             self.forget(world, gone, Gone::Recycled);
         }
         self.install(world, new, old);
+        self.answered(world, new);
         self.reschedule(ip6);
         Ok(())
     }
@@ -183,6 +191,9 @@ impl Neighbors {
             }
             _ => {}
         }
+        if let Some(new) = new {
+            self.answered(world, new);
+        }
         self.reschedule(ip.is_ipv6());
         learned
     }
@@ -212,9 +223,12 @@ impl Neighbors {
         n
     }
 
-    /// Removes what was learned, on one interface or on all, and says how many.
-    pub fn flush(&self, world: &World, sw_if: Option<SwIfIndex>) -> usize {
-        self.remove_if(world, |n| !n.is_static && sw_if.is_none_or(|sw_if| n.sw_if == sw_if))
+    /// Forgets what was learned of a family, on one interface or on all, also who hasn't answered; says how many entries.
+    pub fn flush(&self, world: &World, ip6: bool, sw_if: Option<SwIfIndex>) -> usize {
+        let chosen = |key: Key| key.ip.is_ipv6() == ip6 && sw_if.is_none_or(|sw_if| key.sw_if == sw_if);
+        let n = self.remove_if(world, |n| !n.is_static && chosen(n.key()));
+        self.forgive(world, chosen);
+        n
     }
 
     /// An entry.
@@ -256,13 +270,18 @@ impl Neighbors {
     fn age(&self, world: &World, ip6: bool, prober: Prober) -> Option<u64> {
         let now = world.clock.now();
         let due = self.table(ip6).take_due(now, AT_ONCE, |n| self.is_used(n));
-        let mut probes = Vec::new();
+        let (mut probes, mut lost) = (Vec::new(), Vec::new());
         for due in due {
             match due {
                 Due::Probe(n) => probes.push(n),
-                Due::Lost(n) => self.forget(world, n, Gone::Unanswered),
+                Due::Lost(n) => lost.push(n),
             }
         }
+        // Traffic first.
+        let hops: Vec<Key> = lost.iter().map(Neighbor::key).collect();
+        self.note_silent(world, &hops);
+        lost.into_iter().for_each(|n| self.forget(world, n, Gone::Unanswered));
+        probes.extend(self.seek(world, ip6));
         if !probes.is_empty() {
             prober(world, &probes);
         }

@@ -65,11 +65,14 @@ pub struct NeighborConfig {
     pub recycle: bool,
     /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked; 0 never.
     pub confirm: u32,
+    /// Seconds between two questions to a next hop of routes that hasn't answered; its paths are left out meanwhile. With 0
+    /// routes don't mind whether their next hops answer.
+    pub retry: u32,
 }
 
 impl Default for NeighborConfig {
     fn default() -> Self {
-        Self { limit: 50_000, age: 0, recycle: false, confirm: 30 }
+        Self { limit: 50_000, age: 0, recycle: false, confirm: 30, retry: 5 }
     }
 }
 

@@ -169,7 +169,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120),
         limit in 1u32..10, age in 0u32..8, confirm in 0u32..5, recycle in any::<bool>(),
     ) {
-        let config = NeighborConfig { limit, age, recycle, confirm };
+        let config = NeighborConfig { limit, age, recycle, confirm, ..NeighborConfig::default() };
         let (mut table, mut slow, mut now) = (Table::default(), Slow { config, ..Slow::default() }, 0u64);
         table.configure(config);
         for step in steps {

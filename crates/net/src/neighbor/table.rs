@@ -59,6 +59,10 @@ impl Times {
     fn len(&self) -> usize {
         self.of.len()
     }
+
+    fn contains(&self, key: Key) -> bool {
+        self.of.contains_key(&key)
+    }
 }
 
 /// What ageing wants to be done.
@@ -80,6 +84,8 @@ pub(super) struct Table {
     due: Times,
     /// Open questions by when they end.
     asked: Times,
+    /// Next hops that haven't answered, by when they are asked again.
+    silent: Times,
 }
 
 impl Table {
@@ -109,7 +115,47 @@ impl Table {
 
     /// When [`Self::take_due`] has something to do.
     pub fn next_due(&self) -> Option<u64> {
-        self.due.first().map(|(time, _)| time)
+        [&self.due, &self.silent].into_iter().filter_map(|times| times.first()).map(|(time, _)| time).min()
+    }
+
+    /// Notes that a next hop hasn't answered; false if that is known, or nobody wants to know.
+    pub fn note_silent(&mut self, key: Key, now: u64) -> bool {
+        let new = self.config.retry > 0 && !self.silent.contains(key);
+        if new {
+            self.silent.set(key, now + u64::from(self.config.retry) * SECOND);
+        }
+        new
+    }
+
+    /// It is silent no more, or nobody wants to know; false if it wasn't.
+    pub fn note_answer(&mut self, key: Key) -> bool {
+        self.silent.remove(key).is_some()
+    }
+
+    /// It has been heard, but not in answer to us: it is asked now.
+    pub fn hurry(&mut self, key: Key, now: u64) {
+        if self.silent.contains(key) {
+            self.silent.set(key, now);
+        }
+    }
+
+    /// The silent ones that `which` chooses.
+    pub fn silent(&self, which: impl Fn(Key) -> bool) -> Vec<Key> {
+        self.silent.of.keys().copied().filter(|key| which(*key)).collect()
+    }
+
+    /// Takes at most `max` silent next hops that are to be asked now. Their answers will be welcome.
+    pub fn take_silent(&mut self, now: u64, max: usize) -> Vec<Key> {
+        let mut all = Vec::new();
+        while all.len() < max
+            && let Some((time, key)) = self.silent.first()
+            && time <= now
+        {
+            self.silent.set(key, now + u64::from(self.config.retry.max(1)) * SECOND);
+            self.ask(key, now);
+            all.push(key);
+        }
+        all
     }
 
     /// Notes that somebody was asked for.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
 use crate::tests::{add, add_ip};
-use crate::{AdjKind, Interfaces};
+use crate::{AdjKind, Fib, Interfaces, NextHop, Path, PathKind, Source, TableIndex};
 use graph::drive::Bench;
 use graph::{Plugin, ThreadIndex};
+use wire::{Ip4, Prefix};
 
 static NONE: &[&Plugin] = &[];
 const SECOND: u64 = 1_000_000_000;
@@ -193,6 +194,126 @@ fn a_full_table_refuses_or_recycles() {
         [address(2), address(4)]
     );
     assert!(r.events().contains(&"-10.0.0.3 Recycled".to_string()));
-    assert_eq!(r.neighbors.flush(world, None), 2);
+    assert_eq!(r.neighbors.flush(world, false, None), 2);
     assert!(r.neighbors.is_empty(false));
+}
+
+impl Rig {
+    /// A route with this next hop, as an operator sets it.
+    fn route(&self, ip: u8, on: bool) {
+        let (fib, t) = (self.bench.world.get::<Fib<Ip4>>(), TableIndex::DEFAULT);
+        let prefix = Prefix::host([20, 0, 0, ip].into());
+        let via = [Path::new(PathKind::Neighbor { sw_if: self.a, nexthop: address(ip) })];
+        if on {
+            fib.set(&self.bench.world, t, prefix, Source::Cli, &via).expect("set");
+        } else {
+            fib.remove(&self.bench.world, t, prefix, Source::Cli, &[]).expect("removed");
+        }
+    }
+
+    fn down(&self) -> Vec<IpAddr> {
+        self.bench.world.get::<NextHops>().list().into_iter().map(|(hop, _)| hop.ip).collect()
+    }
+}
+
+#[test]
+fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    r.route(2, true);
+    assert_eq!(r.down(), [] as [IpAddr; 0], "who was never asked isn't silent");
+    // Asked for, no answer: a next hop is down, another neighbour is nobody's business.
+    r.neighbors.unanswered(&world, r.a, address(2));
+    r.neighbors.unanswered(&world, r.a, address(3));
+    assert_eq!(r.down(), [address(2)]);
+    // It is asked again at a slow rate, and its answer is welcome.
+    r.pass(4);
+    assert_eq!(r.probes(), 0);
+    r.pass(2);
+    assert_eq!(r.probes(), 1);
+    r.pass(10);
+    assert_eq!(r.probes(), 2);
+    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Added { gone: None });
+    assert_eq!(r.down(), [] as [IpAddr; 0]);
+    r.pass(20);
+    assert_eq!(r.probes(), 0);
+    // A late word of its silence.
+    r.neighbors.unanswered(&world, r.a, address(2));
+    assert_eq!(r.down(), [] as [IpAddr; 0]);
+    // It is known, in use, and answers no more.
+    let adjs: Arc<Adjacencies> = world.get();
+    let used = adjs.find_neighbor(r.a, address(2)).expect("there");
+    adjs.counters.lane(ThreadIndex(0).at()).add(used.at(), 1, 100);
+    r.events();
+    r.pass(45);
+    assert_eq!((r.events().pop().as_deref(), r.down()), (Some("-10.0.0.2 Unanswered"), vec![address(2)]));
+    // Heard of in passing, which proves nothing: asked at once.
+    r.pass(1);
+    r.probes();
+    r.learn(2, 2, Evidence::Hint { router: None });
+    assert_eq!(r.down(), [address(2)]);
+    r.bench.settle();
+    r.pass(1);
+    assert_eq!(r.probes(), 1);
+    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
+    assert_eq!(r.down(), [] as [IpAddr; 0]);
+}
+
+#[test]
+fn what_was_held_against_a_next_hop_is_forgotten() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let silent = |r: &Rig| {
+        r.neighbors.unanswered(&world, r.a, address(2));
+        assert_eq!(r.down(), [address(2)]);
+    };
+    r.route(2, true);
+    // Set by hand.
+    silent(&r);
+    let n = Neighbor { is_static: true, ..Neighbor::new(r.a, address(2), station(2)) };
+    r.neighbors.set(&world, n).expect("set");
+    assert_eq!(r.down(), [] as [IpAddr; 0]);
+    r.neighbors.remove(&world, r.a, address(2)).expect("removed");
+    // The operator has mended something.
+    silent(&r);
+    r.neighbors.flush(&world, false, Some(r.a));
+    assert_eq!(r.down(), [] as [IpAddr; 0]);
+    // The link was down.
+    let ifs: Arc<Interfaces> = world.get();
+    silent(&r);
+    ifs.set_link(&world, r.a, false).expect("down");
+    r.neighbors.unanswered(&world, r.a, address(2));
+    assert_eq!(r.down(), [] as [IpAddr; 0], "of a link that is down nobody expects an answer");
+    ifs.set_link(&world, r.a, true).expect("up");
+    // Nobody goes by it any more.
+    silent(&r);
+    r.route(2, false);
+    r.pass(6);
+    assert_eq!((r.down(), r.probes()), (vec![], 0));
+    // Routes needn't mind.
+    r.route(2, true);
+    silent(&r);
+    r.neighbors.configure(false, NeighborConfig { retry: 0, ..NeighborConfig::default() });
+    r.pass(1);
+    r.neighbors.unanswered(&world, r.a, address(2));
+    assert_eq!((r.down(), r.probes()), (vec![], 0));
+    assert!(!world.get::<NextHops>().is_down(NextHop { sw_if: r.a, ip: address(2) }));
+}
+
+#[test]
+fn a_host_that_has_left_is_no_next_hop() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let addresses = world.get::<crate::Addresses<Ip4>>();
+    addresses.add(&world, r.a, "10.0.0.1/24".parse().expect("a prefix")).expect("added");
+    r.neighbors.configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
+    r.route(3, true);
+    for i in [2, 3] {
+        r.learn(i, i, Evidence::Request);
+        let host = Prefix::host([10, 0, 0, i].into());
+        assert!(world.get::<Fib<Ip4>>().route(TableIndex::DEFAULT, host).is_some(), "a host route");
+    }
+    r.pass(26);
+    assert!(r.neighbors.is_empty(false));
+    assert_eq!(r.down(), [address(3)]);
 }

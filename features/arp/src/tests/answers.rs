@@ -193,7 +193,7 @@ fn announcements_update_or_add_as_configured() {
 fn a_busy_neighbour_is_noted_once_a_second() {
     let mut r = rig();
     r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
-    r.neighbors.flush(&r.bench.world, None);
+    r.neighbors.flush(&r.bench.world, false, None);
     r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
     assert_eq!((r.known([10, 0, 0, 9]), r.sent().len()), (None, 2));
     r.pass(2);

@@ -29,7 +29,7 @@ fn every_broken_frame_is_answered_noted_or_dropped_by_name() {
         frame.truncate(2000);
         // Whoever makes itself a neighbour is forgotten now and then, and may be noted again.
         if i % 100 == 0 {
-            r.neighbors.flush(&r.bench.world, None);
+            r.neighbors.flush(&r.bench.world, false, None);
             r.pass(1);
             r.sent();
         }

@@ -142,6 +142,9 @@ impl<'w, P: Protocol> Learner<'w, P> {
     pub fn take(&mut self, note: Note<AddrOf<P>>) {
         match note {
             Note::Asked(Target { sw_if, ip }) => self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into()),
+            Note::Unanswered(Target { sw_if, ip }) => {
+                self.neighbors.unanswered(self.world, SwIfIndex(sw_if), ip.into());
+            }
             Note::Seen(seen) => self.seen(seen),
             Note::Conflict(who, mac) => P::conflict(self.world, who, mac),
         }

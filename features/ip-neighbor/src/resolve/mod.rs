@@ -39,7 +39,7 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     const PROCESS: &'static str;
     /// Where its counters are: `/net/arp`.
     const COUNTERS: &'static str;
-    /// Asks neighbours whether they are still there, each at his station.
+    /// Asks neighbours whether they are still there.
     const PROBE: Prober;
 
     /// What is made of what a neighbour told; `None` for nothing.

@@ -17,6 +17,8 @@ const NOTES: usize = 4096;
 pub enum Note<A> {
     /// It has asked for a neighbour.
     Asked(Target<A>),
+    /// A neighbour was asked for as often as is usual, and hasn't answered.
+    Unanswered(Target<A>),
     /// A neighbour has shown itself.
     Seen(Seen<A>),
     /// Another station uses an address of ours.
@@ -38,7 +40,10 @@ impl<A: Address> Note<A> {
     #[inline(always)]
     fn target(&self) -> Target<A> {
         match *self {
-            Self::Asked(target) | Self::Seen(Seen { who: target, .. }) | Self::Conflict(target, _) => target,
+            Self::Asked(target)
+            | Self::Unanswered(target)
+            | Self::Seen(Seen { who: target, .. })
+            | Self::Conflict(target, _) => target,
         }
     }
 }

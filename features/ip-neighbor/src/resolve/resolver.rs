@@ -115,7 +115,7 @@ impl<P: Protocol> Resolver<P> {
             if let Err(why) = self.ask(target, source, cx) {
                 return (why, false);
             }
-            self.waiting.asked(at, now);
+            self.waiting.asked(at, true, now);
         }
         if !self.waiting.take_place(at) {
             return (To::Overflow, ask);
@@ -179,15 +179,21 @@ impl<P: Protocol> Resolver<P> {
                 None => {}
                 Some(Due::Ask(target)) => {
                     // Whatever hinders the question: it counts as one.
-                    let _ = self.ask(target, None, cx);
-                    self.waiting.asked(at, cx.now());
+                    let sent = self.ask(target, None, cx).is_ok();
+                    self.waiting.asked(at, sent, cx.now());
                 }
-                Some(Due::GiveUp(target)) => self.waiting.release(target, |mut b| {
-                    let fib = b.scratch::<IpMeta>().fib;
-                    let (to, kind, code) = refused(&b);
-                    b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
-                    cx.emit(to, b);
-                }),
+                Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
+                    if matches!(due, Due::GiveUp(_)) {
+                        // If there is no room for the note: the next packets will bring another.
+                        let _ = self.notes.post(Note::Unanswered(target));
+                    }
+                    self.waiting.release(target, |mut b| {
+                        let fib = b.scratch::<IpMeta>().fib;
+                        let (to, kind, code) = refused(&b);
+                        b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
+                        cx.emit(to, b);
+                    });
+                }
             }
         }
     }

@@ -50,6 +50,8 @@ struct Slot<A> {
     /// It may be asked for from this time on.
     next: u64,
     asked: u8,
+    /// All these questions have been sent.
+    sent: bool,
     /// Places taken, whether filled yet or not.
     taken: u16,
     first: u16,
@@ -68,6 +70,8 @@ pub enum Due<A> {
     Ask(Target<A>),
     /// It hasn't answered: let go of what waits.
     GiveUp(Target<A>),
+    /// It couldn't be asked: the same.
+    Abandon(Target<A>),
 }
 
 /// Things that wait for neighbours with addresses `A`.
@@ -82,7 +86,7 @@ pub struct Waiting<A, T> {
 impl<A: Address, T> Default for Waiting<A, T> {
     fn default() -> Self {
         let target = Target { sw_if: u32::MAX, ip: A::ZERO };
-        let slot = Slot { target, next: 0, asked: 0, taken: 0, first: END, last: END };
+        let slot = Slot { target, next: 0, asked: 0, sent: true, taken: 0, first: END, last: END };
         let cell = |i: usize| Cell { item: None, next: if i + 1 < CELLS { i as u16 + 1 } else { END } };
         Self { slots: vec![slot; SLOTS].into(), cells: (0..CELLS).map(cell).collect(), free: 0, taken: 0 }
     }
@@ -103,7 +107,7 @@ impl<A: Address, T> Waiting<A, T> {
         }
         let set = target.set();
         let at = (set..set + WAYS).find(|&at| self.slots[at].taken == 0 && self.slots[at].next <= now)?;
-        self.slots[at] = Slot { target, next: 0, asked: 0, taken: 0, first: END, last: END };
+        self.slots[at] = Slot { target, next: 0, asked: 0, sent: true, taken: 0, first: END, last: END };
         Some(at)
     }
 
@@ -113,13 +117,14 @@ impl<A: Address, T> Waiting<A, T> {
         self.slots[at].next <= now
     }
 
-    /// Notes that the slot's neighbour was asked for.
+    /// Notes that the slot's neighbour was asked for, or that something hindered that.
     #[inline(always)]
-    pub fn asked(&mut self, at: usize, now: u64) {
+    pub fn asked(&mut self, at: usize, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
         slot.next = now + INTERVAL;
         // Who asks while nothing waits begins anew.
-        slot.asked = if slot.taken == 0 { 1 } else { slot.asked.saturating_add(1) };
+        (slot.asked, slot.sent) =
+            if slot.taken == 0 { (1, sent) } else { (slot.asked.saturating_add(1), slot.sent && sent) };
     }
 
     /// Takes a place in the slot for something that [`Self::put`] brings; false if there is none.
@@ -169,7 +174,7 @@ impl<A: Address, T> Waiting<A, T> {
     /// Lets all that waits for neighbours on an interface be given up soon.
     pub fn give_up_on(&mut self, sw_if: u32) {
         for slot in self.slots.iter_mut().filter(|s| s.target.sw_if == sw_if) {
-            (slot.asked, slot.next) = (QUESTIONS, 0);
+            (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
         }
     }
 
@@ -181,7 +186,11 @@ impl<A: Address, T> Waiting<A, T> {
     /// What is due for the neighbour of a slot.
     pub fn due(&self, at: usize, now: u64) -> Option<Due<A>> {
         let slot = self.slots.get(at).filter(|s| s.taken > 0 && s.next <= now)?;
-        Some(if slot.asked < QUESTIONS { Due::Ask(slot.target) } else { Due::GiveUp(slot.target) })
+        Some(match slot {
+            Slot { asked: ..QUESTIONS, .. } => Due::Ask(slot.target),
+            Slot { sent: true, .. } => Due::GiveUp(slot.target),
+            _ => Due::Abandon(slot.target),
+        })
     }
 
     /// How many places are taken.
@@ -220,27 +229,37 @@ mod tests {
         let mut w = Items::default();
         let at = w.slot(target(1), 0).expect("a slot");
         assert!(w.may_ask(at, 0));
-        w.asked(at, 0);
+        w.asked(at, true, 0);
         assert!(!w.may_ask(at, INTERVAL - 1), "throttled");
         assert_eq!(w.due(at, INTERVAL), None, "nothing waits");
         assert!(add(&mut w, 1, 7));
         assert_eq!(w.due(at, INTERVAL), Some(Due::Ask(target(1))));
-        w.asked(at, INTERVAL);
+        w.asked(at, true, INTERVAL);
         assert_eq!(w.due(at, INTERVAL), None);
-        w.asked(at, 2 * INTERVAL);
+        w.asked(at, true, 2 * INTERVAL);
         assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))));
         assert_eq!(all(&mut w, 1), [7]);
         assert_eq!((w.taken(), w.due(at, 3 * INTERVAL)), (0, None));
-        w.asked(at, 3 * INTERVAL);
+        w.asked(at, true, 3 * INTERVAL);
         assert!(add(&mut w, 1, 8));
         assert_eq!(w.due(at, 4 * INTERVAL), Some(Due::Ask(target(1))), "from the start");
         w.give_up_on(target(1).sw_if);
-        assert_eq!(w.due(at, 0), Some(Due::GiveUp(target(1))));
+        assert_eq!(w.due(at, 0), Some(Due::Abandon(target(1))));
         assert_eq!(all(&mut w, 1), [8]);
         w.give_up_on(target(1).sw_if);
-        w.asked(at, 5 * INTERVAL);
+        w.asked(at, true, 5 * INTERVAL);
         assert!(add(&mut w, 1, 9));
         assert_eq!(w.due(at, 6 * INTERVAL), Some(Due::Ask(target(1))));
+        // Who couldn't be asked each time hasn't been silent.
+        w.asked(at, false, 6 * INTERVAL);
+        w.asked(at, true, 7 * INTERVAL);
+        assert_eq!(w.due(at, 8 * INTERVAL), Some(Due::Abandon(target(1))));
+        assert_eq!(all(&mut w, 1), [9]);
+        w.asked(at, true, 9 * INTERVAL);
+        assert!(add(&mut w, 1, 10));
+        w.asked(at, true, 10 * INTERVAL);
+        w.asked(at, true, 11 * INTERVAL);
+        assert_eq!(w.due(at, 12 * INTERVAL), Some(Due::GiveUp(target(1))));
     }
 
     #[test]
@@ -252,7 +271,7 @@ mod tests {
         for n in 2..5000 {
             let Some(at) = w.slot(target(n), 0) else { continue };
             slots += 1;
-            w.asked(at, 0);
+            w.asked(at, true, 0);
             if w.take_place(at) {
                 places += 1;
                 assert!(w.put(at, n).is_ok());

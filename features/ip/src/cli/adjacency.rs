@@ -4,7 +4,7 @@
 use super::interface;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link};
+use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, NextHop, NextHops};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -33,6 +33,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Whether somebody says that the next hop is down.
+fn is_down(w: &World, info: &AdjInfo) -> bool {
+    let neighbor = matches!(info.adj.kind, AdjKind::Rewrite | AdjKind::Incomplete);
+    let hop = info.sw_if().filter(|_| neighbor).map(|sw_if| NextHop { sw_if, ip: info.adj.nexthop() });
+    hop.is_some_and(|hop| w.get::<NextHops>().is_down(hop))
+}
+
 /// One line, as packets of `link` see it: some adjacencies are everybody's.
 pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let adj = &info.adj;
@@ -40,19 +47,23 @@ pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
     let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
     let to = format!("to:[{packets}:{bytes}]");
+    let down = || if is_down(w, info) { " next-hop down" } else { "" };
     match adj.kind {
         AdjKind::Rewrite => format!(
-            "{proto} via {} {}: mtu:{} next:{} {} {to}",
+            "{proto} via {} {}: mtu:{} next:{} {} {to}{}",
             adj.nexthop(),
             name(),
             adj.mtu,
             w.node_name(adj.output),
-            hex(&adj.rewrite())
+            hex(&adj.rewrite()),
+            down()
         ),
         AdjKind::Multicast => {
             format!("{proto}-mcast: {}: mtu:{} {} {to}", name(), adj.mtu, hex(&adj.rewrite()))
         }
-        AdjKind::Incomplete => format!("arp-{proto}: via {} {} {to}", adj.nexthop(), name()),
+        AdjKind::Incomplete => {
+            format!("arp-{proto}: via {} {} {to}{}", adj.nexthop(), name(), down())
+        }
         AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{} {to}", adj.nexthop(), name(), adj.mtu),
         AdjKind::Receive if adj.tx_if == u32::MAX => format!("dpo-receive {to}"),
         AdjKind::Receive => format!("dpo-receive: {} on {} {to}", adj.nexthop(), name()),
@@ -73,6 +84,7 @@ pub fn to_json(w: &World, info: &AdjInfo) -> Value {
         "interface": sw_if.map(|sw_if| w.get::<Interfaces>().name(sw_if)),
         "sw_if_index": sw_if.map(|sw_if| sw_if.0),
         "nexthop": sw_if.map(|_| adj.nexthop().to_string()),
+        "next_hop_down": is_down(w, info),
         "mtu": sw_if.map(|_| adj.mtu),
         "rewrite": hex(&adj.rewrite()),
         "next": w.node_name(adj.next).to_string(),

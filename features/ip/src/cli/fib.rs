@@ -7,8 +7,8 @@ use cli::{Cell, Error, Matches, Output, Table};
 use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Extension, Fib, Interfaces, LinkLocals, Net, Path, PathKind, Routes,
-    Sources, TableIndex,
+    AdjIndex, AdjKind, Adjacencies, Extension, Fib, Interfaces, LinkLocals, Net, Path, PathKind, PathState,
+    Routes, Sources, TableIndex,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -130,7 +130,7 @@ fn all<F: Net>(w: &World, fib: &Fib<F>, table: TableIndex, detailed: bool) -> (S
     (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
 }
 
-pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex>, looped: bool) -> String {
+pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
     let what = match path.kind {
@@ -147,10 +147,11 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, found: Option<AdjIndex
         }
         PathKind::Extension(kind, object) => format!("{}: {object}", kind.name()),
     };
-    let state = match found {
-        Some(_) => "",
-        None if looped => " unresolved, looped",
-        None => " unresolved",
+    let state = match state {
+        PathState::Resolved => "",
+        PathState::Looped => " unresolved, looped",
+        PathState::Unresolved => " unresolved",
+        PathState::Down => " next-hop down",
     };
     format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
 }
@@ -161,8 +162,8 @@ pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> Str
         let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
         let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
         let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
-        for ((path, found), looped) in source.paths.iter().zip(&source.looped) {
-            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *found, *looped));
+        for ((path, _), state) in source.paths.iter().zip(&source.states) {
+            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *state));
         }
     }
     text += &format!(" forwarding:   unicast-{}-chain\n", F::NAME);
@@ -218,11 +219,12 @@ pub fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
             let paths: Vec<Value> = s
                 .paths
                 .iter()
-                .zip(&s.looped)
-                .map(|((path, found), looped)| {
+                .zip(&s.states)
+                .map(|((path, found), state)| {
                     json!({
-                        "path": path_text::<F>(w, path, *found, *looped),
-                        "looped": looped,
+                        "path": path_text::<F>(w, path, *state),
+                        "looped": *state == PathState::Looped,
+                        "next_hop_down": *state == PathState::Down,
                         "weight": path.weight.max(1),
                         "preference": path.preference,
                         "resolved": found.is_some(),

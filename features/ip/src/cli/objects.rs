@@ -139,8 +139,8 @@ fn lists_of<F: Net>(w: &World, only: Option<u32>, text: &mut String, json: &mut 
             list.adj
         );
         let mut paths = Vec::new();
-        for ((path, found), looped) in list.paths.iter().zip(&list.looped) {
-            let path = path_text::<F>(w, path, *found, *looped);
+        for ((path, _), state) in list.paths.iter().zip(&list.states) {
+            let path = path_text::<F>(w, path, *state);
             let _ = writeln!(text, "  {path}");
             paths.push(path);
         }

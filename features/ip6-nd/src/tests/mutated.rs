@@ -49,7 +49,7 @@ fn every_broken_message_is_answered_noted_or_dropped_by_name() {
             let _ = wire::l4::finish(&mut frame[14..]);
         }
         if i % 100 == 0 {
-            r.neighbors.flush(&r.bench.world, None);
+            r.neighbors.flush(&r.bench.world, true, None);
             r.pass(1);
             r.sent();
         }

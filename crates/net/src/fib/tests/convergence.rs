@@ -42,6 +42,69 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     );
 }
 
+/// A link with 500 known neighbours fails: routes have turned before the first of them is forgotten, and first of all the list
+/// that most routes follow.
+#[test]
+fn routes_turn_before_neighbours_are_forgotten() {
+    const NEIGHBORS: u32 = 500;
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    // As the daemon's plugins do: neighbours before routes.
+    let neighbors = world.get::<Neighbors>();
+    let (a, b) = (up(&bench, "a"), up(&bench, "b"));
+    let (fib, adjs, addresses) =
+        (world.get::<Fib<Ip4>>(), world.get::<Adjacencies>(), world.get::<Addresses<Ip4>>());
+    let t = TableIndex::DEFAULT;
+    for (sw_if, net) in [(a, "10.0.0.1/16"), (b, "10.1.0.1/16")] {
+        addresses.add(world, sw_if, p(net)).expect("added");
+    }
+    let hop = |net: u32, i: u32| Ipv4Addr::from_bits(0x0a00_0002 + (net << 16) + i);
+    let via = |sw_if, hop: Ipv4Addr| Path::new(Kind::Neighbor { sw_if, nexthop: hop.into() });
+    // Each of some routes by a pair of its own; the next hop of all others is made last.
+    for i in 0..NEIGHBORS {
+        for (net, sw_if) in [(0, a), (1, b)] {
+            let n = Neighbor::new(sw_if, hop(net, i).into(), MacAddr([2, 0, 0, 0, 1, 1]));
+            neighbors.set(world, n).expect("set");
+        }
+        let pair = [via(a, hop(0, i)), via(b, hop(1, i))];
+        fib.set(world, t, Prefix::host(Ipv4Addr::from_bits(0x1e00_0000 + i)), Source::Api, &pair)
+            .expect("set");
+    }
+    let near = [via(a, hop(0, 7)), Path { preference: 1, ..via(b, hop(1, 7)) }];
+    fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near).expect("set");
+    let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9") })];
+    for i in 0..1000 {
+        fib.set(world, t, Prefix::host(Ipv4Addr::from_bits(0x1400_0000 + i)), Source::Api, &far)
+            .expect("set");
+    }
+    let leads = |prefix| fib.route(t, prefix).expect("there").sources[0].adj;
+    let first = [leads(p("9.9.9.9/32")), leads(p("20.0.0.9/32"))];
+    let far_ends = |bench: &Bench| ends(bench, t, ip("20.0.0.9"));
+    assert_eq!(far_ends(&bench), [End::Neighbor(a.0, hop(0, 7).into())].into());
+    adjs.journal();
+
+    // What is so when the first neighbour is forgotten.
+    let seen = Arc::new(Mutex::new(None));
+    let note = seen.clone();
+    neighbors.subscribe(move |world, event| {
+        if let crate::NeighborEvent::Gone { .. } = event {
+            let written = || world.get::<Adjacencies>().journal();
+            note.lock().expect("no panic inside").get_or_insert_with(written);
+        }
+    });
+    world.get::<Interfaces>().set_link(world, a, false).expect("down");
+    let written = seen.lock().expect("no panic inside").take().expect("forgotten");
+    // The list, what the route is to those who follow it, and their list: before anything else.
+    let place = |adj| written.iter().position(|w| *w == adj).expect("written");
+    assert!(first.iter().all(|adj| place(*adj) < 3), "{:?}", first.map(place));
+    let pairs: BTreeSet<AdjIndex> =
+        (0..NEIGHBORS).map(|i| leads(Prefix::host(Ipv4Addr::from_bits(0x1e00_0000 + i)))).collect();
+    let turned: BTreeSet<usize> = pairs.iter().map(|adj| place(*adj)).collect();
+    assert_eq!(turned, (3..3 + NEIGHBORS as usize).collect(), "each once, and nothing between them");
+    assert_eq!(far_ends(&bench), [End::Neighbor(b.0, hop(1, 7).into())].into());
+    assert_eq!(neighbors.list(false, Some(a)), []);
+}
+
 /// RFC 8950.
 #[test]
 fn ip4_packets_may_go_to_a_next_hop_of_ip6() {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Next hops that don't answer: routes do without them while they can, and they are asked again from time to time.
+
+use super::table::Key;
+use super::{AT_ONCE, Neighbor, NeighborState, Neighbors};
+use crate::{Fib, NextHop};
+use graph::{SwIfIndex, World};
+use std::net::IpAddr;
+use wire::{Ip4, Ip6, MacAddr};
+
+/// As [`NextHops`](crate::NextHops) names who says it.
+const BY: &str = "neighbor";
+
+impl From<Key> for NextHop {
+    fn from(Key { sw_if, ip }: Key) -> Self {
+        Self { sw_if, ip }
+    }
+}
+
+fn is_nexthop(world: &World, key: Key) -> bool {
+    let hop = NextHop::from(key);
+    world.get::<Fib<Ip4>>().leads_by(hop) || hop.ip.is_ipv6() && world.get::<Fib<Ip6>>().leads_by(hop)
+}
+
+impl Neighbors {
+    /// Notes that a neighbour was asked for, as often as is usual, and didn't answer.
+    pub fn unanswered(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
+        // He may have been heard meanwhile.
+        if self.get(sw_if, ip).is_none() && self.interfaces.is_up(sw_if) {
+            self.note_silent(world, &[Key { sw_if, ip }]);
+            self.reschedule(ip.is_ipv6());
+        }
+    }
+
+    /// Those of them that are next hops are down from now on.
+    pub(super) fn note_silent(&self, world: &World, keys: &[Key]) {
+        let now = world.clock.now();
+        let new =
+            |key: &&Key| is_nexthop(world, **key) && self.table(key.ip.is_ipv6()).note_silent(**key, now);
+        let hops: Vec<NextHop> = keys.iter().filter(new).map(|key| NextHop::from(*key)).collect();
+        self.nexthops.set(world, &hops, BY, false);
+    }
+
+    /// What is known of a neighbour has changed: he may be one who is silent no more.
+    pub(super) fn answered(&self, world: &World, n: Neighbor) {
+        let (key, mut table) = (n.key(), self.table(n.ip.is_ipv6()));
+        if n.state != NeighborState::Reachable {
+            table.hurry(key, world.clock.now());
+        } else if table.note_answer(key) {
+            drop(table);
+            self.nexthops.set(world, &[key.into()], BY, true);
+        }
+    }
+
+    /// Nothing bad is known any more of those that `which` chooses.
+    pub(super) fn forgive(&self, world: &World, which: impl Fn(Key) -> bool) {
+        for ip6 in [false, true] {
+            let all = self.table(ip6).silent(&which);
+            self.forget_silent(world, &all);
+        }
+    }
+
+    fn forget_silent(&self, world: &World, keys: &[Key]) {
+        let was_silent = |key: &&Key| self.table(key.ip.is_ipv6()).note_answer(**key);
+        let hops: Vec<NextHop> = keys.iter().filter(was_silent).map(|key| NextHop::from(*key)).collect();
+        self.nexthops.set(world, &hops, BY, true);
+    }
+
+    /// The silent ones that are to be asked now, wherever they may be. Who is no next hop any more isn't asked.
+    pub(super) fn seek(&self, world: &World, ip6: bool) -> Vec<Neighbor> {
+        if self.config(ip6).retry == 0 {
+            self.forgive(world, |key| key.ip.is_ipv6() == ip6);
+            return Vec::new();
+        }
+        let due = self.table(ip6).take_silent(world.clock.now(), AT_ONCE);
+        let (mut due, gone): (Vec<Key>, Vec<Key>) = due.into_iter().partition(|key| is_nexthop(world, *key));
+        self.forget_silent(world, &gone);
+        due.sort_unstable();
+        due.into_iter().map(|key| Neighbor::new(key.sw_if, key.ip, MacAddr::BROADCAST)).collect()
+    }
+}

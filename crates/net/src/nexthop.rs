@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Next hops that are there no more, whoever has found that out: their paths are left out while there are others.
+//!
+//! A next hop is up until somebody says that it is down. Several may watch one ([`NextHops::set`] takes the name of who
+//! says it): it is up again when none of them says that it is down.
+
+use crate::{IfEvent, Interfaces};
+use graph::{Shared, SwIfIndex, World};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A neighbour that packets are sent by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NextHop {
+    /// The interface that it is behind.
+    pub sw_if: SwIfIndex,
+    /// Its address.
+    pub ip: IpAddr,
+}
+
+/// Who says that a next hop is down, and since when each does, on the instance's clock, in nanoseconds.
+pub type Down = BTreeMap<&'static str, u64>;
+
+type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
+
+#[derive(Default)]
+struct Inner {
+    down: HashMap<NextHop, Down>,
+    subscribers: Vec<Subscriber>,
+}
+
+/// The next hops of an instance that are down.
+pub struct NextHops {
+    inner: Mutex<Inner>,
+    /// `/net/nexthop/up` and `/net/nexthop/down`: how often one of an interface went down and came up again.
+    changes: [Arc<stats::Simple>; 2],
+}
+
+impl Shared for NextHops {
+    fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Deleting(sw_if) = event {
+                world.get::<Self>().inner().down.retain(|hop, _| hop.sw_if != sw_if);
+            }
+        });
+        let changes = ["/net/nexthop/up", "/net/nexthop/down"].map(|name| world.stats.simple(name));
+        Self { inner: Mutex::default(), changes }
+    }
+}
+
+impl NextHops {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    /// Notes what `by` says of next hops. Those that change between up and down move their traffic at once, all together.
+    pub fn set(&self, world: &World, hops: &[NextHop], by: &'static str, up: bool) {
+        let (mut changed, now) = (BTreeSet::new(), world.clock.now());
+        let subscribers = {
+            let mut inner = self.inner();
+            for hop in hops {
+                if !up {
+                    let said = inner.down.entry(*hop).or_default();
+                    if said.is_empty() {
+                        changed.insert(*hop);
+                    }
+                    said.entry(by).or_insert(now);
+                } else if let Some(said) = inner.down.get_mut(hop)
+                    && said.remove(by).is_some()
+                    && said.is_empty()
+                {
+                    inner.down.remove(hop);
+                    changed.insert(*hop);
+                }
+            }
+            inner.subscribers.clone()
+        };
+        if changed.is_empty() {
+            return;
+        }
+        let changed: Vec<NextHop> = changed.into_iter().collect();
+        for subscriber in subscribers {
+            subscriber(world, &changed, up);
+        }
+        for hop in changed {
+            // Only control counts here, so a lane of its own isn't needed.
+            self.changes[usize::from(!up)].lane(0).add(hop.sw_if.at(), 1);
+        }
+    }
+
+    /// Calls `f` with those that have gone down or come up (true), on the control thread.
+    pub fn subscribe(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
+        self.inner().subscribers.push(Arc::new(f));
+    }
+
+    /// Whether somebody says that it is down.
+    pub fn is_down(&self, hop: NextHop) -> bool {
+        self.inner().down.contains_key(&hop)
+    }
+
+    /// Those that are down, in order of interface and address, and who says so.
+    pub fn list(&self) -> Vec<(NextHop, Down)> {
+        let mut all: Vec<_> = self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();
+        all.sort_unstable_by_key(|(hop, _)| *hop);
+        all
+    }
+}
