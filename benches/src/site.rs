@@ -250,7 +250,7 @@ fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
     (0..n).filter_map(one).collect()
 }
 
-fn packets<F: Side>(n: usize, traffic: Traffic, mac: MacAddr) -> Vec<Vec<u8>> {
+fn packets<F: Side>(n: usize, traffic: Traffic, mac: MacAddr) -> pg::Packets {
     let routes = routes::<F>(n);
     let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
     let all = internet::destinations::<F>(&routes, traffic, count, 2);

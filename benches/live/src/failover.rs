@@ -120,7 +120,7 @@ struct Seen {
 fn one(
     rig: &Rig,
     (shape, fault): (Shape, Fault),
-    packets: &std::sync::Arc<Vec<Vec<u8>>>,
+    packets: &std::sync::Arc<pg::Packets>,
     rate: f64,
 ) -> Result<Seen, String> {
     let hop = |number| NextHop { sw_if: rig.port(1), ip: hop(rig.ip6, 1, number) };

@@ -39,7 +39,7 @@ const SLICE: usize = 2048;
 /// Changes whose way to the packets is timed.
 const PROBES: usize = 500;
 
-type Packets = Arc<Vec<Vec<u8>>>;
+type Packets = Arc<pg::Packets>;
 
 pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
     if options.ip6 { measure::<Ip6>(options, arguments) } else { measure::<Ip4>(options, arguments) }

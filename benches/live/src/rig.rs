@@ -167,14 +167,14 @@ impl Rig {
     }
 
     /// One packet to each address, as they come in by `pg0`.
-    pub fn packets(&self, to: &[IpAddr]) -> Result<Arc<Vec<Vec<u8>>>, String> {
+    pub fn packets(&self, to: &[IpAddr]) -> Result<Arc<pg::Packets>, String> {
         let mac = self.world.get::<Interfaces>().get(self.ports[0]).map_err(|e| e.to_string())?.mac;
         let all = to.iter().enumerate().map(|(i, to)| packet(*to, i as u16 % 32_768, mac));
         Ok(Arc::new(all.collect()))
     }
 
     /// Lets packets come, so many a second; 0 for as many as the worker takes.
-    pub fn start(&self, packets: &Arc<Vec<Vec<u8>>>, rate: f64) -> Result<Flow, String> {
+    pub fn start(&self, packets: &Arc<pg::Packets>, rate: f64) -> Result<Flow, String> {
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
             name: STREAM.into(),

@@ -44,6 +44,6 @@ pub use header::{copy_rewrite, ip4_header_sum};
 #[doc(hidden)]
 pub use isa::__isa;
 pub use isa::{Isa, Level, ParseLevelError, V1, Variants};
-pub use prefetch::{prefetch_ptr, prefetch_read, prefetch_write};
+pub use prefetch::{prefetch_once, prefetch_ptr, prefetch_read, prefetch_write};
 pub use rank::{Separators, rank};
 pub use words::equal_words;

@@ -22,6 +22,19 @@ pub fn prefetch_write<T: ?Sized>(value: &T) {
     let _ = ptr;
 }
 
+/// Asks for the cache line at `ptr`, to read it soon and not again: as far as the processor can, nothing else makes room for it.
+/// The address may be anything.
+#[inline(always)]
+pub fn prefetch_once<T>(ptr: *const T) {
+    // SAFETY: a prefetch of any address is allowed.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_NTA }>(ptr.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ptr;
+}
+
 /// Asks for the cache line at `ptr`, to read it soon. The address may be anything.
 #[inline(always)]
 pub fn prefetch_ptr<T>(ptr: *const T) {

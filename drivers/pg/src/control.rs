@@ -4,6 +4,7 @@
 use crate::capture::{Backlog, Capture};
 use crate::device::PgDevice;
 use crate::input::PgInput;
+use crate::packets::Packets;
 use crate::stream::{Source, Stream, StreamSpec};
 use crate::tx::PgTx;
 use cli::Error;
@@ -342,11 +343,11 @@ pub fn read_capture(path: &Path) -> Result<Source, Error> {
     let file = std::fs::File::open(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
     let mut reader =
         PcapReader::new(std::io::BufReader::new(file)).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
-    let mut packets = Vec::new();
+    let mut packets = Packets::default();
     while let Some(packet) = reader.next_packet() {
         let packet =
             packet.map_err(|e| Error::failed(format!("{shown}: packet {}: {e}", packets.len() + 1)))?;
-        packets.push(packet.data.into_owned());
+        packets.push(&packet.data);
     }
     if packets.is_empty() {
         return Err(Error::failed(format!("{shown} holds no packet")));

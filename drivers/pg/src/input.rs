@@ -118,7 +118,7 @@ fn packet<'a>(
         return same;
     }
     match &running.stream.spec.source {
-        Source::Packets(all) => &all[(n % all.len() as u64) as usize],
+        Source::Packets(all) => all.send((n % all.len() as u64) as usize),
         Source::Template(template) => {
             let (low, high) = running.stream.spec.size;
             template.write(n, low + (n % (high - low + 1) as u64) as usize, random, scratch);

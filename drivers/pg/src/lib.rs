@@ -17,6 +17,7 @@ mod config;
 mod control;
 mod device;
 mod input;
+mod packets;
 mod process;
 mod show;
 mod stream;
@@ -27,6 +28,7 @@ mod text;
 mod tx;
 
 pub use control::{Generator, create_interface};
+pub use packets::Packets;
 pub use stream::{Source, Stream, StreamSpec};
 
 use graph::{NodeDef, Plugin};

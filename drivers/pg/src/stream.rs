@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A stream: what is sent, how much of it, how fast, from where.
 
+use crate::packets::Packets;
 use crate::template::Template;
 use graph::{NodeIndex, SwIfIndex, ThreadIndex};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A capture file's packets, one after the other.
-    Packets(Arc<Vec<Vec<u8>>>),
+    Packets(Arc<Packets>),
     /// Made from a text.
     Template(Arc<Template>),
 }
