@@ -23,6 +23,18 @@ pub fn rank<I: Isa>(line: &Separators, key: &u64) -> u32 {
     }
 }
 
+/// How many of three are at most `value`: of the line's second word and the lower half of its third, each half a number.
+/// Loaded as by themselves, relaxed.
+#[inline(always)]
+pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
+    match I::LEVEL {
+        // SAFETY: `Isa` promises the level's instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => unsafe { rank_of_three_v4(line, value) },
+        _ => scalar::rank_of_three(line, value),
+    }
+}
+
 /// As text, because the line may be written meanwhile: to the compiler these are eight loads by somebody else, and a vector
 /// load of aligned words is that to the processor.
 #[cfg(target_arch = "x86_64")]
@@ -44,4 +56,26 @@ unsafe fn rank_v4(line: &Separators, key: &u64) -> u32 {
         );
     }
     mask.count_ones()
+}
+
+/// As text for the same reason; reads the second and the third word.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn rank_of_three_v4(line: &Separators, value: u32) -> u32 {
+    let mask: u32;
+    // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
+    unsafe {
+        core::arch::asm!(
+            "vpbroadcastd xmm0, {value:e}",
+            "vpcmpud k1, xmm0, [{line} + 8], 5",
+            "kmovw {mask:e}, k1",
+            value = in(reg) value,
+            line = in(reg) line.as_ptr(),
+            mask = lateout(reg) mask,
+            out("xmm0") _,
+            out("k1") _,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    (mask & 0b111).count_ones()
 }

@@ -57,6 +57,13 @@ pub fn rank(line: &crate::Separators, key: u64) -> u32 {
     line.iter().map(|separator| u32::from(separator.load(Relaxed) < key)).sum()
 }
 
+/// See [`crate::rank_of_three`].
+#[inline(always)]
+pub fn rank_of_three(line: &crate::Separators, value: u32) -> u32 {
+    let half = |i: usize| (line[1 + i / 2].load(Relaxed) >> (i % 2 * 32)) as u32;
+    (0..3).map(|i| u32::from(half(i) <= value)).sum()
+}
+
 /// See [`crate::copy_rewrite`].
 ///
 /// # Panics

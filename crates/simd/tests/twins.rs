@@ -29,6 +29,9 @@ variants! {
 variants! {
     fn rank<I: Isa>(line: &simd::Separators, key: &u64) -> u32 = simd::rank::<I>;
 }
+variants! {
+    fn rank_of_three<I: Isa>(line: &simd::Separators, value: u32) -> u32 = simd::rank_of_three::<I>;
+}
 
 fn supported<F: Copy>(variants: Variants<F>) -> impl Iterator<Item = (Level, F)> {
     Level::ALL.into_iter().filter_map(move |level| Some((level, variants.get(level)?)))
@@ -95,6 +98,19 @@ proptest! {
                 let expected = line.iter().filter(|separator| **separator < key).count() as u32;
                 prop_assert_eq!(f(&separators, &key), expected, "{}", level);
                 prop_assert_eq!(scalar::rank(&separators, key), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn rank_of_three_agrees(line in any::<[u32; 16]>(), value in any::<u32>(), at in 0..16usize, near in 0..3u32) {
+        let line_of_words = core::array::from_fn(|i| u64::from(line[2 * i]) | u64::from(line[2 * i + 1]) << 32);
+        let separators = line_of_words.map(AtomicU64::from);
+        for (level, f) in supported(rank_of_three()) {
+            for value in [value, line[at].wrapping_add(near).wrapping_sub(1), u32::MAX, 0] {
+                let expected = line[2..5].iter().filter(|number| **number <= value).count() as u32;
+                prop_assert_eq!(f(&separators, value), expected, "{}", level);
+                prop_assert_eq!(scalar::rank_of_three(&separators, value), expected);
             }
         }
     }

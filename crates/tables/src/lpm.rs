@@ -3,10 +3,12 @@
 
 mod bits;
 mod block;
+mod draft;
 mod engine;
 mod forest;
 mod intervals;
 mod oracle;
+mod packed;
 mod places;
 mod table;
 #[cfg(test)]

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Linearised search-tree nodes: up to five levels of lines with eight separators each, and cells behind them.
+//! Linearised search-tree nodes: levels of lines with eight separators each, and behind them cells or packed lines.
 //!
-//! The last level's lines hold the last keys of all intervals but the last one, in order; the lines above hold, for each of
-//! their children but the last, the last key below it. What isn't used is `u64::MAX`, which no key is above. So the number of
-//! separators below a key is eight times the line that the search ends at, plus the rank there.
+//! A line has, for each of its children but the last, the last key below it; what isn't used is `u64::MAX`, which no key is above.
+//! In a directory the lines of the last level hold the ends of all intervals but the last one, in order. So the number of
+//! separators below a key is eight times the line that the search ends at, plus the rank there. In a block of leaves the children
+//! of the last level are packed lines.
 
-use super::intervals::{Intervals, Row};
+use super::intervals::Intervals;
+use super::packed::Packed;
 use super::places::{LINE, Places};
 use simd::Isa;
 use std::ops::Range;
@@ -14,30 +16,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A cache line.
 pub(super) type Line = [AtomicU64; LINE as usize];
 
-/// Lines before the last level, by the number of levels.
-const ABOVE: [u32; 8] = [0, 0, 1, 10, 91, 820, 7381, 66430];
+/// Lines of so many levels that are full.
+const ABOVE: [u32; 8] = [0, 1, 10, 91, 820, 7381, 66430, 597871];
 
-/// Intervals that a block of so many levels has room for.
-pub(super) const ROOM: [usize; 6] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1];
+/// Intervals that a directory of so many levels has room for.
+const ROOM: [usize; 6] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1];
 
-/// Where a block is: the numbers of its first line and of its first line of cells, how many levels it has, and whether its
-/// cells are blocks of three levels in turn. One word, so that it is replaced at once.
+/// Levels of separators in a block of leaves, below a directory; others have fewer if that is enough.
+pub(super) const LEVELS: u32 = 2;
+/// Packed lines of such a block at most: less than there is room for, since all of them are copied for a change, and a million
+/// routes still find room below a directory of four levels.
+pub(super) const MAX: usize = 64;
+const _: () = assert!(MAX + MAX / 4 <= ABOVE[LEVELS as usize + 1] as usize - ABOVE[LEVELS as usize] as usize);
+
+/// Where a block is, and whether its cells are blocks in turn. One word, so that it is replaced at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block(pub u64);
 
 const NUMBER: u32 = 29;
+const DIRECTORY: u64 = 1 << 63;
 
 impl Block {
+    fn new(first: u32, behind: u32, levels: u32) -> Self {
+        Self(u64::from(first) | u64::from(behind) << NUMBER | u64::from(levels) << (2 * NUMBER))
+    }
+
+    /// Its first line.
     #[inline(always)]
     pub fn lines(self) -> u32 {
         self.0 as u32 & ((1 << NUMBER) - 1)
     }
 
+    /// The first line of a directory's cells; the one behind the packed lines of others.
     #[inline(always)]
-    pub fn cells(self) -> u32 {
+    fn behind(self) -> u32 {
         (self.0 >> NUMBER) as u32 & ((1 << NUMBER) - 1)
     }
 
+    /// Levels of separators.
     #[inline(always)]
     pub fn levels(self) -> u32 {
         (self.0 >> (2 * NUMBER)) as u32 & 7
@@ -45,44 +61,55 @@ impl Block {
 
     #[inline(always)]
     pub fn is_directory(self) -> bool {
-        self.0 >> 63 != 0
+        self.0 & DIRECTORY != 0
     }
 
-    /// The number of cells, read from the separators.
+    /// The first packed line of a block of leaves.
+    #[inline(always)]
+    fn packed(self) -> u32 {
+        self.lines() + ABOVE[self.levels() as usize]
+    }
+
+    /// A directory's cells, read from the separators.
     fn len(self, lines: &[Line]) -> usize {
-        let last = self.cells() - 1;
-        let before = (last - self.lines() - ABOVE[self.levels() as usize]) as usize * LINE as usize;
+        let last = self.behind() - 1;
+        let before = (last - self.lines() - ABOVE[self.levels() as usize - 1]) as usize * LINE as usize;
         let used = lines[last as usize].iter().filter(|end| end.load(Ordering::Relaxed) != u64::MAX).count();
         before + used + 1
     }
 
+    /// The packed lines of a block of leaves.
+    pub fn leaves(self) -> Range<u32> {
+        self.packed()..self.behind()
+    }
+
     /// Words that it takes.
     pub fn words(self, lines: &[Line]) -> u32 {
-        (self.cells() - self.lines()) * LINE + self.len(lines) as u32
+        let cells = if self.is_directory() { self.len(lines) as u32 } else { 0 };
+        (self.behind() - self.lines()) * LINE + cells
     }
 
-    /// Words that a block of so many intervals takes.
-    pub fn size(intervals: usize, levels: u32) -> u32 {
-        let last = (intervals as u32 - 1).div_ceil(LINE).max(1);
-        (ABOVE[levels as usize] + last) * LINE + intervals as u32
+    /// Words of a block with so many packed lines.
+    pub const fn size(packed: usize, levels: u32) -> u32 {
+        (ABOVE[levels as usize] + packed as u32) * LINE
     }
 
-    /// Levels for so many intervals.
-    pub fn levels_for(intervals: usize) -> u32 {
-        ROOM.iter().position(|room| intervals <= *room).expect("a table of 2^24 routes has room") as u32
+    /// Levels for so many packed lines by themselves.
+    pub fn levels_for(packed: usize) -> u32 {
+        match packed {
+            0..=1 => 0,
+            2..=9 => 1,
+            _ => LEVELS,
+        }
     }
 
-    /// Fills a new block, which nobody sees yet.
-    pub fn make(
-        lines: &[Line],
-        places: &mut Places,
-        content: &Intervals,
-        levels: u32,
-        directory: bool,
-    ) -> Self {
-        let (n, above) = (content.cells.len(), ABOVE[levels as usize]);
+    /// Fills a new directory, which nobody sees yet.
+    pub fn directory(lines: &[Line], places: &mut Places, content: &Intervals) -> Self {
+        let n = content.cells.len();
+        let levels = ROOM.iter().position(|room| n <= *room).expect("a table of 2^24 routes has room") as u32;
         let last = (n as u32 - 1).div_ceil(LINE).max(1);
-        let first = places.take(Self::size(n, levels)) / LINE;
+        let above = ABOVE[levels as usize - 1];
+        let first = places.take((above + last) * LINE + n as u32) / LINE;
         let cells = first + above + last;
         let (ends, words) = (&content.ends, lines.as_flattened());
         let at = |line: u32| (line * LINE) as usize;
@@ -90,47 +117,102 @@ impl Block {
         for (separator, end) in words[at(first + above)..at(cells)].iter().zip(ends.iter().chain(rest)) {
             separator.store(*end, Ordering::Relaxed);
         }
-        // From below: where a level begins, and how many of the last level's lines are below each of its lines.
-        let (mut start, mut below) = (above, 1);
-        for _ in 1..levels {
-            start = (start - 1) / 9;
-            for node in 0..last.div_ceil(below * 9) {
-                for (slot, separator) in (1..).zip(&lines[(first + start + node) as usize]) {
-                    // The last end below this child, if there is a child behind it.
-                    let behind = (node * 9 + slot) * below;
-                    let end = if behind < last { ends[at(behind) - 1] } else { u64::MAX };
-                    separator.store(end, Ordering::Relaxed);
-                }
-            }
-            below *= 9;
-        }
+        separate(lines, first, levels - 1, last, |before| ends[at(before) - 1]);
         for (word, cell) in words[at(cells)..].iter().zip(&content.cells) {
             word.store(*cell, Ordering::Relaxed);
         }
-        let place = u64::from(first) | u64::from(cells) << NUMBER;
-        Self(place | u64::from(levels) << (2 * NUMBER) | u64::from(directory) << 63)
+        Self(Self::new(first, cells, levels).0 | DIRECTORY)
     }
 
-    /// Its content, for control.
-    pub fn row(self, lines: &[Line]) -> BlockRow<'_> {
-        let (words, n) = (lines.as_flattened(), self.len(lines));
-        let ends = ((self.lines() + ABOVE[self.levels() as usize]) * LINE) as usize;
-        let cells = (self.cells() * LINE) as usize;
-        BlockRow { lines, block: self, ends: &words[ends..ends + n - 1], cells: &words[cells..cells + n] }
-    }
-
-    /// How many separators are below the key.
-    #[inline(always)]
-    pub fn rank<I: Isa>(self, lines: &[Line], key: u64) -> u32 {
-        let (mut node, mut first) = (0, self.lines());
-        for _ in 1..self.levels() {
-            let rank = simd::rank::<I>(&lines[(first + node) as usize], &key);
-            // The lines of a level are nine times those above it and one more.
-            first += (first - self.lines()) * 8 + 1;
-            node = node * 9 + rank;
+    /// Fills a new block of leaves, which nobody sees yet. Each packed line but the last has an end.
+    pub fn of_leaves(
+        lines: &[Line],
+        places: &mut Places,
+        leaves: impl ExactSizeIterator<Item = Packed>,
+        ends: &[u64],
+        levels: u32,
+    ) -> Self {
+        let n = leaves.len();
+        let first = places.take(Self::size(n, levels)) / LINE;
+        let packed = first + ABOVE[levels as usize];
+        separate(lines, first, levels, n as u32, |before| ends[before as usize - 1]);
+        for (line, leaf) in lines[packed as usize..].iter().zip(leaves) {
+            line.iter().zip(leaf.0).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
         }
-        node * LINE + simd::rank::<I>(&lines[(first + node) as usize], &key)
+        Self::new(first, packed + n as u32, levels)
     }
+
+    /// The ends of all packed lines but the last, in order.
+    pub fn ends(self, lines: &[Line]) -> impl Iterator<Item = u64> {
+        (1..self.leaves().len() as u32).map(move |mut before| {
+            // As many levels up as it is a multiple of nine.
+            let mut level = self.levels() - 1;
+            while before.is_multiple_of(9) {
+                before /= 9;
+                level -= 1;
+            }
+            let line = self.lines() + ABOVE[level as usize] + before / 9;
+            load(&lines[line as usize][before as usize % 9 - 1])
+        })
+    }
+
+    /// The content of a directory, for control.
+    pub fn row(self, lines: &[Line]) -> Directory<'_> {
+        let (words, n) = (lines.as_flattened(), self.len(lines));
+        let ends = ((self.lines() + ABOVE[self.levels() as usize - 1]) * LINE) as usize;
+        let cells = (self.behind() * LINE) as usize;
+        Directory { lines, block: self, ends: &words[ends..ends + n - 1], cells: &words[cells..cells + n] }
+    }
+
+    /// The line that so many levels of separators lead to.
+    #[inline(always)]
+    fn below<I: Isa>(self, lines: &[Line], key: u64, levels: u32) -> u32 {
+        let mut at = self.lines();
+        for _ in 0..levels {
+            at = child(at, self.lines(), simd::rank::<I>(&lines[at as usize], &key));
+        }
+        at
+    }
+
+    /// The packed line that a key is in.
+    #[inline(always)]
+    pub fn leaf_of<I: Isa>(self, lines: &[Line], key: u64) -> u32 {
+        self.below::<I>(lines, key, self.levels())
+    }
+
+    /// The number of a directory's cell, in all words.
+    #[inline(always)]
+    pub fn cell_of<I: Isa>(self, lines: &[Line], key: u64) -> u32 {
+        let last = self.below::<I>(lines, key, self.levels() - 1);
+        self.cell_behind(last, simd::rank::<I>(&lines[last as usize], &key))
+    }
+
+    #[inline(always)]
+    fn cell_behind(self, last: u32, rank: u32) -> u32 {
+        (self.behind() + last - self.lines() - ABOVE[(self.levels() as usize - 1) & 7]) * LINE + rank
+    }
+}
+
+/// The separators of `levels` levels over `n` lines behind them; `end` gives the last key before a line.
+fn separate(lines: &[Line], first: u32, levels: u32, n: u32, end: impl Fn(u32) -> u64) {
+    // From below: how many of the lines behind are below each of a level's children.
+    let mut below = 1;
+    for level in (0..levels as usize).rev() {
+        for node in 0..n.div_ceil(below * 9) {
+            for (slot, separator) in (1..).zip(&lines[(first + ABOVE[level] + node) as usize]) {
+                let before = (node * 9 + slot) * below;
+                separator.store(if before < n { end(before) } else { u64::MAX }, Ordering::Relaxed);
+            }
+        }
+        below *= 9;
+    }
+}
+
+/// The line below `at` in a block that begins at `first`. The lines of a level are nine times those above it and one more: with `a`
+/// lines above, line `first + a + n` has its children from `first + 9 a + 1 + 9 n` on.
+#[inline(always)]
+fn child(at: u32, first: u32, rank: u32) -> u32 {
+    at.wrapping_mul(9).wrapping_add(rank).wrapping_add(1u32.wrapping_sub(first.wrapping_mul(8)))
 }
 
 /// The word of this number.
@@ -139,55 +221,52 @@ pub(super) fn word(lines: &[Line], number: u32) -> &AtomicU64 {
     &lines[(number / LINE) as usize][(number % LINE) as usize]
 }
 
-/// A block as control reads it.
-pub(super) struct BlockRow<'a> {
-    lines: &'a [Line],
-    block: Block,
-    ends: &'a [AtomicU64],
-    cells: &'a [AtomicU64],
-}
-
-impl BlockRow<'_> {
-    /// Replaces a cell. Release: who comes through it finds what is behind it filled.
-    pub fn set(&self, i: usize, cell: u64) {
-        self.cells[i].store(cell, Ordering::Release);
-    }
-
-    /// All of it.
-    pub fn copy(&self, out: &mut Intervals) {
-        out.clear();
-        self.ends_to(0..self.ends.len(), &mut out.ends);
-        self.cells_to(0..self.cells.len(), &mut out.cells);
-    }
+/// A packed line.
+pub(super) fn leaf(line: &Line) -> Packed {
+    Packed(std::array::from_fn(|i| load(&line[i])))
 }
 
 fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-impl Row for BlockRow<'_> {
-    fn len(&self) -> usize {
+/// A directory as control reads it.
+pub(super) struct Directory<'a> {
+    lines: &'a [Line],
+    block: Block,
+    ends: &'a [AtomicU64],
+    cells: &'a [AtomicU64],
+}
+
+impl Directory<'_> {
+    /// Replaces a cell. Release: who comes through it finds what is behind it filled.
+    pub fn set(&self, i: usize, block: Block) {
+        self.cells[i].store(block.0, Ordering::Release);
+    }
+
+    /// The block of this number.
+    pub fn block(&self, i: usize) -> Block {
+        Block(load(&self.cells[i]))
+    }
+
+    /// All of it.
+    pub fn copy(&self) -> Intervals {
+        Intervals { ends: self.ends.iter().map(load).collect(), cells: self.cells.iter().map(load).collect() }
+    }
+
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    fn end(&self, i: usize) -> u64 {
+    /// The last key of one that isn't the last.
+    pub fn end(&self, i: usize) -> u64 {
         load(&self.ends[i])
     }
 
-    fn cell(&self, i: usize) -> u64 {
-        load(&self.cells[i])
-    }
-
-    fn find(&self, key: u64) -> usize {
-        self.block.rank::<simd::V1>(self.lines, key) as usize
-    }
-
-    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
-        out.extend(self.ends[range].iter().map(load));
-    }
-
-    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
-        out.extend(self.cells[range].iter().map(load));
+    /// The one with this key.
+    pub fn find(&self, key: u64) -> usize {
+        (self.block.cell_of::<simd::V1>(self.lines, key) - self.block.behind() * LINE) as usize
     }
 }
 
@@ -202,24 +281,18 @@ pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], firs
     for (group, (at, keys)) in groups.enumerate() {
         for i in 0..AT_ONCE {
             let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
-            // The lines of a level are nine times those above it and one more: with `a` lines above, line `first + a + n`
-            // has its children from `first + 9 a + 1 + 9 n` on.
-            let to_child = 1u32.wrapping_sub(first(group * AT_ONCE + i).wrapping_mul(8));
-            at[i] = at[i].wrapping_mul(9).wrapping_add(rank).wrapping_add(to_child);
+            at[i] = child(at[i], first(group * AT_ONCE + i), rank);
         }
     }
 }
 
-/// From the line of the last level to the cell's number in all words.
+/// From the line of a directory's last level to the cell's number in all words.
 #[inline(always)]
-pub(super) fn arrive<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], block: impl Fn(usize) -> Block) {
+pub(super) fn arrive<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], directory: Block) {
     let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
-    for (group, (at, keys)) in groups.enumerate() {
+    for (at, keys) in groups {
         for i in 0..AT_ONCE {
-            let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
-            let block = block(group * AT_ONCE + i);
-            let before = at[i] - block.lines() - ABOVE[block.levels() as usize & 7];
-            at[i] = (block.cells() + before) * LINE + rank;
+            at[i] = directory.cell_behind(at[i], simd::rank::<I>(&lines[at[i] as usize], &keys[i]));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Where search trees lie: one array for the trees of many tables.
 
 use super::block::Line;
+use super::draft::Draft;
 use super::intervals::Intervals;
 use super::places::{LINE, Places};
 use mem::Reserve;
@@ -23,8 +24,17 @@ pub struct Forest {
 /// What lookups don't need.
 pub(super) struct Control {
     pub places: Places,
-    /// For a block that is being made, kept for its memory.
-    pub scratch: Intervals,
+    pub scratch: Scratch,
+}
+
+/// For a block that is being made.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Its lines.
+    pub draft: Draft,
+    /// What is in some of them, and what shall be.
+    pub row: Intervals,
+    pub content: Intervals,
 }
 
 impl Forest {
@@ -38,7 +48,7 @@ impl Forest {
 
     pub(super) fn with_lines(domain: Arc<Qsbr>, lines: usize) -> io::Result<Arc<Self>> {
         let places = Places::new(domain.clone(), lines as u32 * LINE);
-        let control = Control { places, scratch: Intervals::default() };
+        let control = Control { places, scratch: Scratch::default() };
         Ok(Arc::new(Self { lines: Reserve::with_huge_pages(lines)?, domain, control: Mutex::new(control) }))
     }
 

@@ -2,7 +2,6 @@
 //! Keys in a row, cut into intervals that have a cell each. What all structures of this module have at their ends.
 
 use super::Leaf;
-use std::ops::Range;
 
 /// Set in a cell that stands for no leaf but names what the rest of the key is looked up in.
 pub(super) const DOWN: u64 = 1 << 31;
@@ -37,22 +36,6 @@ impl Brush {
     }
 }
 
-/// Intervals, as a structure keeps them.
-pub(super) trait Row {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// The last key of one that isn't the last.
-    fn end(&self, i: usize) -> u64;
-    /// Its cell.
-    fn cell(&self, i: usize) -> u64;
-    /// The one with this key.
-    fn find(&self, key: u64) -> usize;
-    /// Adds some of the ends to a list.
-    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>);
-    /// Adds some of the cells to a list.
-    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>);
-}
-
 /// Which part of a row is painted, and what that does to its boundaries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Plan {
@@ -71,7 +54,7 @@ pub(super) struct Plan {
 impl Plan {
     /// To paint the keys from `first` to `last` (as far as they are in this row, which has those from `bounds.0` to
     /// `bounds.1`).
-    pub fn new(row: &impl Row, bounds: (u64, u64), first: u64, last: u64, brush: Brush) -> Self {
+    pub fn new(row: &Intervals, bounds: (u64, u64), first: u64, last: u64, brush: Brush) -> Self {
         let n = row.len();
         let lo = if first <= bounds.0 { 0 } else { row.find(first) };
         let hi = if last >= bounds.1 { n - 1 } else { row.find(last) };
@@ -95,13 +78,12 @@ impl Plan {
     }
 
     /// Writes the painted row to `out`.
-    pub fn paint(&self, row: &impl Row, brush: Brush, out: &mut Intervals) {
-        let n = row.len();
+    pub fn paint(&self, row: &Intervals, brush: Brush, out: &mut Intervals) {
         let Self { lo, hi, .. } = *self;
         out.clear();
         let keep = if self.join_lo { lo - 1 } else { lo };
-        row.ends_to(0..keep, &mut out.ends);
-        row.cells_to(0..keep, &mut out.cells);
+        out.ends.extend(&row.ends[..keep]);
+        out.cells.extend(&row.cells[..keep]);
         if let Some(first) = self.cut_lo {
             out.push(row.cell(lo), first - 1);
         }
@@ -115,8 +97,8 @@ impl Plan {
         }
         // The boundary behind the last goes with the cell of the next, if these become one.
         let rest = if self.join_hi { hi + 1 } else { hi };
-        row.ends_to(rest..n - 1, &mut out.ends);
-        row.cells_to(rest + 1..n, &mut out.cells);
+        out.ends.extend(&row.ends[rest..]);
+        out.cells.extend(&row.cells[rest + 1..]);
     }
 }
 
@@ -138,30 +120,38 @@ impl Intervals {
         self.cells.push(cell);
         self.ends.push(end);
     }
-}
 
-impl Row for Intervals {
-    fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    fn end(&self, i: usize) -> u64 {
+    /// The last key of one that isn't the last.
+    pub fn end(&self, i: usize) -> u64 {
         self.ends[i]
     }
 
-    fn cell(&self, i: usize) -> u64 {
+    /// The cell of one.
+    pub fn cell(&self, i: usize) -> u64 {
         self.cells[i]
     }
 
-    fn find(&self, key: u64) -> usize {
+    /// The one with this key.
+    pub fn find(&self, key: u64) -> usize {
         self.ends.partition_point(|end| *end < key)
     }
 
-    fn ends_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
-        out.extend(&self.ends[range]);
-    }
-
-    fn cells_to(&self, range: Range<usize>, out: &mut Vec<u64>) {
-        out.extend(&self.cells[range]);
+    /// Makes one of neighbours with the same cell.
+    pub fn join(&mut self) {
+        let mut n = 0;
+        for i in 1..self.cells.len() {
+            if self.cells[i] != self.cells[n] {
+                self.ends[n] = self.ends[i - 1];
+                n += 1;
+                self.cells[n] = self.cells[i];
+            }
+        }
+        self.ends.truncate(n);
+        self.cells.truncate(n + 1);
     }
 }

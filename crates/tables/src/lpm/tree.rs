@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Longest prefix match by search among the intervals that the prefixes cut the keys into.
 //!
-//! A B+-tree whose nodes are cache lines (Zhang and others 2026, "PlanB"), in blocks: a block of up to 649 intervals is three
-//! implicit levels without pointers. A small table is one block of one to three levels; a large one has a directory, a block
-//! whose cells are blocks. A change that moves a boundary writes one or two blocks anew and replaces them by one store each;
-//! any other change writes cells in place. What was replaced is used again after a grace period.
+//! A B+-tree whose nodes are cache lines (Zhang and others 2026, "PlanB"), in blocks: a block of leaves is two implicit levels without
+//! pointers above up to 64 packed lines. A small table is one such block; a large one has a directory, a block whose cells are
+//! blocks. A change that moves a boundary packs the lines around it anew, copies the others of their block, and replaces one or
+//! two blocks by one store each; any other change writes cells in place. What was replaced is used again after a grace period.
 //!
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
 
-use super::block::{Block, Line, ROOM, arrive, descend, word};
+use super::block::{self, Block, Directory, LEVELS, Line, MAX, arrive, descend, word};
+use super::draft::Draft;
 use super::engine::{BATCH, Change, Engine, Refused};
-use super::forest::{Control, Forest};
-use super::intervals::{Brush, DOWN, Intervals, Plan, Row, leaf};
+use super::forest::{Control, Forest, Scratch};
+use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
+use super::packed::{self, Packed};
 use super::places::LINE;
 use super::{Key, Leaf};
 use simd::Isa;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Levels of the blocks of a directory.
-const LEVELS: u32 = 3;
-/// Intervals of such a block: less than there is room for, since a change copies half of them on average, and a million
-/// routes still find room below a directory of four levels.
-const MAX: usize = 433;
-const _: () = assert!(MAX <= ROOM[LEVELS as usize]);
 
 /// The tree of one table.
 pub struct Tree {
@@ -45,15 +41,11 @@ fn down(cell: u64) -> u32 {
 /// The cell of one key.
 #[inline(always)]
 fn find<I: Isa>(lines: &[Line], root: u32, key: u64) -> u64 {
-    let mut block = Block(word(lines, root).load(Ordering::Acquire));
-    loop {
-        let at = block.cells() * LINE + block.rank::<I>(lines, key);
-        let cell = word(lines, at).load(Ordering::Acquire);
-        if !block.is_directory() {
-            return cell;
-        }
-        block = Block(cell);
+    let mut block = top(lines, root);
+    if block.is_directory() {
+        block = Block(word(lines, block.cell_of::<I>(lines, key)).load(Ordering::Acquire));
     }
+    packed::cell::<I>(&lines[block.leaf_of::<I>(lines, key) as usize], key)
 }
 
 /// The cell of each of the first `n` keys, to `put`. Behind these may be anything.
@@ -65,26 +57,31 @@ fn find_all<I: Isa>(
     n: usize,
     mut put: impl FnMut(usize, u64),
 ) {
-    let top = Block(word(lines, root).load(Ordering::Acquire));
-    let (mut at, mut blocks) = ([top.lines(); BATCH], [0; BATCH]);
+    let top = top(lines, root);
+    let (mut at, mut blocks) = ([top.lines(); BATCH], [top.0; BATCH]);
     let whole = n.next_multiple_of(4).min(BATCH);
     let (at, blocks, keys) = (&mut at[..whole], &mut blocks[..whole], &keys[..whole]);
-    for _ in 1..top.levels() {
-        descend::<I>(lines, keys, at, |_| top.lines());
-    }
-    arrive::<I>(lines, keys, at, |_| top);
     if top.is_directory() {
+        for _ in 1..top.levels() {
+            descend::<I>(lines, keys, at, |_| top.lines());
+        }
+        arrive::<I>(lines, keys, at, top);
         for (block, at) in blocks.iter_mut().zip(&mut *at) {
             *block = word(lines, *at).load(Ordering::Acquire);
             *at = Block(*block).lines();
         }
-        for _ in 1..LEVELS {
+        for _ in 0..LEVELS {
             descend::<I>(lines, keys, at, |i| Block(blocks[i]).lines());
         }
-        arrive::<I>(lines, keys, at, |i| Block(blocks[i]));
+    } else {
+        for _ in 0..top.levels() {
+            descend::<I>(lines, keys, at, |_| top.lines());
+        }
     }
-    for (i, at) in at[..n].iter().enumerate() {
-        put(i, word(lines, *at).load(Ordering::Acquire));
+    // What isn't in the cache is waited for together.
+    at.iter().for_each(|at| simd::prefetch_read(&lines[*at as usize]));
+    for (i, (at, key)) in at.iter().zip(keys).enumerate().take(n) {
+        put(i, packed::cell::<I>(&lines[*at as usize], *key));
     }
 }
 
@@ -108,6 +105,16 @@ impl Drop for Tree {
     }
 }
 
+/// What is painted.
+#[derive(Clone, Copy)]
+struct Stroke {
+    first: u64,
+    last: u64,
+    brush: Brush,
+    /// There is room for new boundaries.
+    grow: bool,
+}
+
 /// A change in progress.
 struct Edit<'a> {
     lines: &'a [Line],
@@ -128,8 +135,8 @@ impl Edit<'_> {
         if !self.control.places.room(4 * LINE) {
             return Err(Refused::Full);
         }
-        let content = Intervals { ends: Vec::new(), cells: vec![cell] };
-        let block = Block::make(self.lines, &mut self.control.places, &content, 1, false);
+        let line = std::iter::once(Packed::new(&[], &[cell]).0);
+        let block = Block::of_leaves(self.lines, &mut self.control.places, line, &[], 0);
         let root = self.control.places.take(1);
         word(self.lines, root).store(block.0, Ordering::Release);
         Ok(root)
@@ -139,9 +146,8 @@ impl Edit<'_> {
     fn fell(&mut self, root: u32) {
         let top = top(self.lines, root);
         for block in blocks(self.lines, top) {
-            let row = block.row(self.lines);
-            for cell in (0..row.len()).map(|i| row.cell(i)).filter(|cell| cell & DOWN != 0) {
-                self.fell(down(cell));
+            for root in trees_below(self.lines, block) {
+                self.fell(root);
             }
             self.give(block);
         }
@@ -155,13 +161,19 @@ impl Edit<'_> {
         self.control.places.give(block.lines() * LINE, block.words(self.lines));
     }
 
-    fn make(&mut self, content: &Intervals, levels: u32, directory: bool) -> Block {
-        Block::make(self.lines, &mut self.control.places, content, levels, directory)
+    /// A block of some lines of a draft.
+    fn make(&mut self, draft: &Draft, range: Range<usize>, levels: u32) -> Block {
+        let ends = &draft.ends()[range.start..range.end - 1];
+        Block::of_leaves(self.lines, &mut self.control.places, draft.lines(self.lines, range), ends, levels)
+    }
+
+    fn directory(&mut self, content: &Intervals) -> Block {
+        Block::directory(self.lines, &mut self.control.places, content)
     }
 
     /// Paints the keys from `first` to `last`, and all of the trees below them unless these are painted over.
     fn paint(&mut self, root: u32, first: u64, last: u64, brush: Brush) {
-        let grow = self.room(root);
+        let stroke = Stroke { first, last, brush, grow: self.room(root) };
         let top = top(self.lines, root);
         let (from, to) = if top.is_directory() {
             let row = top.row(self.lines);
@@ -170,63 +182,90 @@ impl Edit<'_> {
             (0, 0)
         };
         let mut below = Vec::new();
+        // Kept for its memory.
+        let mut scratch = std::mem::take(&mut self.control.scratch);
         // From behind, so that what is split or joined moves nobody who is still to come.
         for index in (from..=to).rev() {
-            self.paint_block(root, index, (first, last), brush, grow, &mut below);
+            self.paint_block(root, index, stroke, &mut below, &mut scratch);
         }
+        self.control.scratch = scratch;
         for root in below {
             self.paint(root, 0, u64::MAX, brush);
         }
     }
 
+    /// Paints a stroke as far as it lies in the block of this number, and adds the trees below it to a list.
     fn paint_block(
         &mut self,
         root: u32,
         index: usize,
-        (first, last): (u64, u64),
-        brush: Brush,
-        grow: bool,
+        stroke: Stroke,
         below: &mut Vec<u32>,
+        scratch: &mut Scratch,
     ) {
+        let Stroke { first, last, brush, grow } = stroke;
         let top = top(self.lines, root);
         let (mut bounds, mut block) = ((0, u64::MAX), top);
         if top.is_directory() {
             let row = top.row(self.lines);
             bounds.0 = index.checked_sub(1).map_or(0, |before| row.end(before) + 1);
             bounds.1 = if index + 1 < row.len() { row.end(index) } else { u64::MAX };
-            block = Block(row.cell(index));
+            block = row.block(index);
         }
-        let row = block.row(self.lines);
-        let plan = Plan::new(&row, bounds, first, last, brush);
+        let Scratch { draft, row, content } = scratch;
+        draft.begin(self.lines, block);
+        // The lines that are painted, and one more on each side, whose interval may become one with theirs.
+        let (lo, hi) = (draft.find(first.max(bounds.0)), draft.find(last.min(bounds.1)));
+        let window = lo.saturating_sub(1)..(hi + 2).min(draft.len());
+        if window.start > 0 {
+            bounds.0 = draft.ends()[window.start - 1] + 1;
+        }
+        if window.end < draft.len() {
+            bounds.1 = draft.ends()[window.end - 1];
+        }
+        draft.unpack(self.lines, window.clone(), row);
+        let plan = Plan::new(row, bounds, first, last, brush);
         if let Brush::UpTo(..) = brush {
-            let cells = (plan.lo..=plan.hi).map(|i| row.cell(i));
-            below.extend(cells.filter(|cell| cell & DOWN != 0).map(down));
+            below.extend(
+                row.cells[plan.lo..=plan.hi].iter().copied().filter(|cell| cell & DOWN != 0).map(down),
+            );
         }
         if plan.in_place() || !grow {
-            for i in plan.lo..=plan.hi {
-                let (old, new) = (row.cell(i), brush.on(row.cell(i)));
-                if new != old {
-                    row.set(i, new);
-                }
-            }
-            return;
+            return self.paint_in_place(block, window.start, &plan, brush);
         }
-        let mut content = std::mem::take(&mut self.control.scratch);
-        plan.paint(&row, brush, &mut content);
+        let at_end = hi + 1 == draft.len();
+        plan.paint(row, brush, content);
+        draft.replace(window, content);
         if top.is_directory() {
-            self.replace_in(root, top, index, block, &mut content, plan.hi);
-        } else {
-            let new = if content.cells.len() <= MAX {
-                self.make(&content, Block::levels_for(content.cells.len()), false)
-            } else {
-                let (end, halves) = self.split(&content, plan.hi);
-                let directory = Intervals { ends: vec![end], cells: halves.map(|half| half.0).to_vec() };
-                self.make(&directory, 1, true)
-            };
-            self.publish(root, new);
-            self.give(block);
+            return self.replace_in(root, top, index, block, draft, at_end);
         }
-        self.control.scratch = content;
+        let n = draft.len();
+        let new = if n <= MAX {
+            self.make(draft, 0..n, Block::levels_for(n))
+        } else {
+            let (end, halves) = self.split(draft, at_end);
+            self.directory(&Intervals { ends: vec![end], cells: halves.map(|half| half.0).to_vec() })
+        };
+        self.publish(root, new);
+        self.give(block);
+    }
+
+    /// Paints part of what begins at this line of a block, where it is.
+    fn paint_in_place(&self, block: Block, line: usize, plan: &Plan, brush: Brush) {
+        let mut i = 0;
+        for line in block.leaves().skip(line) {
+            let line = &self.lines[line as usize];
+            for (at, old) in block::leaf(line).cells().iter().enumerate() {
+                let new = brush.on(*old);
+                if (plan.lo..=plan.hi).contains(&i) && new != *old {
+                    packed::set(line, at, new);
+                }
+                i += 1;
+            }
+            if i > plan.hi {
+                return;
+            }
+        }
     }
 
     /// Release: who finds the block finds it filled.
@@ -234,87 +273,73 @@ impl Edit<'_> {
         word(self.lines, root).store(block.0, Ordering::Release);
     }
 
-    /// Two blocks for one, and where the first ends. `at` is where the content grew: who adds in ascending order leaves full
-    /// blocks behind.
-    fn split(&mut self, content: &Intervals, at: usize) -> (u64, [Block; 2]) {
-        let n = content.cells.len();
-        let middle = if at + 8 > n { n - n / 16 } else { n / 2 };
-        let part = |ends: &[u64], cells: &[u64]| Intervals { ends: ends.to_vec(), cells: cells.to_vec() };
-        let first = part(&content.ends[..middle - 1], &content.cells[..middle]);
-        let second = part(&content.ends[middle..], &content.cells[middle..]);
-        (content.ends[middle - 1], [first, second].map(|half| self.make(&half, LEVELS, false)))
+    /// Two blocks for one, and where the first ends. Who adds in ascending order, so that it grows at its end, leaves full blocks
+    /// behind.
+    fn split(&mut self, draft: &Draft, at_end: bool) -> (u64, [Block; 2]) {
+        let n = draft.len();
+        let middle = if at_end { n - n / 16 } else { n / 2 };
+        let halves = [0..middle, middle..n].map(|half| self.make(draft, half, LEVELS));
+        (draft.ends()[middle - 1], halves)
     }
 
-    /// Puts new content in the place of a block of a directory.
+    /// Puts a draft in the place of a block of a directory.
     fn replace_in(
         &mut self,
         root: u32,
         top: Block,
         index: usize,
         old: Block,
-        content: &mut Intervals,
-        at: usize,
+        draft: &mut Draft,
+        at_end: bool,
     ) {
         let row = top.row(self.lines);
-        let n = content.cells.len();
-        let mut directory = Intervals::default();
+        let n = draft.len();
+        let mut directory;
         if n > MAX {
-            let (end, [first, second]) = self.split(content, at);
-            row.copy(&mut directory);
+            let (end, [first, second]) = self.split(draft, at_end);
+            directory = row.copy();
             directory.ends.insert(index, end);
             directory.cells[index] = first.0;
             directory.cells.insert(index + 1, second.0);
         } else if n < MAX / 4
-            && let Some((left, other)) = self.partner(&row, index, n)
+            && let Some((left, other)) = partner(&row, index, n)
         {
-            row.copy(&mut directory);
+            directory = row.copy();
             let end = directory.ends.remove(left);
             directory.cells.remove(left);
-            let mut theirs = Intervals::default();
-            other.row(self.lines).copy(&mut theirs);
-            let content = std::mem::take(content);
-            let (mut both, behind) = if left == index { (content, theirs) } else { (theirs, content) };
-            join(&mut both, end, behind);
-            if directory.cells.len() == 1 {
-                let levels = Block::levels_for(both.cells.len());
-                let block = self.make(&both, levels, false);
-                self.publish(root, block);
-                [old, other, top].into_iter().for_each(|block| self.give(block));
+            if left == index {
+                draft.append(self.lines, end, other);
+            } else {
+                draft.prepend(self.lines, end, other);
+            }
+            let (n, alone) = (draft.len(), directory.cells.len() == 1);
+            let both = self.make(draft, 0..n, if alone { Block::levels_for(n) } else { LEVELS });
+            self.give(other);
+            if alone {
+                self.publish(root, both);
+                [old, top].into_iter().for_each(|block| self.give(block));
                 return;
             }
-            directory.cells[left] = self.make(&both, LEVELS, false).0;
-            self.give(other);
+            directory.cells[left] = both.0;
         } else {
-            let new = self.make(content, LEVELS, false);
-            row.set(index, new.0);
+            let new = self.make(draft, 0..n, LEVELS);
+            row.set(index, new);
             return self.give(old);
         }
-        let levels = Block::levels_for(directory.cells.len());
-        let new = self.make(&directory, levels, true);
+        let new = self.directory(&directory);
         self.publish(root, new);
         self.give(old);
         self.give(top);
     }
-
-    /// A neighbour that a block of `n` intervals fits in with: the index of the left of the two, and the neighbour.
-    fn partner(&self, directory: &impl Row, index: usize, n: usize) -> Option<(usize, Block)> {
-        let fits = |block: &Block| block.row(self.lines).len() + n <= MAX * 3 / 4;
-        let at = |i: usize| Some(Block(directory.cell(i))).filter(fits);
-        let right = || if index + 1 < directory.len() { at(index + 1) } else { None };
-        let left = || index.checked_sub(1).and_then(|left| Some((left, at(left)?)));
-        right().map(|other| (index, other)).or_else(left)
-    }
 }
 
-/// One row of two; the first ends at `end`.
-fn join(before: &mut Intervals, end: u64, behind: Intervals) {
-    if before.cells.last() == behind.cells.first() {
-        before.cells.pop();
-    } else {
-        before.ends.push(end);
-    }
-    before.ends.extend(behind.ends);
-    before.cells.extend(behind.cells);
+/// A neighbour that a block of `n` lines fits in with: the index of the left of the two, and the neighbour.
+fn partner(directory: &Directory<'_>, index: usize, n: usize) -> Option<(usize, Block)> {
+    let fits = |block: &Block| block.leaves().len() + n <= MAX * 3 / 4;
+    let at = |i: usize| Some(directory.block(i)).filter(fits);
+    let right = || if index + 1 < directory.len() { at(index + 1) } else { None };
+    let left = || index.checked_sub(1).and_then(|left| Some((left, at(left)?)));
+    right().map(|other| (index, other)).or_else(left)
 }
 
 /// The blocks with leaves.
@@ -323,7 +348,27 @@ fn blocks(lines: &[Line], top: Block) -> Vec<Block> {
         return vec![top];
     }
     let row = top.row(lines);
-    (0..row.len()).map(|i| Block(row.cell(i))).collect()
+    (0..row.len()).map(|i| row.block(i)).collect()
+}
+
+/// The trees that a block's cells name.
+fn trees_below(lines: &[Line], block: Block) -> impl Iterator<Item = u32> {
+    let cells = |line: u32| {
+        let line = block::leaf(&lines[line as usize]);
+        (0..line.cells().len()).map(move |i| line.cells()[i])
+    };
+    block.leaves().flat_map(cells).filter(|cell| cell & DOWN != 0).map(down)
+}
+
+/// The cell of a tree that has one.
+fn only_cell(lines: &[Line], top: Block) -> Option<u64> {
+    if top.is_directory() || top.leaves().len() > 1 {
+        return None;
+    }
+    match block::leaf(&lines[top.leaves().start as usize]).cells() {
+        [cell] => Some(*cell),
+        _ => None,
+    }
 }
 
 /// What a key is to a tree: its first 64 bits, and those behind them.
@@ -425,8 +470,7 @@ impl<K: Halves> Engine<K> for Tree {
         let below = top(edit.lines, root);
         if !there {
             edit.paint(self.root, high, high, Brush::All(DOWN | u64::from(root)));
-        } else if !below.is_directory() && below.row(edit.lines).len() == 1 {
-            let cell = below.row(edit.lines).cell(0);
+        } else if let Some(cell) = only_cell(edit.lines, below) {
             edit.paint(self.root, high, high, Brush::All(cell));
             edit.fell(root);
         }
@@ -437,9 +481,7 @@ impl<K: Halves> Engine<K> for Tree {
         fn of(lines: &[Line], root: u32) -> u32 {
             let top = top(lines, root);
             let of_block = |block: Block| {
-                let row = block.row(lines);
-                let below = (0..row.len()).map(|i| row.cell(i)).filter(|cell| cell & DOWN != 0);
-                block.words(lines) + below.map(|cell| of(lines, down(cell))).sum::<u32>()
+                block.words(lines) + trees_below(lines, block).map(|root| of(lines, root)).sum::<u32>()
             };
             let directory = if top.is_directory() { top.words(lines) } else { 0 };
             2 + directory + blocks(lines, top).into_iter().map(of_block).sum::<u32>()

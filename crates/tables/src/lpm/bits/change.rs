@@ -3,7 +3,7 @@
 
 use super::{Bits, Control, DEEP, MARK, NODES};
 use crate::lpm::engine::{Change, Refused};
-use crate::lpm::intervals::{Brush, DOWN, Intervals, Plan, Row};
+use crate::lpm::intervals::{Brush, DOWN, Intervals, Plan};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
