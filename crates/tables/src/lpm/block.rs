@@ -6,6 +6,7 @@
 //! separators below a key is eight times the line that the search ends at, plus the rank there. In a block of leaves the children
 //! of the last level are packed lines.
 
+use super::engine::BATCH;
 use super::intervals::Intervals;
 use super::packed::Packed;
 use super::places::{LINE, Places};
@@ -273,15 +274,37 @@ impl Directory<'_> {
 /// Keys searched for between two tests of the end.
 const AT_ONCE: usize = 4;
 
-/// One level further, for each key: `at` is the line that it is at, and becomes the one below, if `first` tells the first
-/// line of its block. In passes over all keys, so that their loads overlap. Lengths are multiples of four.
+/// One level further in the block that begins at `first`, for each key: `at` is the line that it is at, and becomes the one below. In
+/// passes over all keys, so that their loads overlap. Lengths are multiples of four.
 #[inline(always)]
-pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], first: impl Fn(usize) -> u32) {
+pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], first: u32) {
     let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
-    for (group, (at, keys)) in groups.enumerate() {
+    for (at, keys) in groups {
+        for i in 0..AT_ONCE {
+            at[i] = child(at[i], first, simd::rank::<I>(&lines[at[i] as usize], &keys[i]));
+        }
+    }
+}
+
+/// From the first line of a block of leaves below a directory, another one for each key, to the packed line. As [`descend`].
+#[inline(always)]
+pub(super) fn descend_to_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32]) {
+    const _: () = assert!(LEVELS == 2);
+    // The first packed line below that of the second level.
+    let mut packed = [0; BATCH];
+    let groups = || keys.as_chunks::<AT_ONCE>().0.iter();
+    for ((at, packed), keys) in at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks_mut().0).zip(groups()) {
+        let (at, packed): (&mut [u32; AT_ONCE], &mut [u32; AT_ONCE]) = (at, packed);
         for i in 0..AT_ONCE {
             let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
-            at[i] = child(at[i], first(group * AT_ONCE + i), rank);
+            packed[i] = at[i] + ABOVE[2] + rank * 9;
+            at[i] += ABOVE[1] + rank;
+        }
+    }
+    for ((at, packed), keys) in at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks().0).zip(groups()) {
+        let (at, packed): (&mut [u32; AT_ONCE], &[u32; AT_ONCE]) = (at, packed);
+        for i in 0..AT_ONCE {
+            at[i] = packed[i] + simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
 
-use super::block::{self, Block, Directory, LEVELS, Line, MAX, arrive, descend, word};
+use super::block::{self, Block, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves, word};
 use super::draft::Draft;
 use super::engine::{BATCH, Change, Engine, Refused};
 use super::forest::{Control, Forest, Scratch};
@@ -58,24 +58,21 @@ fn find_all<I: Isa>(
     mut put: impl FnMut(usize, u64),
 ) {
     let top = top(lines, root);
-    let (mut at, mut blocks) = ([top.lines(); BATCH], [top.0; BATCH]);
+    let mut at = [top.lines(); BATCH];
     let whole = n.next_multiple_of(4).min(BATCH);
-    let (at, blocks, keys) = (&mut at[..whole], &mut blocks[..whole], &keys[..whole]);
+    let (at, keys) = (&mut at[..whole], &keys[..whole]);
     if top.is_directory() {
         for _ in 1..top.levels() {
-            descend::<I>(lines, keys, at, |_| top.lines());
+            descend::<I>(lines, keys, at, top.lines());
         }
         arrive::<I>(lines, keys, at, top);
-        for (block, at) in blocks.iter_mut().zip(&mut *at) {
-            *block = word(lines, *at).load(Ordering::Acquire);
-            *at = Block(*block).lines();
+        for at in &mut *at {
+            *at = Block(word(lines, *at).load(Ordering::Acquire)).lines();
         }
-        for _ in 0..LEVELS {
-            descend::<I>(lines, keys, at, |i| Block(blocks[i]).lines());
-        }
+        descend_to_leaves::<I>(lines, keys, at);
     } else {
         for _ in 0..top.levels() {
-            descend::<I>(lines, keys, at, |_| top.lines());
+            descend::<I>(lines, keys, at, top.lines());
         }
     }
     // What isn't in the cache is waited for together.
