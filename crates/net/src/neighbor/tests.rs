@@ -317,3 +317,23 @@ fn a_host_that_has_left_is_no_next_hop() {
     assert!(r.neighbors.is_empty(false));
     assert_eq!(r.down(), [address(3)]);
 }
+
+#[test]
+fn the_silent_are_asked_at_a_bounded_rate() {
+    let (mut table, key) = (Table::default(), |i: u8| Key { sw_if: SwIfIndex(1), ip: address(i) });
+    assert!((0..100).all(|i| table.note_silent(key(i), 0)) && !table.note_silent(key(7), SECOND));
+    assert_eq!(table.next_due(), Some(5 * SECOND));
+    let mut asked = |now| table.take_silent(now, 60).len();
+    assert_eq!([0, 5, 5, 5, 9, 10, 10, 10].map(|s| asked(s * SECOND)), [0, 60, 40, 0, 0, 60, 40, 0]);
+    // An answer to a question is welcome, and one is left to be asked less.
+    let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND);
+    assert_eq!(answer, Learned::Added { gone: None });
+    assert!(table.note_answer(key(3)) && !table.note_answer(key(3)));
+    table.hurry(key(3), 11 * SECOND);
+    table.hurry(key(4), 11 * SECOND);
+    assert_eq!(table.take_silent(11 * SECOND, 60), [key(4)]);
+    assert_eq!(table.take_silent(15 * SECOND, 200).len(), 98);
+    let none = NeighborConfig { retry: 0, ..NeighborConfig::default() };
+    table.configure(none);
+    assert!(!table.note_silent(key(200), 20 * SECOND), "nobody wants to know");
+}
