@@ -27,6 +27,7 @@ type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     down: HashMap<NextHop, Down>,
+    /// Those who move packets elsewhere come first.
     subscribers: Vec<Subscriber>,
 }
 
@@ -92,6 +93,11 @@ impl NextHops {
     /// Calls `f` with those that have gone down or come up (true), on the control thread.
     pub fn subscribe(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
         self.inner().subscribers.push(Arc::new(f));
+    }
+
+    /// As [`Self::subscribe`], for who moves packets elsewhere: hears before everybody else.
+    pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
+        self.inner().subscribers.insert(0, Arc::new(f));
     }
 
     /// Whether somebody says that it is down.

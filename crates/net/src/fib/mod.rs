@@ -83,7 +83,7 @@ impl<F: Net> Shared for Fib<F> {
         };
         this.add_table(world, 0, "default").expect("memory for the first table");
         this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
-        this.nexthops.subscribe(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
+        this.nexthops.subscribe_mover(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
         world.get::<Neighbors>().subscribe(|world, event| world.get::<Self>().on_neighbor(world, event));
         this
     }

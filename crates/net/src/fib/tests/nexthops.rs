@@ -140,6 +140,24 @@ fn a_million_routes_leave_a_next_hop_by_as_few_stores_as_ten() {
 }
 
 #[test]
+fn packets_have_moved_when_others_hear_of_it() {
+    let bench = Bench::new(NONE);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = seen.clone();
+    // Before there are routes.
+    bench.world.get::<NextHops>().subscribe(move |world, _, _| {
+        note.lock().expect("no panic inside").push(world.get::<Adjacencies>().stores());
+    });
+    let ifs = ["a", "b", "c"].map(|name| up(&bench, name));
+    let r = Rig { bench, ifs };
+    r.route("20.0.0.0/8", &[r.via(0, 1, 0), r.via(1, 1, 0)]);
+    let before = r.bench.world.get::<Adjacencies>().stores();
+    r.say(&[0], false);
+    r.say(&[0], true);
+    assert_eq!(*seen.lock().expect("no panic inside"), [before + 1, before + 2]);
+}
+
+#[test]
 fn several_may_watch_a_next_hop() {
     let r = rig();
     let world = &r.bench.world;
