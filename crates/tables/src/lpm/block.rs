@@ -21,7 +21,9 @@ pub(super) type Line = [AtomicU64; LINE as usize];
 const ABOVE: [u32; 8] = [0, 1, 10, 91, 820, 7381, 66430, 597871];
 
 /// Intervals that a directory of so many levels has room for.
-const ROOM: [usize; 6] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1];
+const ROOM: [usize; 7] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1, 59049 * 8 + 1];
+/// Blocks below a directory at most: four times as many as 2^24 routes like those of the Internet make.
+pub(super) const BLOCKS: usize = ROOM[6];
 
 /// Levels of separators in a block of leaves, below a directory; others have fewer if that is enough.
 pub(super) const LEVELS: u32 = 2;
@@ -107,7 +109,7 @@ impl Block {
     /// Fills a new directory, which nobody sees yet.
     pub fn directory(lines: &[Line], places: &mut Places, content: &Intervals) -> Self {
         let n = content.cells.len();
-        let levels = ROOM.iter().position(|room| n <= *room).expect("a table of 2^24 routes has room") as u32;
+        let levels = ROOM.iter().position(|room| n <= *room).expect("asked for room") as u32;
         let last = (n as u32 - 1).div_ceil(LINE).max(1);
         let above = ABOVE[levels as usize - 1];
         let first = places.take((above + last) * LINE + n as u32) / LINE;
@@ -134,6 +136,7 @@ impl Block {
         levels: u32,
     ) -> Self {
         let n = leaves.len();
+        debug_assert!(n as u32 <= ABOVE[levels as usize + 1] - ABOVE[levels as usize]);
         let first = places.take(Self::size(n, levels)) / LINE;
         let packed = first + ABOVE[levels as usize];
         separate(lines, first, levels, n as u32, |before| ends[before as usize - 1]);

@@ -9,7 +9,9 @@
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
 
-use super::block::{self, Block, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves, word};
+use super::block::{
+    self, BLOCKS, Block, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves, word,
+};
 use super::draft::Draft;
 use super::engine::{BATCH, Change, Engine, Refused};
 use super::forest::{Control, Forest, Scratch};
@@ -122,9 +124,13 @@ impl Edit<'_> {
     /// Whether blocks for a change to this tree are sure to be there.
     fn room(&self, root: u32) -> bool {
         let top = top(self.lines, root);
-        let directory = if top.is_directory() { top.words(self.lines) } else { 0 };
+        let (directory, blocks) = match top.is_directory() {
+            true => (top.words(self.lines), top.row(self.lines).len()),
+            false => (0, 1),
+        };
         // Two blocks that split and a directory for each, and a new tree.
-        self.control.places.room(6 * Block::size(MAX, LEVELS) + 2 * directory + 64 * LINE)
+        blocks + 2 <= BLOCKS
+            && self.control.places.room(6 * Block::size(MAX, LEVELS) + 2 * directory + 64 * LINE)
     }
 
     /// A new tree with one cell.
