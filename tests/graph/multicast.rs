@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use daemon::plugins;
 use graph::counters::ERRORS;
 use graph::drive::Bench;
-use net::drive::{Nowhere, Recorded, Recorder};
-use net::{IfKind, Interfaces, NewInterface};
+use net::Interfaces;
+use net::drive::{Recorded, Recorder, ethernet};
 use testkit::{Rng, pkt};
 use wire::MacAddr;
 
@@ -20,14 +19,7 @@ const ROUNDS: usize = 60;
 fn bench() -> Bench {
     let mut bench = Bench::new(plugins::ALL);
     for i in 1..=LINKS as u8 {
-        let new = NewInterface {
-            name: format!("t{i}"),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, i]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let made = bench
             .world
             .get::<Interfaces>()

@@ -11,10 +11,10 @@ use daemon::plugins;
 use graph::counters::ERRORS;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, SwIfIndex};
-use net::drive::Nowhere;
+use net::drive::ethernet;
 use net::{
-    Addresses, Adjacencies, Fib, IfCounters, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path,
-    PathKind, Routes, Source, TableIndex,
+    Addresses, Adjacencies, Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind, Routes, Source,
+    TableIndex,
 };
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
@@ -122,14 +122,7 @@ impl Router {
         let sent = Sent::default();
         let interfaces = bench.world.get::<Interfaces>();
         for i in 1..=INTERFACES {
-            let new = NewInterface {
-                name: format!("e{i}"),
-                kind: IfKind::Ethernet,
-                device: Arc::new(Nowhere),
-                mac: own_mac(i),
-                mtu: 1500,
-                link_up: true,
-            };
+            let new = ethernet(format!("e{i}"), own_mac(i));
             let sent = sent.clone();
             let tx = move |_: &_, _, _| Record(sent.clone());
             let sw_if = interfaces.create(&bench.world, new, tx).expect("created");

@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create, seek,
+};
 
 use crate::map::Mapping;
 use crate::{PAGE, align_up};
@@ -54,6 +56,15 @@ impl Words {
     pub fn memory(&self) -> (u64, u64) {
         let committed = fstat(&self.fd).map_or(0, |stat| stat.st_blocks as u64 * 512);
         (self.map.len() as u64, committed)
+    }
+
+    /// Whether anything was ever written to the page with this byte; also if that can't be said.
+    fn is_written(&self, offset: usize) -> bool {
+        let page = (offset / PAGE * PAGE) as u64;
+        match seek(&self.fd, SeekFrom::Data(page)) {
+            Ok(data) => data < page + PAGE as u64,
+            Err(error) => error != rustix::io::Errno::NXIO,
+        }
     }
 
     /// All words. Reading them all makes the kernel commit every page: walk only what is in use.
@@ -108,6 +119,25 @@ impl<const N: usize> Window<N> {
         // atomics has the alignment of one.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
+
+    /// Sets groups to zero that nobody else uses meanwhile; fastest in order. A page that nobody ever wrote is left alone: it would
+    /// take memory. Numbers that are too large don't count.
+    pub fn zero(&self, groups: impl IntoIterator<Item = usize>) {
+        const { assert!(N.is_power_of_two() && N * WORD <= PAGE) };
+        let start = self.first.addr().get() - self.words.map.base().addr().get();
+        let mut last = (usize::MAX, false);
+        for (i, group) in groups.into_iter().filter_map(|i| Some((i, self.as_slice().get(i)?))) {
+            let (first, end) = (start + i * N * WORD, start + (i + 1) * N * WORD - 1);
+            let page = first / PAGE;
+            if page != last.0 {
+                last = (page, self.words.is_written(first));
+            }
+            // A window may begin anywhere, and a group reach into the next page.
+            if last.1 || end / PAGE != page {
+                group.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            }
+        }
+    }
 }
 
 impl<const N: usize> Clone for Window<N> {
@@ -125,7 +155,11 @@ impl<const N: usize> fmt::Debug for Window<N> {
 /// Words that another process writes, mapped for reading.
 pub struct WordsView {
     map: Mapping,
+    fd: OwnedFd,
 }
+
+/// Below so many bytes it isn't worth asking which of them were ever written.
+const FEW: u64 = 16 * PAGE as u64;
 
 impl WordsView {
     /// Maps the whole file.
@@ -139,7 +173,7 @@ impl WordsView {
         if len == 0 || !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Self { map: Mapping::read_only(fd, len)? })
+        Ok(Self { map: Mapping::read_only(fd, len)?, fd: fd.try_clone_to_owned()? })
     }
 
     /// Bytes.
@@ -159,6 +193,76 @@ impl WordsView {
         // SAFETY: inside of the mapping, which lives as long as `self`, and aligned. Only loads are made, which read-only memory
         // allows at this size.
         Some(unsafe { &*at }.load(order))
+    }
+
+    /// Calls `f` on the parts of a range that may hold anything but zeros, in order: how many bytes behind its start, and the words.
+    /// Parts are whole groups of `group` bytes, counted from the start. What nobody ever wrote isn't touched, unless groups lie across
+    /// the ends of pages: reading it would make the kernel commit memory for it. `None` if the range doesn't lie inside, or is off
+    /// the alignment.
+    pub fn written(
+        &self,
+        offset: u64,
+        bytes: u64,
+        group: u64,
+        mut f: impl FnMut(u64, Loads<'_>),
+    ) -> Option<()> {
+        let end = offset.checked_add(bytes).filter(|end| *end <= self.map.len() as u64)?;
+        let word = WORD as u64;
+        if group == 0 || ![offset, bytes, group].iter().all(|n| n.is_multiple_of(word)) {
+            return None;
+        }
+        let across = !offset.is_multiple_of(group) || !(PAGE as u64).is_multiple_of(group);
+        let whole = bytes < FEW || across;
+        let mut at = offset;
+        while at < end {
+            let extent = if whole { None } else { self.extent(at) };
+            let (from, to) = extent.map_or((at, end), |(from, to)| (from.max(at), to.min(end)));
+            if from >= end {
+                break;
+            }
+            f(from - offset, self.loads(from, to));
+            at = to;
+        }
+        Some(())
+    }
+
+    /// Where the next bytes that were written begin, and where they end; `None` if that can't be said.
+    fn extent(&self, at: u64) -> Option<(u64, u64)> {
+        // The offset of the open file is nobody's: all use the mapping.
+        match seek(&self.fd, SeekFrom::Data(at)) {
+            Ok(from) => Some((from, seek(&self.fd, SeekFrom::Hole(from)).ok()?)),
+            Err(rustix::io::Errno::NXIO) => Some((u64::MAX, u64::MAX)),
+            Err(_) => None,
+        }
+    }
+
+    /// Words that lie inside, on the alignment.
+    fn loads(&self, from: u64, to: u64) -> Loads<'_> {
+        let at = self.map.base().as_ptr().wrapping_add(from as usize).cast::<AtomicU64>();
+        // SAFETY: the caller has checked that they lie inside of the mapping, which lives as long as `self`. `Loads` only loads, which
+        // read-only memory allows at this size.
+        Loads(unsafe { core::slice::from_raw_parts(at, ((to - from) / WORD as u64) as usize) })
+    }
+}
+
+/// Words that can be loaded, and nothing else.
+#[derive(Clone, Copy)]
+pub struct Loads<'a>(&'a [AtomicU64]);
+
+impl Loads<'_> {
+    /// The words, in groups of `N`; what is left over at the end isn't among them.
+    pub fn groups<const N: usize>(&self) -> impl Iterator<Item = [u64; N]> {
+        self.0
+            .as_chunks::<N>()
+            .0
+            .iter()
+            .map(|group| group.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+}
+
+impl fmt::Debug for Loads<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loads").field("len", &self.0.len()).finish()
     }
 }
 
@@ -189,6 +293,59 @@ mod tests {
             assert_eq!(view.load(outside, Relaxed), None);
         }
         assert_eq!(view.load((1 << 40) - 8, Relaxed), Some(0));
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_read() {
+        let words = Words::new("test", 1 << 30).unwrap();
+        let view = WordsView::new(&*words).unwrap();
+        let parts = |offset, bytes, group| {
+            let mut parts = Vec::new();
+            view.written(offset, bytes, group, |at, loads| {
+                parts.extend(loads.groups::<1>().enumerate().map(|(i, [n])| (at + i as u64 * 8, n)));
+            })?;
+            Some(parts)
+        };
+        let set = |offset: usize, n| words.as_slice()[offset / 8].store(n, Relaxed);
+        let held = |parts: Option<Vec<(u64, u64)>>| {
+            let mut parts = parts.expect("inside");
+            parts.retain(|(_, n)| *n != 0);
+            parts
+        };
+        assert_eq!(parts(0, 1 << 30, 8), Some(Vec::new()));
+        set(1 << 20, 5);
+        set((1 << 29) + 16, 6);
+        let committed = words.memory().1;
+        let all = parts(16, (1 << 30) - 16, 16).expect("inside");
+        // The kernel may commit more than a page at once.
+        assert!(all.len() < (1 << 30) / 8 / 100, "{} words", all.len());
+        assert_eq!(held(Some(all)), [((1 << 20) - 16, 5), (1 << 29, 6)]);
+        assert_eq!(held(parts(1 << 20, 64, 16)), [(0, 5)]);
+        assert_eq!(held(parts((1 << 20) + 16, 1 << 18, 16)), []);
+        assert_eq!(words.memory().1, committed, "reading commits nothing");
+        assert_eq!(held(parts((1 << 20) - 8, 1 << 18, 16)), [(8, 5)], "across pages");
+        assert_eq!(parts(1 << 30, 0, 8), Some(Vec::new()));
+        for (offset, bytes, group) in
+            [(0, (1 << 30) + 8, 8), (u64::MAX - 7, 8, 8), (4, 8, 8), (0, 8, 0), (0, 9, 8), (0, 8, 4)]
+        {
+            assert_eq!(parts(offset, bytes, group), None, "{offset} {bytes} {group}");
+        }
+    }
+
+    #[test]
+    fn zeroing_takes_no_memory() {
+        let words = Words::new("test", 1 << 30).unwrap();
+        let pairs = words.window::<2>(8, 1 << 20);
+        pairs.zero(0..1 << 20);
+        assert_eq!(words.memory().1, 0);
+        for i in [0, 255, 256, 100_000] {
+            pairs.as_slice()[i].iter().for_each(|word| word.store(7, Relaxed));
+        }
+        let before = words.memory().1;
+        pairs.zero((1..1 << 21).rev());
+        let value = |i: usize| pairs.as_slice()[i].each_ref().map(|word| word.load(Relaxed));
+        assert_eq!([0, 255, 256, 100_000].map(value), [[7, 7], [0, 0], [0, 0], [0, 0]]);
+        assert!(words.memory().1 <= before + PAGE as u64, "{before} {:?}", words.memory());
     }
 
     #[test]

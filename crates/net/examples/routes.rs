@@ -4,9 +4,8 @@
 //! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1] [sorted=0] [ip=4]`
 
 use graph::{World, WorldConfig};
-use net::drive::{Nowhere, Tx};
-use net::{Fib, IfKind, Interfaces, Net, NewInterface, Path, PathKind, Source, TableIndex};
-use std::sync::Arc;
+use net::drive::{Tx, ethernet};
+use net::{Fib, Interfaces, Net, Path, PathKind, Source, TableIndex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use testkit::internet::{Internet, routes};
@@ -43,14 +42,7 @@ fn main() {
 fn run<F: Net + Internet>([n, readers, hops, sorted, _]: [u32; 5]) {
     let (world, _runtimes) = World::new(&WorldConfig::default(), &[]).expect("an instance");
     let interfaces = world.get::<Interfaces>();
-    let new = NewInterface {
-        name: "eth0".into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
-        mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = ethernet("eth0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = interfaces.create(&world, new, |_, _, _| Tx).expect("an interface");
     interfaces.set_admin(&world, sw_if, true).expect("up");
     let fib = world.get::<Fib<F>>();

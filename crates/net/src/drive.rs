@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A device and a transmit node that lead nowhere, for tests and benches beside [`graph::drive`].
 
-use crate::Device;
+use crate::{Device, IfKind, NewInterface};
 use buffer::Buffer;
 use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
 use std::sync::{Arc, Mutex};
+use wire::MacAddr;
 
 /// A device that there is none of.
 pub struct Nowhere;
@@ -12,6 +13,18 @@ pub struct Nowhere;
 impl Device for Nowhere {
     fn driver(&self) -> &'static str {
         "test"
+    }
+}
+
+/// An Ethernet interface of 1500 bytes whose cable is in, to be created with a transmit node of the test's.
+pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
+    NewInterface {
+        name: name.into(),
+        kind: IfKind::Ethernet,
+        device: Arc::new(Nowhere),
+        mac,
+        mtu: 1500,
+        link_up: true,
     }
 }
 

@@ -29,6 +29,7 @@ mod neighbor;
 mod nexthop;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod view;
 
 pub use addr::{Addresses, Hold};
@@ -49,4 +50,5 @@ pub use neighbor::{
     Refusal,
 };
 pub use nexthop::{Down, NextHop, NextHops};
+pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView};

@@ -215,22 +215,28 @@ impl Reader {
         (0..len as u64).map(|i| f(self.word(at + i * 8)?)).collect()
     }
 
-    /// Rows of cells of `N` words; all of each, or one column.
-    fn rows<const N: usize>(&self, pointer: u64, column: Option<u32>) -> Option<Vec<Vec<[u64; N]>>> {
+    /// Rows of cells of `N` words, each as `cell` has it; all of each, or one column. What nobody has written takes no memory.
+    fn rows<const N: usize, T>(
+        &self,
+        pointer: u64,
+        column: Option<u32>,
+        zero: impl Fn(usize) -> Vec<T>,
+        cell: impl Fn([u64; N]) -> T,
+    ) -> Option<Vec<Vec<T>>> {
         self.pointers(pointer, |row| {
             let (at, len) = self.vector(row, N * 8)?;
-            let columns = match column {
-                Some(column) => column as usize..(column as usize + 1).min(len),
-                None => 0..len,
+            let size = N as u64 * 8;
+            let (first, n) = match column {
+                Some(column) => ((column as usize).min(len), usize::from((column as usize) < len)),
+                None => (0, len),
             };
-            let cell = |i: usize| {
-                let mut cell = [0; N];
-                for (word, value) in cell.iter_mut().enumerate() {
-                    *value = self.word(at + ((i * N + word) * 8) as u64)?;
+            let mut all = zero(n);
+            self.view.written(at + first as u64 * size, n as u64 * size, size, |from, words| {
+                for (to, group) in all[(from / size) as usize..].iter_mut().zip(words.groups()) {
+                    *to = cell(group);
                 }
-                Some(cell)
-            };
-            columns.map(cell).collect()
+            })?;
+            Some(all)
         })
     }
 
@@ -248,17 +254,13 @@ impl Reader {
     }
 
     fn plain(&self, entry: Entry, column: Option<u32>) -> Option<Value> {
-        let pair = |[packets, bytes]: [u64; 2]| (packets, bytes);
         Some(match entry.kind {
             Kind::Scalar => Value::Scalar(entry.value),
             Kind::Gauge => Value::Gauge(entry.value),
-            Kind::Simple => {
-                let rows = self.rows::<1>(entry.value, column)?;
-                Value::Simple(rows.into_iter().map(|row| row.into_iter().map(|[n]| n).collect()).collect())
-            }
+            Kind::Simple => Value::Simple(self.rows(entry.value, column, |n| vec![0; n], |[count]| count)?),
             Kind::Combined => {
-                let rows = self.rows::<2>(entry.value, column)?;
-                Value::Combined(rows.into_iter().map(|row| row.into_iter().map(pair).collect()).collect())
+                let pair = |[packets, bytes]: [u64; 2]| (packets, bytes);
+                Value::Combined(self.rows(entry.value, column, |n| vec![(0, 0); n], pair)?)
             }
             Kind::Names => Value::Names(self.pointers(entry.value, |text| match text {
                 0 => Some(String::new()),

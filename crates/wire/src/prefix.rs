@@ -137,7 +137,8 @@ impl<A: Address> FromStr for Prefix<A> {
     type Err = ParsePrefixError;
 
     fn from_str(text: &str) -> Result<Self, ParsePrefixError> {
-        let (addr, len) = text.split_once('/').ok_or(ParsePrefixError::NoLength)?;
+        let slash = text.bytes().position(|b| b == b'/').ok_or(ParsePrefixError::NoLength)?;
+        let (addr, len) = (&text[..slash], &text[slash + 1..]);
         let addr = addr.parse().map_err(|_| ParsePrefixError::Address)?;
         let error = ParsePrefixError::Length(A::Family::BITS);
         if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {

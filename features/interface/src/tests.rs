@@ -6,8 +6,8 @@ use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
-use net::drive::{Nowhere, Tx};
-use net::{Device, IfCounters, IfKind, Interfaces, NewInterface};
+use net::drive::{Tx, ethernet};
+use net::{Device, IfCounters, Interfaces};
 use std::sync::Arc;
 use wire::MacAddr;
 
@@ -16,14 +16,7 @@ static PLUGINS: &[&Plugin] = &[&PLUGIN];
 fn bench() -> (Bench, SwIfIndex, Tree<World>) {
     let bench = Bench::new(PLUGINS);
     let interfaces: Arc<Interfaces> = bench.world.get();
-    let new = NewInterface {
-        name: "t0".into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
-        mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = interfaces.create(&bench.world, new, |_, _, _| Tx).expect("created");
     let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
     (bench, sw_if, tree)

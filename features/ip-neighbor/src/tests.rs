@@ -3,9 +3,8 @@ use crate::PLUGIN;
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{Plugin, World};
-use net::drive::{Nowhere, Tx};
-use net::{IfKind, Interfaces, NewInterface};
-use std::sync::Arc;
+use net::Interfaces;
+use net::drive::{Tx, ethernet};
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] = &[&PLUGIN];
@@ -14,14 +13,7 @@ fn bench() -> (Bench, Tree<World>) {
     let bench = Bench::new(PLUGINS);
     let interfaces = bench.world.get::<Interfaces>();
     for name in ["t0", "t1"] {
-        let new = NewInterface {
-            name: name.into(),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, 1]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(name, MacAddr([2, 0, 0, 0, 0, 1]));
         interfaces.create(&bench.world, new, |_, _, _| Tx).expect("created");
     }
     (bench, Tree::new(PLUGIN.cli).expect("the commands are well-formed"))

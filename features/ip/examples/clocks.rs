@@ -7,13 +7,10 @@ use buffer::{FRAME_SIZE, Frame};
 use graph::{
     Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Runtime, SwIfIndex, ThreadIndex, World, WorldConfig,
 };
-use net::drive::{Nowhere, Tx};
-use net::{
-    Addresses, Adjacencies, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind,
-    Source, TableIndex,
-};
+use net::drive::{Tx, ethernet};
+use net::{Addresses, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use wire::{Ip4, Ip4Prefix, MacAddr};
 
 /// Brings vectors of ready packets in at `ethernet-input`.
@@ -87,14 +84,7 @@ fn main() {
 fn set_up(world: &World, routes: usize) -> Vec<Ipv4Addr> {
     let interfaces = world.get::<Interfaces>();
     for i in 1..=2u8 {
-        let new = NewInterface {
-            name: format!("if{i}"),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, i]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(format!("if{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
         interfaces.set_admin(world, sw_if, true).expect("up");
         let address = Ip4Prefix::new(Ipv4Addr::new(10, 0, i - 1, 1), 24).expect("a prefix");

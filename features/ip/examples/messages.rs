@@ -9,10 +9,9 @@ use ip::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
 use ip::api::table::IpTable;
 use msg::{Head, Message, Out, Session};
 use net::api::{Address, FibPath, Prefix};
-use net::drive::{Nowhere, Tx};
-use net::{Addresses, IfKind, Interfaces, NewInterface};
+use net::drive::{Tx, ethernet};
+use net::{Addresses, Interfaces};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::{Ip4, MacAddr};
 
@@ -89,14 +88,7 @@ fn main() {
     let n: u32 = std::env::args().nth(1).map_or(100_000, |a| a.parse().expect("a number"));
     let (world, _runtimes) = World::new(&WorldConfig::default(), PLUGINS).expect("an instance");
     let interfaces = world.get::<Interfaces>();
-    let new = NewInterface {
-        name: "eth0".into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
-        mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = ethernet("eth0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = interfaces.create(&world, new, |_, _, _| Tx).expect("an interface");
     interfaces.set_admin(&world, sw_if, true).expect("up");
     let own = "10.0.0.1/24".parse().expect("a prefix");

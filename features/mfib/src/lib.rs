@@ -24,7 +24,11 @@
 //! **Running short.** A copy for which there is no buffer is counted. A node that has made many copies lets these leave before it
 //! goes on.
 //!
-//! Limits: paths are interfaces and ourselves (no BIER, no labels: an RPF id is kept for clients, nobody compares it).
+//! Limits: paths are interfaces and ourselves (no BIER, no labels).
+//!
+//! An RPF id accepts, beside the interfaces that do, packets that bring the same id: those that a label or a BIER header led to a
+//! table, which is where VPP sets it. A packet that comes in by an interface brings none and can't match, whatever the entry says; so
+//! until labels are there, an id is kept for clients and decides nothing, as in VPP.
 
 mod api;
 mod cli;

@@ -5,9 +5,9 @@ use crate::sessions::{Opened, Sessions};
 use buffer::{Buffer, Flags};
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Process, Sleep, SwIfIndex, Wake, World};
-use net::drive::Nowhere;
+use net::drive::ethernet;
 use net::{
-    Addresses, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
+    Addresses, Fib, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
 };
 use std::sync::{Arc, Mutex};
 use testkit::pkt;
@@ -111,14 +111,7 @@ fn bench() -> Bench {
     let interfaces = world.get::<Interfaces>();
     let addresses = world.get::<Addresses<Ip4>>();
     let add = |name: &str, address: Option<&str>| -> SwIfIndex {
-        let new = NewInterface {
-            name: name.into(),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: OWN,
-            mtu: 65_535,
-            link_up: true,
-        };
+        let new = NewInterface { mtu: 65_535, ..ethernet(name, OWN) };
         let sw_if =
             interfaces.create(world, new, |world, _, sw_if| Network { sw_if: sw_if.0, seen: world.get() });
         let sw_if = sw_if.expect("created");

@@ -8,8 +8,8 @@ use ::graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use buffer::Buffer;
 use msg::Call;
 use net::api::{AddressFamily, FibPath, InterfaceIndex};
-use net::drive::Nowhere;
-use net::{Addresses, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
+use net::drive::ethernet;
+use net::{Addresses, Interfaces, Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -64,14 +64,7 @@ impl Rig {
         let bench = Bench::new(PLUGINS);
         let world = bench.world.clone();
         for i in 0..2 {
-            let new = NewInterface {
-                name: format!("t{i}"),
-                kind: IfKind::Ethernet,
-                device: Arc::new(Nowhere),
-                mac: ROUTER,
-                mtu: 1500,
-                link_up: true,
-            };
+            let new = ethernet(format!("t{i}"), ROUTER);
             let tx = |world: &World, _, sw_if: SwIfIndex| Tx(sw_if.0, world.get());
             let sw_if = world.get::<Interfaces>().create(&world, new, tx).expect("created");
             world.get::<Interfaces>().set_admin(&world, sw_if, true).expect("up");

@@ -5,6 +5,7 @@ use crate::memory::kilobytes;
 use crate::{Rates, control::Since, nets::Nets};
 use buffer::SLOT_SIZE;
 use graph::{Process, Shared, Sleep, Wake, World, counters};
+use net::Routes;
 use stats::Gauge;
 use std::fs;
 use std::sync::Arc;
@@ -162,6 +163,8 @@ impl Process for Collector {
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let rate = self.input_rate(world);
         self.gauges.update(world, rate);
+        // Not while routes go: when most of a large table has gone.
+        world.get::<Routes>().settle();
         Sleep::Until(world.clock.now() + self.gauges.interval.load(Ordering::Relaxed))
     }
 }

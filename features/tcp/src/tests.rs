@@ -2,9 +2,8 @@
 use crate::PLUGIN;
 use ::graph::drive::Bench;
 use ::graph::{Plugin, SwIfIndex};
-use net::drive::{Nowhere, Tx};
-use net::{IfKind, Interfaces, NewInterface};
-use std::sync::Arc;
+use net::Interfaces;
+use net::drive::{Tx, ethernet};
 use testkit::pkt::{self, Packet};
 use wire::l4::{self, Verdict};
 use wire::{Header, Ipv4Header, MacAddr, TcpFlags, TcpHeader, UpperLayer};
@@ -14,14 +13,7 @@ const T0: SwIfIndex = SwIfIndex(1);
 
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
-    let new = NewInterface {
-        name: "t0".into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
-        mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
     bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
     for line in [
         "set interface state t0 up",

@@ -7,10 +7,9 @@ use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
 use msg::Call;
 use net::api::{AddressFamily, InterfaceIndex};
-use net::drive::{Nowhere, Tx};
-use net::{IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
+use net::drive::{Tx, ethernet};
+use net::{Interfaces, Neighbor, Neighbors};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use testkit::pkt;
 use wire::MacAddr;
 
@@ -27,14 +26,7 @@ fn run(bench: &mut Bench, line: &str) -> String {
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
     for i in 0..2 {
-        let new = NewInterface {
-            name: format!("t{i}"),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, i]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
         run(&mut bench, &format!("set interface state t{i} up"));
         run(&mut bench, &format!("set interface ip address t{i} 10.0.{i}.1/24"));

@@ -29,7 +29,8 @@ pub(super) struct Inner<F: Net> {
     pub ids: HashMap<u32, TableIndex>,
     pub entries: Entries,
     pub lists: Pool<PathList<F>, ListId>,
-    pub interned: HashMap<Arc<[Path<F::Addr>]>, ListId>,
+    /// Asked for each route that comes: by a hash that is fast.
+    pub interned: HashMap<Arc<[Path<F::Addr>]>, ListId, foldhash::fast::RandomState>,
     /// Lists with a recursive path to this next hop.
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
     /// Lists with a path to this neighbour.
@@ -43,7 +44,7 @@ impl<F: Net> Default for Inner<F> {
             ids: HashMap::new(),
             entries: Entries::default(),
             lists: Pool::new(),
-            interned: HashMap::new(),
+            interned: HashMap::default(),
             vias: BTreeMap::new(),
             hops: HashMap::new(),
         }
@@ -77,7 +78,7 @@ impl<F: Net> Place<F> {
     }
 }
 
-fn full() -> Error {
+pub(super) fn full() -> Error {
     Error::limit("the route table is full").retval(-99)
 }
 
@@ -113,7 +114,7 @@ impl<F: Net> Inner<F> {
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }
 
-    fn adj(&self, list: ListId) -> AdjIndex {
+    pub fn adj(&self, list: ListId) -> AdjIndex {
         self.lists.get(list).map_or(AdjIndex::DROP, |list| list.adj)
     }
 
@@ -148,6 +149,25 @@ impl<F: Net> Inner<F> {
             }
         }
         Ok(route)
+    }
+
+    /// Adds to what a source says of a prefix.
+    pub fn join(
+        &mut self,
+        cx: &Cx<'_>,
+        place: &Place<F>,
+        source: Source,
+        paths: &[Path<F::Addr>],
+    ) -> Result<RouteIndex, Error> {
+        let Some(old) = self.said(place, source) else { return self.put(cx, place, source, paths) };
+        let mut all = old.paths.to_vec();
+        for path in paths {
+            match all.iter_mut().find(|old| old.kind == path.kind) {
+                Some(old) => *old = *path,
+                None => all.push(*path),
+            }
+        }
+        self.put(cx, place, source, &all)
     }
 
     /// Takes back what a source said, for what it said before.
@@ -212,7 +232,7 @@ impl<F: Net> Fib<F> {
     }
 
     /// Refuses paths that name what isn't there, or can't be.
-    fn check(&self, inner: &Inner<F>, paths: &[Path<F::Addr>]) -> Result<(), Error> {
+    pub(super) fn check(&self, inner: &Inner<F>, paths: &[Path<F::Addr>]) -> Result<(), Error> {
         if paths.is_empty() {
             return Err(Error::usage("a route needs a path").retval(-52));
         }
@@ -280,17 +300,7 @@ impl<F: Net> Fib<F> {
         let mut inner = self.inner();
         self.check(&inner, paths)?;
         let place = inner.place(table, prefix)?;
-        let Some(old) = inner.said(&place, source) else {
-            return inner.put(&self.cx(world), &place, source, paths);
-        };
-        let mut all = old.paths.to_vec();
-        for path in paths {
-            match all.iter_mut().find(|old| old.kind == path.kind) {
-                Some(old) => *old = *path,
-                None => all.push(*path),
-            }
-        }
-        inner.put(&self.cx(world), &place, source, &all)
+        inner.join(&self.cx(world), &place, source, paths)
     }
 
     /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).

@@ -76,6 +76,9 @@ impl Entry {
     }
 }
 
+/// Room for entries that isn't worth giving back.
+const SPARE: usize = 1 << 12;
+
 /// All entries, by number.
 #[derive(Default)]
 pub(super) struct Entries(Vec<Option<Entry>>);
@@ -90,10 +93,35 @@ impl Entries {
     }
 
     pub fn set(&mut self, route: RouteIndex, entry: Option<Entry>) {
+        if entry.is_none() {
+            return self.clear(route);
+        }
         if self.0.len() <= route.at() {
             self.0.resize_with(route.at() + 1, || None);
         }
         self.0[route.at()] = entry;
+    }
+
+    /// Gives memory back when most have gone: numbers are given out from the least on.
+    fn clear(&mut self, route: RouteIndex) {
+        let Some(entry) = self.0.get_mut(route.at()) else { return };
+        *entry = None;
+        if route.at() + 1 == self.0.len() {
+            let len = self.0.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            self.0.truncate(len);
+            if self.0.capacity() > SPARE.max(4 * len) {
+                self.0.shrink_to(2 * len);
+            }
+        }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter().flatten()
+    }
+
+    /// How many there are, and how many there is room for.
+    pub fn count(&self) -> (usize, usize) {
+        (self.all().count(), self.0.capacity())
     }
 }
 

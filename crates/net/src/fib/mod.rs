@@ -13,6 +13,7 @@
 //!
 //! A path whose next hop is down ([`NextHops`]) is left out as long as its list has another one that isn't.
 
+mod bulk;
 mod control;
 mod entry;
 mod extension;
@@ -28,6 +29,7 @@ mod spread;
 mod table;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};

@@ -31,6 +31,11 @@ impl fmt::Display for RouteIndex {
     }
 }
 
+/// Counters that are set to zero in one go.
+const CHUNK: usize = 4096;
+/// When so many routes have gone, and more than are left, [`Routes::settle`] is worth its while.
+const MANY: usize = 1 << 16;
+
 /// Routes at most: address space, not memory.
 const MAX: usize = tables::Leaf::ROUTES as usize;
 
@@ -49,13 +54,19 @@ pub struct Routes {
 
 #[derive(Default)]
 struct Numbers {
-    /// Below it, all have been given out once. The first to be given out is 1.
+    /// Up to it, all have been given out once. The first to be given out is 1.
     end: u32,
+    /// Can be given out, with counters at zero; the least last.
     free: Vec<RouteIndex>,
+    /// Their counters are still to be set to zero; the least last.
+    cooled: Vec<RouteIndex>,
     /// Given back; packets on their way may still name them until the grace period is over.
     cooling: VecDeque<(GraceTicket, Vec<RouteIndex>)>,
     /// Given back after the last grace period was begun.
     hot: Vec<RouteIndex>,
+    /// Given out and not given back; and the most that these were since [`Routes::settle`] gave memory back.
+    used: usize,
+    most: usize,
 }
 
 impl Shared for Routes {
@@ -98,37 +109,62 @@ impl Routes {
     /// A number for a new route, with counters at zero; `None` if there is none left.
     pub(super) fn allocate(&self) -> Option<RouteIndex> {
         let mut numbers = self.numbers.lock().expect("no panic inside");
-        let route = match numbers.take(&self.domain) {
+        if numbers.free.is_empty() {
+            numbers.free = numbers.again(&self.domain);
+            let again = numbers.free.iter().map(|route| route.at());
+            self.to.restart(again.clone());
+            self.via.restart(again);
+        }
+        let route = match numbers.free.pop() {
             Some(route) => route,
             None if numbers.end as usize + 1 < MAX => {
                 numbers.end += 1;
-                RouteIndex(numbers.end)
+                let route = RouteIndex(numbers.end);
+                self.to.start(route.at());
+                self.via.start(route.at());
+                route
             }
             None => return None,
         };
-        self.to.start(route.at());
-        self.via.start(route.at());
+        numbers.used += 1;
+        numbers.most = numbers.most.max(numbers.used);
         Some(route)
     }
 
     /// Takes a number back: nothing that workers look packets up in names it any more.
     pub(super) fn free(&self, route: RouteIndex) {
-        self.numbers.lock().expect("no panic inside").hot.push(route);
+        let mut numbers = self.numbers.lock().expect("no panic inside");
+        numbers.hot.push(route);
+        numbers.used -= 1;
+    }
+
+    /// To be called now and then: gives memory back to the system when many routes have gone since it did last. Says whether
+    /// it did.
+    pub fn settle(&self) -> bool {
+        let mut numbers = self.numbers.lock().expect("no panic inside");
+        let gone = numbers.most - numbers.used;
+        let much = gone > MANY.max(numbers.used);
+        if much {
+            numbers.most = numbers.used;
+            mem::trim_heap();
+        }
+        much
     }
 }
 
 impl Numbers {
-    /// One that was used before, and no packet can name any more.
-    fn take(&mut self, domain: &Arc<Qsbr>) -> Option<RouteIndex> {
-        if let Some(route) = self.free.pop() {
-            return Some(route);
+    /// Some that were used before, and no packet can name any more; the least last.
+    fn again(&mut self, domain: &Arc<Qsbr>) -> Vec<RouteIndex> {
+        if self.cooled.is_empty() {
+            // One grace period for all that came back meanwhile.
+            if !self.hot.is_empty() {
+                self.cooling.push_back((domain.grace(), std::mem::take(&mut self.hot)));
+            }
+            if let Some((_, cooled)) = self.cooling.pop_front_if(|(ticket, _)| ticket.is_over()) {
+                self.cooled = cooled;
+                self.cooled.sort_unstable_by(|a, b| b.cmp(a));
+            }
         }
-        // One grace period for all that came back meanwhile.
-        if !self.hot.is_empty() {
-            self.cooling.push_back((domain.grace(), std::mem::take(&mut self.hot)));
-        }
-        let (_, cooled) = self.cooling.pop_front_if(|(ticket, _)| ticket.is_over())?;
-        self.free = cooled;
-        self.free.pop()
+        self.cooled.split_off(self.cooled.len().saturating_sub(CHUNK))
     }
 }

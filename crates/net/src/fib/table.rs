@@ -11,6 +11,9 @@ use std::sync::Arc;
 use tables::Lpm;
 use wire::Prefix;
 
+/// How much was removed, and where to go on.
+type Removed<F> = (usize, Option<Prefix<<F as wire::Family>::Addr>>);
+
 impl<F: Net> Fib<F> {
     /// Makes the table of this id.
     ///
@@ -132,19 +135,52 @@ impl<F: Net> Fib<F> {
         table: TableIndex,
         which: impl Fn(Source, bool) -> bool,
     ) -> Result<usize, Error> {
+        self.remove_some(world, table, None, usize::MAX, which).map(|(gone, _)| gone)
+    }
+
+    /// The same for at most `n` entries behind `after`; gives also the last of these, if there may be more.
+    fn remove_some(
+        &self,
+        world: &World,
+        table: TableIndex,
+        after: Option<Prefix<F::Addr>>,
+        mut n: usize,
+        which: impl Fn(Source, bool) -> bool,
+    ) -> Result<Removed<F>, Error> {
         let mut inner = self.inner();
         inner.table(table)?;
-        let mut gone = Vec::new();
-        inner.walk(table, None, |prefix, _, entry| {
+        let (mut gone, mut last) = (Vec::new(), None);
+        inner.walk(table, after, |prefix, _, entry| {
             gone.extend(entry.all().filter(|s| which(s.source, s.stale)).map(|s| (prefix, s.source)));
-            true
+            n -= 1;
+            last = (n == 0).then_some(prefix);
+            n > 0
         });
         let cx = self.cx(world);
         for (prefix, source) in &gone {
             let place = inner.place(table, *prefix)?;
             inner.take(&cx, &place, *source);
         }
-        Ok(gone.len())
+        Ok((gone.len(), last))
+    }
+
+    /// As [`Self::flush`] of several sources, in pieces: of at most `n` entries behind `after`, or the first. Gives where to go on,
+    /// if there is more.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn flush_some(
+        &self,
+        world: &World,
+        table: TableIndex,
+        sources: &[Source],
+        after: Option<Prefix<F::Addr>>,
+        n: usize,
+    ) -> Result<Option<Prefix<F::Addr>>, Error> {
+        if after.is_none() {
+            sources.iter().for_each(|source| self.mfib.flush(world, table, *source));
+        }
+        self.remove_some(world, table, after, n, |s, _| sources.contains(&s)).map(|(_, last)| last)
     }
 
     /// Removes all that a source says in a table, also of groups, and says how many routes to hosts that were.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod convergence;
+mod memory;
 mod nexthops;
 mod verbs;
 
@@ -299,6 +300,7 @@ impl Oracle {
 #[derive(Clone, Debug)]
 enum Op {
     Set(Ip4Prefix, Vec<Path<Ipv4Addr>>),
+    AddAll(Vec<(Ip4Prefix, Vec<Path<Ipv4Addr>>)>),
     Remove(Ip4Prefix),
     Up(SwIfIndex, bool),
 }
@@ -334,6 +336,12 @@ proptest! {
     #[test]
     fn as_the_definition_says(ops in prop::collection::vec(prop_oneof![
         6 => (prefixes(), paths()).prop_map(|(p, l)| Op::Set(p, l)),
+        2 => (prop::collection::vec((prefixes(), paths()), 0..6), any::<bool>()).prop_map(|(mut all, sorted)| {
+            if sorted {
+                all.sort_by_key(|(prefix, _)| *prefix);
+            }
+            Op::AddAll(all)
+        }),
         2 => prefixes().prop_map(Op::Remove),
         1 => (prop::sample::select(&[SwIfIndex(1), SwIfIndex(2)][..]), any::<bool>()).prop_map(|(i, up)| Op::Up(i, up)),
     ], 1..30)) {
@@ -352,6 +360,31 @@ proptest! {
                 Op::Set(prefix, list) => {
                     fib.set(world, t, prefix, Source::Cli, &list).expect("set");
                     oracle.routes.insert(prefix, list);
+                }
+                Op::AddAll(mut all) => {
+                    // The definition takes long with many paths.
+                    let mut paths = BTreeMap::new();
+                    all.retain(|(prefix, list)| {
+                        let there = || oracle.routes.get(prefix).map_or(0, Vec::len);
+                        let n = paths.entry(*prefix).or_insert_with(there);
+                        let few = *n + list.len() <= 4;
+                        *n += if few { list.len() } else { 0 };
+                        few
+                    });
+                    let (n, result) = fib.add_all(world, t, Source::Cli, all.iter().map(|(p, l)| (*p, &l[..])));
+                    prop_assert!(n == all.len() && result.is_ok(), "{} {:?}", n, result);
+                    for (prefix, list) in all {
+                        let Some(there) = oracle.routes.get_mut(&prefix) else {
+                            oracle.routes.insert(prefix, list);
+                            continue;
+                        };
+                        for path in list {
+                            match there.iter_mut().find(|old| old.kind == path.kind) {
+                                Some(old) => *old = path,
+                                None => there.push(path),
+                            }
+                        }
+                    }
                 }
                 Op::Remove(prefix) => {
                     let had = oracle.routes.remove(&prefix).is_some();

@@ -2,9 +2,12 @@
 //! What can be done with entries and tables.
 
 use super::mroutes::Numbers;
-use super::table::{Entry, Nodes, Said, Table, full};
-use super::{Change, Group, ItfFlags, Mfib, Mpath, MpathKind, MrouteIndex, MrouteInfo, MrouteSource, group};
-use crate::{IfEvent, Net, Source, TableIndex};
+use super::table::{Entry, Node, Nodes, Said, Table, full};
+use super::{
+    Change, Group, ItfFlags, Mfib, Mpath, MpathKind, Mroute, MrouteIndex, MrouteInfo, MrouteOutput,
+    MrouteSource, group,
+};
+use crate::{IfEvent, Net, Source, TableIndex, TableUsage, Usage};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,6 +329,23 @@ impl<F: Net> Mfib<F> {
         }
         all.truncate(n);
         all
+    }
+
+    /// The tables with entries of their own, and the entries.
+    pub fn usage(&self) -> (TableUsage, Usage) {
+        let inner = self.inner();
+        let tables = inner.tables.values().map(|table| TableUsage::of(&*table.lpm)).sum();
+        let mut entries = Usage::new("mfib-entry", size_of::<Entry>() + size_of::<Mroute>());
+        let nodes = inner.tables.values().flat_map(|table| table.nodes.values());
+        for (_, entry) in nodes.flat_map(Node::entries) {
+            let paths = entry.said.values().map(|said| said.paths.len()).sum::<usize>();
+            entries.used += 1;
+            entries.bytes += entries.size
+                + paths * size_of::<(MpathKind, ItfFlags)>()
+                + entry.outputs.len() * size_of::<MrouteOutput>();
+        }
+        entries.allocated = entries.used;
+        (tables, entries)
     }
 
     /// How many entries a table has of its own.

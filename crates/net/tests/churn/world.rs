@@ -4,14 +4,12 @@
 use crate::model::{Model, ends};
 use graph::SwIfIndex;
 use graph::drive::Bench;
-use net::drive::{Nowhere, Tx};
+use net::drive::{Tx, ethernet};
 use net::{
-    AdjIndex, Adjacencies, Fib, IfKind, Interfaces, Neighbor, Neighbors, Net, NewInterface, Path, PathKind,
-    Source, TableIndex,
+    AdjIndex, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Source, TableIndex,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use testkit::Rng;
 use testkit::internet::Internet;
 use wire::{Ip4, Ip6, MacAddr, Prefix};
@@ -47,14 +45,7 @@ impl Instance {
     /// A new interface that is up.
     pub fn interface(&mut self, name: &str) -> SwIfIndex {
         let world = &self.bench.world;
-        let new = NewInterface {
-            name: name.into(),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, 1]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(name, MacAddr([2, 0, 0, 0, 0, 1]));
         let interfaces = world.get::<Interfaces>();
         let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("an interface");
         interfaces.set_admin(world, sw_if, true).expect("up");

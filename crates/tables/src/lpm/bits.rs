@@ -219,6 +219,10 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
         self.change(change)
     }
 
+    fn paint_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
+        self.change_all(changes)
+    }
+
     fn memory(&self) -> usize {
         let control = self.control.lock().expect("no panic inside");
         let leaves = NODES * 2 + control.places.used() * PER as usize + control.deep.end as usize;

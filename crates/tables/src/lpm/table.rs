@@ -25,10 +25,17 @@ pub struct Lpm<K: Key> {
     engine: Snapshot<K::Engine>,
     forest: Arc<Forest>,
     sizes: Sizes,
-    routes: Mutex<Routes<K>>,
+    control: Mutex<Control<K>>,
 }
 
 type Routes<K> = BTreeMap<(K, u8), Leaf>;
+
+/// What lookups don't need.
+struct Control<K: Key> {
+    routes: Routes<K>,
+    /// The kind of the engine.
+    kind: <K::Engine as Whole>::Kind,
+}
 
 /// Routes looked at one behind the other before the map is searched again.
 const STEPS: usize = 16;
@@ -68,7 +75,7 @@ impl<K: Key> Lpm<K> {
             engine: Snapshot::new(forest.domain().clone(), engine),
             forest: forest.clone(),
             sizes,
-            routes: Mutex::new(BTreeMap::new()),
+            control: Mutex::new(Control { routes: BTreeMap::new(), kind: K::Engine::FIRST }),
         })
     }
 
@@ -120,38 +127,70 @@ impl<K: Key> Lpm<K> {
         check_len::<K>(len);
         check_leaf(leaf);
         let key = key.network(len);
-        let mut routes = self.routes();
+        let mut control = self.control();
         let change = Change { key, len, brush: Brush::UpTo(len, cell(leaf, len)), shrinks: false };
         match self.paint(&change) {
             Ok(()) => {}
             Err(Refused::Full) => return Err(Full),
             Err(Refused::Narrow) => {
-                let wider = K::Engine::wider(self.engine.read(Whole::kind)).ok_or(Full)?;
-                self.remake(&routes, wider).map_err(|_| Full)?;
+                let wider = K::Engine::wider(control.kind).ok_or(Full)?;
+                self.remake(&mut control, wider).map_err(|_| Full)?;
                 self.paint(&change).map_err(|_| Full)?;
             }
         }
-        let old = match routes.entry((key, len)) {
+        let old = match control.routes.entry((key, len)) {
             btree_map::Entry::Occupied(mut entry) => return Ok(Some(entry.insert(leaf))),
             btree_map::Entry::Vacant(entry) => {
                 entry.insert(leaf);
                 None
             }
         };
-        self.fit(&routes);
+        self.fit(&mut control);
         Ok(old)
+    }
+
+    /// Adds or replaces routes; fastest in order of their networks. Lookups may see them before all are there, or together. Says how
+    /// many were added: fewer than all, the first ones, if there is no more room.
+    ///
+    /// # Panics
+    /// As [`Self::insert`].
+    pub fn insert_all(&self, routes: &[Route<K>]) -> usize {
+        let mut control = self.control();
+        let change = |&Route { key, len, leaf }: &Route<K>| {
+            check_len::<K>(len);
+            check_leaf(leaf);
+            Change { key: key.network(len), len, brush: Brush::UpTo(len, cell(leaf, len)), shrinks: false }
+        };
+        let changes: Vec<Change<K>> = routes.iter().map(change).collect();
+        let mut done = 0;
+        while done < changes.len() {
+            let painted = self.engine.read(|engine| engine.paint_all(&changes[done..]));
+            let (n, refused) = match painted {
+                Ok(()) => (changes.len() - done, None),
+                Err((n, refused)) => (n, Some(refused)),
+            };
+            let added = changes.iter().zip(routes).skip(done).take(n);
+            control.routes.extend(added.map(|(change, route)| ((change.key, change.len), route.leaf)));
+            done += n;
+            let wider = || K::Engine::wider(control.kind).filter(|_| refused == Some(Refused::Narrow));
+            if refused.is_some() && wider().is_none_or(|kind| self.remake(&mut control, kind).is_err()) {
+                break;
+            }
+        }
+        self.fit(&mut control);
+        done
     }
 
     /// Removes a route and returns what it gave.
     pub fn remove(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let key = key.network(len);
-        let mut routes = self.routes();
-        let old = routes.remove(&(key, len))?;
-        let under = covering(&routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
+        let mut control = self.control();
+        let old = control.routes.remove(&(key, len))?;
+        let under = covering(&control.routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
         let change = Change { key, len, brush: Brush::UpTo(len, under), shrinks: true };
         self.paint(&change).expect("what shrinks finds room, and a hop that was there fits");
-        self.fit(&routes);
+        self.fit(&mut control);
         Some(old)
     }
 
@@ -160,51 +199,51 @@ impl<K: Key> Lpm<K> {
     }
 
     /// Takes the structure that is best for so many routes. Without memory for it, the old one goes on.
-    fn fit(&self, routes: &Routes<K>) {
-        let kind = self.engine.read(Whole::kind);
-        if let Some(kind) = K::Engine::better(kind, routes.len(), self.sizes) {
-            let _ = self.remake(routes, kind);
+    fn fit(&self, control: &mut Control<K>) {
+        if let Some(kind) = K::Engine::better(control.kind, control.routes.len(), self.sizes) {
+            let _ = self.remake(control, kind);
         }
     }
 
-    fn remake(&self, routes: &Routes<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
+    fn remake(&self, control: &mut Control<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
         let engine = K::Engine::of_kind(kind, &self.forest)?;
-        for (&(key, len), &leaf) in routes {
+        for (&(key, len), &leaf) in &control.routes {
             let brush = Brush::UpTo(len, cell(leaf, len));
             match (engine.paint(&Change { key, len, brush, shrinks: false }), K::Engine::wider(kind)) {
-                (Err(Refused::Narrow), Some(wider)) => return self.remake(routes, wider),
+                (Err(Refused::Narrow), Some(wider)) => return self.remake(control, wider),
                 (result, _) => result?,
             }
         }
         self.engine.set(engine);
+        control.kind = kind;
         Ok(())
     }
 
     /// What exactly this route gives.
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
-        let (key, routes) = (key.network(len), self.routes());
+        let (key, control) = (key.network(len), self.control());
         // The structure knows it, unless a longer prefix begins there too. It will be changed next, most often: the map of a
         // million routes is the dearest thing to ask.
         let cell = self.engine.read(|engine| engine.cell(key));
         match (cell >> 56).cmp(&(u64::from(len) + 1)) {
             Ordering::Less => None,
             Ordering::Equal => Some(leaf(cell)),
-            Ordering::Greater => routes.get(&(key, len)).copied(),
+            Ordering::Greater => control.routes.get(&(key, len)).copied(),
         }
     }
 
     /// The longest route that covers the prefix; the prefix itself counts.
     pub fn covering(&self, key: K, len: u8) -> Option<Route<K>> {
         check_len::<K>(len);
-        covering(&self.routes(), key, len)
+        covering(&self.control().routes, key, len)
     }
 
     /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it says false.
     /// `after` itself needn't be there. `f` must not use the control side of this table.
     pub fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        for (&(key, len), &leaf) in self.routes().range((after, Bound::Unbounded)) {
+        for (&(key, len), &leaf) in self.control().routes.range((after, Bound::Unbounded)) {
             if !f(Route { key, len, leaf }) {
                 return;
             }
@@ -221,12 +260,17 @@ impl<K: Key> Lpm<K> {
 
     /// Number of routes.
     pub fn len(&self) -> usize {
-        self.routes().len()
+        self.control().routes.len()
     }
 
     /// Whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes at least that control needs beside: a map of the prefixes, whose nodes may be half full.
+    pub fn control_memory(&self) -> usize {
+        self.len() * size_of::<((K, u8), Leaf)>()
     }
 
     /// Bytes of memory in use for lookups.
@@ -235,12 +279,12 @@ impl<K: Key> Lpm<K> {
     }
 
     #[cfg(test)]
-    pub(super) fn engine<R>(&self, f: impl FnOnce(&K::Engine) -> R) -> R {
-        self.engine.read(f)
+    pub(super) fn kind(&self) -> <K::Engine as Whole>::Kind {
+        self.control().kind
     }
 
-    fn routes(&self) -> MutexGuard<'_, Routes<K>> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn control(&self) -> MutexGuard<'_, Control<K>> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

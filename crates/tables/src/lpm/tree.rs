@@ -9,6 +9,13 @@
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
 
+mod batch;
+mod halves;
+mod stroke;
+
+pub use halves::Halves;
+
+use super::Leaf;
 use super::block::{
     self, BLOCKS, Block, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves, word,
 };
@@ -18,11 +25,12 @@ use super::forest::{Control, Forest, Scratch};
 use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
 use super::packed::{self, Packed};
 use super::places::LINE;
-use super::{Key, Leaf};
+use halves::last;
 use simd::Isa;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use stroke::{Open, Stroke};
 
 /// The tree of one table.
 pub struct Tree {
@@ -102,16 +110,6 @@ impl Drop for Tree {
         let lines = self.forest.lines.as_slice();
         Edit { lines, control: &mut self.forest.control() }.fell(self.root);
     }
-}
-
-/// What is painted.
-#[derive(Clone, Copy)]
-struct Stroke {
-    first: u64,
-    last: u64,
-    brush: Brush,
-    /// There is room for new boundaries.
-    grow: bool,
 }
 
 /// A change in progress.
@@ -206,17 +204,34 @@ impl Edit<'_> {
         below: &mut Vec<u32>,
         scratch: &mut Scratch,
     ) {
-        let Stroke { first, last, brush, grow } = stroke;
-        let top = top(self.lines, root);
-        let (mut bounds, mut block) = ((0, u64::MAX), top);
-        if top.is_directory() {
-            let row = top.row(self.lines);
-            bounds.0 = index.checked_sub(1).map_or(0, |before| row.end(before) + 1);
-            bounds.1 = if index + 1 < row.len() { row.end(index) } else { u64::MAX };
-            block = row.block(index);
+        let open = self.open(root, index);
+        scratch.draft.begin(self.lines, open.block);
+        let (window, plan, at_end) = self.plan(&open, stroke, scratch);
+        below.extend(scratch.below(&plan, stroke.brush));
+        if plan.in_place() || !stroke.grow {
+            return self.paint_in_place(open.block, window.start, &plan, stroke.brush);
         }
-        let Scratch { draft, row, content } = scratch;
-        draft.begin(self.lines, block);
+        scratch.redraw(window, &plan, stroke.brush);
+        self.close(root, &open, &mut scratch.draft, at_end);
+    }
+
+    /// The block of this number.
+    fn open(&self, root: u32, index: usize) -> Open {
+        let top = top(self.lines, root);
+        if !top.is_directory() {
+            return Open { index, block: top, bounds: (0, u64::MAX) };
+        }
+        let row = top.row(self.lines);
+        let first = index.checked_sub(1).map_or(0, |before| row.end(before) + 1);
+        let last = if index + 1 < row.len() { row.end(index) } else { u64::MAX };
+        Open { index, block: row.block(index), bounds: (first, last) }
+    }
+
+    /// What a stroke does to a block whose lines are drafted: to which of them, whose intervals are in the row then; and whether that
+    /// is at the block's end.
+    fn plan(&self, open: &Open, stroke: Stroke, scratch: &mut Scratch) -> (Range<usize>, Plan, bool) {
+        let (Stroke { first, last, brush, .. }, mut bounds) = (stroke, open.bounds);
+        let Scratch { draft, row, .. } = scratch;
         // The lines that are painted, and one more on each side, whose interval may become one with theirs.
         let (lo, hi) = (draft.find(first.max(bounds.0)), draft.find(last.min(bounds.1)));
         let window = lo.saturating_sub(1)..(hi + 2).min(draft.len());
@@ -227,20 +242,15 @@ impl Edit<'_> {
             bounds.1 = draft.ends()[window.end - 1];
         }
         draft.unpack(self.lines, window.clone(), row);
-        let plan = Plan::new(row, bounds, first, last, brush);
-        if let Brush::UpTo(..) = brush {
-            below.extend(
-                row.cells[plan.lo..=plan.hi].iter().copied().filter(|cell| cell & DOWN != 0).map(down),
-            );
-        }
-        if plan.in_place() || !grow {
-            return self.paint_in_place(block, window.start, &plan, brush);
-        }
         let at_end = hi + 1 == draft.len();
-        plan.paint(row, brush, content);
-        draft.replace(window, content);
+        (window, Plan::new(row, bounds, first, last, brush), at_end)
+    }
+
+    /// Puts a draft in the place of its block.
+    fn close(&mut self, root: u32, open: &Open, draft: &mut Draft, at_end: bool) {
+        let top = top(self.lines, root);
         if top.is_directory() {
-            return self.replace_in(root, top, index, block, draft, at_end);
+            return self.replace_in(root, top, open.index, open.block, draft, at_end);
         }
         let n = draft.len();
         let new = if n <= MAX {
@@ -250,7 +260,7 @@ impl Edit<'_> {
             self.directory(&Intervals { ends: vec![end], cells: halves.map(|half| half.0).to_vec() })
         };
         self.publish(root, new);
-        self.give(block);
+        self.give(open.block);
     }
 
     /// Paints part of what begins at this line of a block, where it is.
@@ -374,41 +384,6 @@ fn only_cell(lines: &[Line], top: Block) -> Option<u64> {
     }
 }
 
-/// What a key is to a tree: its first 64 bits, and those behind them.
-pub trait Halves: Key {
-    /// The first 64 bits; what isn't there is zero.
-    fn high(self) -> u64;
-    /// The rest.
-    fn low(self) -> u64;
-}
-
-impl Halves for u32 {
-    #[inline(always)]
-    fn high(self) -> u64 {
-        u64::from(self) << 32
-    }
-    #[inline(always)]
-    fn low(self) -> u64 {
-        0
-    }
-}
-
-impl Halves for u128 {
-    #[inline(always)]
-    fn high(self) -> u64 {
-        (self >> 64) as u64
-    }
-    #[inline(always)]
-    fn low(self) -> u64 {
-        self as u64
-    }
-}
-
-/// The last of the keys that begin with the first `len` bits of this.
-fn last(key: u64, len: u8) -> u64 {
-    key | u64::MAX.checked_shr(len.into()).unwrap_or(0)
-}
-
 impl<K: Halves> Engine<K> for Tree {
     #[inline(always)]
     fn lookup(&self, key: K) -> Leaf {
@@ -478,6 +453,10 @@ impl<K: Halves> Engine<K> for Tree {
             edit.fell(root);
         }
         Ok(())
+    }
+
+    fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
+        self.paint_sorted(changes)
     }
 
     fn memory(&self) -> usize {

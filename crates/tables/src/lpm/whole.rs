@@ -24,13 +24,10 @@ pub(super) const SIZES: Sizes = Sizes { small: 256, large: 512 };
 /// A structure that a table can do with alone, or change for another.
 pub trait Whole: Sized {
     /// Which it is.
-    type Kind: Copy;
+    type Kind: Copy + Send;
 
     /// What a table begins with.
     const FIRST: Self::Kind;
-
-    /// Which this is.
-    fn kind(&self) -> Self::Kind;
 
     /// What would be better for so many routes.
     fn better(kind: Self::Kind, routes: usize, sizes: Sizes) -> Option<Self::Kind>;
@@ -45,8 +42,6 @@ pub trait Whole: Sized {
 impl Whole for Tree {
     type Kind = ();
     const FIRST: () = ();
-
-    fn kind(&self) {}
 
     fn better((): (), _: usize, _: Sizes) -> Option<()> {
         None
@@ -85,14 +80,6 @@ pub enum Kind {
 impl Whole for Either {
     type Kind = Kind;
     const FIRST: Kind = Kind::Tree;
-
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Tree(_) => Kind::Tree,
-            Self::Narrow(_) => Kind::Narrow,
-            Self::Wide(_) => Kind::Wide,
-        }
-    }
 
     fn better(kind: Kind, routes: usize, sizes: Sizes) -> Option<Kind> {
         match kind {
@@ -143,6 +130,10 @@ impl Engine<u32> for Either {
 
     fn paint(&self, change: &Change<u32>) -> Result<(), Refused> {
         each!(self, engine => Engine::<u32>::paint(engine, change))
+    }
+
+    fn paint_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
+        each!(self, engine => Engine::<u32>::paint_all(engine, changes))
     }
 
     fn memory(&self) -> usize {

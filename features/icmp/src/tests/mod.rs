@@ -10,8 +10,8 @@ use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
 use buffer::Buffer;
-use net::drive::{Nowhere, Recorded, Recorder};
-use net::{Addresses, IfKind, Interfaces, NewInterface};
+use net::drive::{Recorded, Recorder, ethernet};
+use net::{Addresses, Interfaces};
 use std::sync::Arc;
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
@@ -23,14 +23,7 @@ fn bench() -> (Bench, SwIfIndex, SwIfIndex) {
     let bench = Bench::new(PLUGINS);
     let interfaces: Arc<Interfaces> = bench.world.get();
     let add = |name: &str| {
-        let new = NewInterface {
-            name: name.into(),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, 1]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(name, MacAddr([2, 0, 0, 0, 0, 1]));
         interfaces.create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if)).expect("created")
     };
     let (with, without) = (add("t0"), add("t1"));

@@ -10,6 +10,7 @@ use graph::{InputMode, ThreadIndex};
 use msg::Loopback;
 use net::RxQueue;
 use net::api::{InterfaceIndex, MacAddress};
+use net::{IfKind, NewInterface};
 use std::sync::Mutex;
 
 /// Has two queues, which are polled wherever and however it is told.

@@ -10,8 +10,8 @@ mod threads;
 use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
-use net::drive::{Nowhere, Tx};
-use net::{Addresses, IfKind, Interfaces, NewInterface};
+use net::drive::{Tx, ethernet};
+use net::{Addresses, Interfaces};
 use std::sync::Arc;
 use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
@@ -25,14 +25,7 @@ fn bench() -> (Bench, SwIfIndex) {
 }
 
 fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
-    let new = NewInterface {
-        name: "t0".into(),
-        kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
-        mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = world.get::<Interfaces>().create(world, new, |_, _, _| Tx).expect("created");
     let prefix = "10.0.0.1/24".parse().expect("a prefix");
     world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");

@@ -7,7 +7,10 @@ use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Tree};
 use graph::World;
 use net::{Fib, Net, Path, Source, TableIndex};
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Routes that a command adds or removes before it becomes a task.
@@ -16,6 +19,8 @@ pub const AT_ONCE: u32 = 4096;
 const SLICE: usize = 2048;
 /// Routes that are sorted in one go: all of a large file at once would hold control up for too long.
 const RUN: usize = 1 << 16;
+/// Bytes of a file that are read in one go.
+const BUFFER: usize = 1 << 16;
 /// The operator hears of progress after so many.
 const STEP: usize = 100_000;
 /// Errors listed; more are counted.
@@ -37,18 +42,46 @@ struct Many<F: Net> {
 impl<F: Net> Sequence<World> for Many<F> {
     fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
         let (fib, Line { add, table, paths, .. }) = (world.get::<Fib<F>>(), &self.line);
-        for _ in 0..SLICE {
-            let Some(prefix) = self.prefixes.next() else { return Step::Done(Output::empty()) };
-            let done = if *add {
-                fib.add(world, *table, prefix, Source::Cli, paths).map(drop)
-            } else {
-                fib.remove(world, *table, prefix, Source::Cli, paths)
-            };
-            if let Err(error) = done {
-                return Step::Failed(error);
-            }
+        let mut slice = self.prefixes.by_ref().take(SLICE).peekable();
+        if slice.peek().is_none() {
+            return Step::Done(Output::empty());
         }
-        Step::More(String::new())
+        let done = if *add {
+            fib.add_all(world, *table, Source::Cli, slice.map(|prefix| (prefix, &paths[..]))).1
+        } else {
+            slice.try_for_each(|prefix| fib.remove(world, *table, prefix, Source::Cli, paths))
+        };
+        done.map_or_else(Step::Failed, |()| Step::More(String::new()))
+    }
+}
+
+/// Removes what was set in a table by operators and clients.
+pub fn flush<F: Net>(w: &World, table: TableIndex) -> Result<Output> {
+    let mut flush = Flush::<F> { table, after: None };
+    Ok(if flush.go_on(w)? { Output::sequence(flush) } else { Output::empty() })
+}
+
+struct Flush<F: Net> {
+    table: TableIndex,
+    after: Option<Prefix<F::Addr>>,
+}
+
+impl<F: Net> Flush<F> {
+    /// Whether there is more.
+    fn go_on(&mut self, w: &World) -> Result<bool> {
+        let sources = [Source::Cli, Source::Api];
+        self.after = w.get::<Fib<F>>().flush_some(w, self.table, &sources, self.after, SLICE)?;
+        Ok(self.after.is_some())
+    }
+}
+
+impl<F: Net> Sequence<World> for Flush<F> {
+    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+        match self.go_on(world) {
+            Ok(true) => Step::More(String::new()),
+            Ok(false) => Step::Done(Output::empty()),
+            Err(error) => Step::Failed(error),
+        }
     }
 }
 
@@ -56,12 +89,10 @@ impl<F: Net> Sequence<World> for Many<F> {
 /// All lines are read before the first route is added; if one is wrong, nothing is.
 pub fn file(m: &Matches) -> Result<Output> {
     let name: String = m.req("file")?;
-    let text = std::fs::read_to_string(&name)
-        .map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
+    let file = File::open(&name).map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
     Ok(Output::sequence(Load {
         name,
-        text,
-        at: 0,
+        text: Some(BufReader::with_capacity(BUFFER, file)),
         line: 0,
         errors: Vec::new(),
         wrong: 0,
@@ -73,7 +104,7 @@ pub fn file(m: &Matches) -> Result<Output> {
 /// The routes of one protocol in a file.
 struct Routes<F: Net> {
     /// By what stands behind the prefix: most lines of a large file say the same as others.
-    known: HashMap<String, u32>,
+    known: HashMap<String, u32, foldhash::fast::RandomState>,
     ways: Vec<(TableIndex, Vec<Path<F::Addr>>)>,
     /// What was read last.
     unsorted: Vec<Read<F>>,
@@ -85,15 +116,17 @@ struct Routes<F: Net> {
     done: usize,
 }
 
-/// Table, prefix, the run's number, and which of the ways.
-type Head<F> = (TableIndex, Prefix<<F as wire::Family>::Addr>, usize, u32);
-/// Table, prefix, and which of the ways.
-type Read<F> = (TableIndex, Prefix<<F as wire::Family>::Addr>, u32);
+/// Table, network, and its length: what routes are sorted by.
+type Place<F> = (TableIndex, <F as Net>::Key, u8);
+/// Where, and which of the ways.
+type Read<F> = (Place<F>, u32);
+/// Where, the run's number, and which of the ways.
+type Head<F> = (Place<F>, usize, u32);
 
 impl<F: Net> Default for Routes<F> {
     fn default() -> Self {
         Self {
-            known: HashMap::new(),
+            known: HashMap::default(),
             ways: Vec::new(),
             unsorted: Vec::new(),
             runs: Vec::new(),
@@ -106,16 +139,15 @@ impl<F: Net> Default for Routes<F> {
 impl<F: Net> Routes<F> {
     /// Takes a line that says of a prefix what another line said; false if it has to be read.
     fn take_known(&mut self, line: &str) -> bool {
-        let Some((prefix, rest)) = line.split_once(' ') else { return false };
-        let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse::<Prefix<F::Addr>>()) else {
-            return false;
-        };
-        self.note(self.ways[*way as usize].0, prefix.network(), *way);
+        let Some((prefix, rest)) = halves(line) else { return false };
+        let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse()) else { return false };
+        self.note(self.ways[*way as usize].0, prefix, *way);
         true
     }
 
     fn note(&mut self, table: TableIndex, prefix: Prefix<F::Addr>, way: u32) {
-        self.unsorted.push((table, prefix, way));
+        let key = F::key(prefix.network().addr());
+        self.unsorted.push(((table, key, prefix.len()), way));
         if self.unsorted.len() == RUN {
             self.sort();
         }
@@ -124,15 +156,12 @@ impl<F: Net> Routes<F> {
     /// Makes a run of what was read last.
     fn sort(&mut self) {
         let mut run = std::mem::take(&mut self.unsorted);
-        run.sort_by_key(|(table, prefix, _)| (*table, *prefix));
-        self.runs.push(run.into_iter());
-        self.draw(self.runs.len() - 1);
-    }
-
-    fn draw(&mut self, run: usize) {
-        if let Some((table, prefix, way)) = self.runs[run].next() {
-            self.next.push(Reverse((table, prefix, run, way)));
+        run.sort_by_key(|(place, _)| *place);
+        let mut run = run.into_iter();
+        if let Some((place, way)) = run.next() {
+            self.next.push(Reverse((place, self.runs.len(), way)));
         }
+        self.runs.push(run);
     }
 
     /// The routes in order, those of one prefix as they stood in the file: what lies together is changed together, several times
@@ -141,16 +170,24 @@ impl<F: Net> Routes<F> {
         if !self.unsorted.is_empty() {
             self.sort();
         }
-        let Reverse((table, prefix, run, way)) = self.next.pop()?;
-        self.draw(run);
-        Some((table, prefix, way))
+        let mut first = self.next.peek_mut()?;
+        let Reverse((place, run, way)) = *first;
+        match self.runs[run].next() {
+            Some((place, way)) => *first = Reverse((place, run, way)),
+            None => {
+                PeekMut::pop(first);
+                // Its memory too.
+                self.runs[run] = Vec::new().into_iter();
+            }
+        }
+        Some((place, way))
     }
 
     fn take(&mut self, line: &str, said: Line<F>) {
         let way = self.ways.len() as u32;
         let table = said.table;
         said.prefixes().for_each(|prefix| self.note(table, prefix, way));
-        if let Some((prefix, rest)) = line.split_once(' ').filter(|_| said.count == 1)
+        if let Some((prefix, rest)) = halves(line).filter(|_| said.count == 1)
             && prefix.parse::<Prefix<F::Addr>>().is_ok()
         {
             self.known.insert(rest.to_string(), way);
@@ -160,21 +197,31 @@ impl<F: Net> Routes<F> {
 
     /// Adds some; false if all are there.
     fn add(&mut self, world: &World) -> Result<bool> {
+        let slice: Vec<Read<F>> = std::iter::from_fn(|| self.take_next()).take(SLICE).collect();
         let fib = world.get::<Fib<F>>();
-        for _ in 0..SLICE {
-            let Some((table, prefix, way)) = self.take_next() else { return Ok(false) };
-            fib.add(world, table, prefix, Source::Cli, &self.ways[way as usize].1)?;
-            self.done += 1;
+        for one in slice.chunk_by(|((before, ..), _), ((table, ..), _)| before == table) {
+            let routes = one.iter().filter_map(|((_, key, len), way)| {
+                Some((Prefix::new(F::addr(*key), *len)?, &self.ways[*way as usize].1[..]))
+            });
+            let (done, result) = fib.add_all(world, one[0].0.0, Source::Cli, routes);
+            self.done += done;
+            result?;
         }
-        Ok(true)
+        Ok(slice.len() == SLICE)
     }
+}
+
+/// A line's prefix, and what stands behind it.
+fn halves(line: &str) -> Option<(&str, &str)> {
+    let (prefix, rest) = line.split_at_checked(line.bytes().position(|b| b == b' ')?)?;
+    Some((prefix, &rest[1..]))
 }
 
 struct Load {
     name: String,
-    text: String,
-    /// The next byte, and the number of the last line.
-    at: usize,
+    /// What is still to be read.
+    text: Option<BufReader<File>>,
+    /// The number of the last line.
     line: usize,
     errors: Vec<String>,
     wrong: usize,
@@ -183,22 +230,21 @@ struct Load {
 }
 
 impl Load {
-    fn read(&mut self, tree: &Tree<World>, world: &World) {
-        let text = std::mem::take(&mut self.text);
+    /// Reads some lines; false if there are no more.
+    fn read(&mut self, tree: &Tree<World>, world: &World, text: &mut impl BufRead) -> Result<bool> {
+        let mut bytes = Vec::new();
         for _ in 0..SLICE {
-            let rest = &text[self.at..];
-            if rest.is_empty() {
-                break;
+            bytes.clear();
+            let read = text.read_until(b'\n', &mut bytes);
+            if read.map_err(|e| Error::failed(format!("{}: {e}", self.name)))? == 0 {
+                return Ok(false);
             }
-            let line = rest.split_once('\n').map_or(rest, |(line, _)| line);
-            self.at += (line.len() + 1).min(rest.len());
             self.line += 1;
-            let line = line.split('#').next().unwrap_or("").trim();
-            let line = line.strip_prefix(COMMAND).unwrap_or(line);
-            if line.is_empty() || self.ip4.take_known(line) || self.ip6.take_known(line) {
-                continue;
-            }
-            if let Err(error) = self.read_line(tree, world, line) {
+            let taken = match std::str::from_utf8(&bytes) {
+                Ok(line) => self.take(tree, world, line.trim_end()),
+                Err(_) => Err(Error::parse("this isn't UTF-8")),
+            };
+            if let Err(error) = taken {
                 self.wrong += 1;
                 if self.errors.len() < LISTED {
                     let column = error.span().map_or(0, |span| span.start.saturating_sub(COMMAND.len()));
@@ -207,7 +253,19 @@ impl Load {
                 }
             }
         }
-        self.text = text;
+        Ok(true)
+    }
+
+    fn take(&mut self, tree: &Tree<World>, world: &World, line: &str) -> Result<()> {
+        let known = |this: &mut Self, line: &str| this.ip4.take_known(line) || this.ip6.take_known(line);
+        let line = line.strip_prefix(COMMAND).unwrap_or(line);
+        // Most lines: nothing in front, no comment.
+        if known(self, line) {
+            return Ok(());
+        }
+        let line = line.split('#').next().unwrap_or("").trim();
+        let line = line.strip_prefix(COMMAND).unwrap_or(line);
+        if line.is_empty() || known(self, line) { Ok(()) } else { self.read_line(tree, world, line) }
     }
 
     fn read_line(&mut self, tree: &Tree<World>, world: &World, line: &str) -> Result<()> {
@@ -247,9 +305,12 @@ fn progress(before: usize, now: usize, text: impl Fn(usize) -> String) -> Step {
 
 impl Sequence<World> for Load {
     fn next(&mut self, tree: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
-        if self.at < self.text.len() {
+        if let Some(mut text) = self.text.take() {
             let before = self.line;
-            self.read(tree, world);
+            match self.read(tree, world, &mut text) {
+                Ok(more) => self.text = more.then_some(text),
+                Err(error) => return Step::Failed(error),
+            }
             return progress(before, self.line, |n| format!("{n} lines read\n"));
         }
         if self.wrong > 0 {
@@ -292,10 +353,12 @@ mod tests {
         let mut all: Vec<_> = (0..n as u32)
             .map(|way| {
                 let bits = (rng.below(n / 2) as u32) << 8;
-                (TableIndex(rng.below(2) as u32), Prefix::new(bits.into(), 24).expect("a length"), way)
+                ((TableIndex(rng.below(2) as u32), bits, 24), way)
             })
             .collect();
-        all.iter().for_each(|(table, prefix, way)| routes.note(*table, *prefix, *way));
+        for ((table, key, len), way) in &all {
+            routes.note(*table, Prefix::new((*key).into(), *len).expect("a length"), *way);
+        }
         assert_eq!(routes.runs.len(), 2);
         all.sort();
         let taken: Vec<_> = std::iter::from_fn(|| routes.take_next()).collect();

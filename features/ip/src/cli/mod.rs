@@ -107,6 +107,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: objects::entries,
     },
     Command {
+        path: "show fib memory",
+        usage: "",
+        help: "What route tables, and the objects that routes are made of, take of memory",
+        run: objects::memory,
+    },
+    Command {
         path: "show fib path-lists",
         usage: "[<index:u32>]",
         help: "Lists of paths, each shared by entries with the same paths",

@@ -6,7 +6,7 @@ use super::fib::{detail, path_text, route_json};
 use crate::protocols::Protocols;
 use cli::{Error, Matches, Output, Table};
 use graph::World;
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Net, Sources};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use wire::{Ip4, Ip6};
@@ -146,4 +146,51 @@ fn lists_of<F: Net>(w: &World, only: Option<u32>, text: &mut String, json: &mut 
         }
         json.push(json!({ "index": list.list, "proto": F::NAME, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
     }
+}
+
+/// What routes, and what they lead to, take of memory.
+pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
+    let [fib4, fib6] = [w.get::<Fib<Ip4>>().usage(), w.get::<Fib<Ip6>>().usage()];
+    let ((groups4, mfib4), (groups6, mfib6)) = (w.get::<Mfib<Ip4>>().usage(), w.get::<Mfib<Ip6>>().usage());
+    let tables = [
+        ("IPv4 unicast", w.get::<Fib<Ip4>>().table_usage()),
+        ("IPv6 unicast", w.get::<Fib<Ip6>>().table_usage()),
+        ("IPv4 multicast", groups4),
+        ("IPv6 multicast", groups6),
+    ];
+    let shared = fib4.into_iter().zip(fib6).map(|(of4, of6)| of4 + of6);
+    let objects: Vec<Usage> = shared.chain(adjacencies(w)).chain([mfib4 + mfib6]).collect();
+    let head = Table::new().left("SAFI").right("Number").right("Routes").right("Lookup bytes");
+    let (mut shown, mut of_tables) = (head.right("Prefix bytes"), Vec::new());
+    for (safi, usage) in tables {
+        let TableUsage { tables, routes, lookup, prefixes } = usage;
+        shown.row([safi.into(), tables.into(), routes.into(), lookup.into(), prefixes.into()]);
+        of_tables.push(json!({ "safi": safi, "number": tables, "routes": routes, "lookup_bytes": lookup, "prefix_bytes": prefixes }));
+    }
+    let mut nodes = Table::new().left("Name").right("Size").right("In use").right("Allocated").right("Bytes");
+    let mut of_nodes = Vec::new();
+    for Usage { name, size, used, allocated, bytes } in objects {
+        nodes.row([name.into(), size.into(), used.into(), allocated.into(), bytes.into()]);
+        of_nodes.push(
+            json!({ "name": name, "size": size, "in_use": used, "allocated": allocated, "bytes": bytes }),
+        );
+    }
+    let text = format!("Tables\n{}\nObjects\n{}", shown.render(), nodes.render());
+    Ok(Output::both(text, json!({ "tables": of_tables, "objects": of_nodes })))
+}
+
+/// Load-balances with their buckets, what packets leave by, and what stands in for another.
+fn adjacencies(w: &World) -> [Usage; 3] {
+    let all = w.get::<Adjacencies>();
+    let mut usage = ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
+    for info in all.list() {
+        let (at, buckets) = match (info.target, info.adj.kind) {
+            (Some(_), _) => (2, 0),
+            (None, AdjKind::LoadBalance) => (0, all.buckets_of(info.index).len()),
+            (None, _) => (1, 0),
+        };
+        usage[at].used += 1;
+        usage[at].bytes += size_of::<Adj>() + buckets * size_of::<AdjIndex>();
+    }
+    usage.map(|usage| Usage { allocated: usage.used, ..usage })
 }

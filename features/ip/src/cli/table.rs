@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip table`, and what is set for the routes of a table.
 
-use super::table as table_of;
+use super::{load, table as table_of};
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{Fib, FlowHash, Net, Routes, Source};
+use net::{Fib, FlowHash, Net, Routes};
 
 pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
@@ -15,10 +15,7 @@ pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
     }
     if m.flag("flush") {
-        let table = table_of::<F>(w, m, "table")?;
-        for source in [Source::Cli, Source::Api] {
-            fib.flush(w, table, source)?;
-        }
+        return load::flush::<F>(w, table_of::<F>(w, m, "table")?);
     } else {
         fib.delete_table(w, m.req("table")?).map_err(|e| e.at(m.span("table")))?;
     }

@@ -166,6 +166,27 @@ fn tables_are_set_up() {
 }
 
 #[test]
+fn a_large_table_is_flushed_in_pieces() {
+    let mut bench = router();
+    for line in ["ip table flush 0", "ip route add 40.0.0.0/24 count 7000 via 10.0.2.2"] {
+        bench.cli(line).expect(line);
+    }
+    let fib = bench.world.get::<Fib<Ip4>>();
+    let before = fib.list_tables()[0].routes - 7000;
+    let t = TableIndex::DEFAULT;
+    let path = [Path::new(PathKind::Fixed(net::AdjIndex::DROP))];
+    // A route of both, and one of somebody else's.
+    fib.set(&bench.world, t, prefix("40.0.9.0/24"), Source::Api, &path).expect("set");
+    fib.set(&bench.world, t, prefix("40.1.9.0/24"), Source::Plugin, &path).expect("set");
+    bench.cli("ip table flush 0").expect("flushed");
+    assert_eq!(fib.list_tables()[0].routes, before + 1);
+    let left = fib.route(t, prefix("40.1.9.0/24")).expect("there").sources;
+    assert_eq!(left.iter().map(|s| s.source).collect::<Vec<_>>(), [Source::Plugin]);
+    assert!(fib.route(t, prefix("10.0.2.0/24")).is_some());
+    bench.cli("ip table flush 0").expect("nothing to flush");
+}
+
+#[test]
 fn an_interface_speaks_by_anothers_addresses() {
     let mut bench = router();
     assert!(refused(&mut bench, "set interface unnumbered t1 use t2").contains("remove them first"));

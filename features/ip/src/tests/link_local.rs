@@ -5,6 +5,7 @@ use super::forward::through;
 use super::*;
 use buffer::Flags;
 use net::{IfEvent, LinkLocals};
+use std::sync::Arc;
 
 #[test]
 fn each_link_has_its_own() {

@@ -15,12 +15,9 @@ use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{Plugin, SwIfIndex};
-use net::drive::{Nowhere, Tx};
-use net::{
-    Addresses, Fib, IfKind, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
-};
+use net::drive::{Tx, ethernet};
+use net::{Addresses, Fib, Interfaces, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 use testkit::pkt::{self, Packet};
 use wire::{Ip4, Ip4Prefix, Ip6, MacAddr};
 
@@ -91,14 +88,7 @@ pub fn router() -> Bench {
     let world = &bench.world;
     let interfaces = world.get::<Interfaces>();
     for i in 1..=2u8 {
-        let new = NewInterface {
-            name: format!("t{i}"),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, i]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
         interfaces.set_admin(world, sw_if, true).expect("up");
         world.get::<Addresses<Ip4>>().add(world, sw_if, prefix(&format!("10.0.{i}.1/24"))).expect("added");

@@ -8,9 +8,8 @@ use crate::PLUGIN;
 use ::graph::counters::VECTORS;
 use ::graph::drive::Bench;
 use ::graph::{Plugin, SwIfIndex};
-use net::drive::{Nowhere, Recorded, Recorder};
-use net::{IfKind, Interfaces, NewInterface};
-use std::sync::Arc;
+use net::Interfaces;
+use net::drive::{Recorded, Recorder, ethernet};
 use testkit::pkt::{self, Packet};
 use wire::MacAddr;
 
@@ -24,14 +23,7 @@ fn run(bench: &mut Bench, line: &str) -> String {
 fn bench(n: u8) -> Bench {
     let mut bench = Bench::new(PLUGINS);
     for i in 1..=n {
-        let new = NewInterface {
-            name: format!("t{i}"),
-            kind: IfKind::Ethernet,
-            device: Arc::new(Nowhere),
-            mac: MacAddr([2, 0, 0, 0, 0, i]),
-            mtu: 1500,
-            link_up: true,
-        };
+        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let sw_if = bench
             .world
             .get::<Interfaces>()

@@ -18,6 +18,11 @@ struct Run {
     bits: u32,
 }
 
+/// The number of an address's /24 within its node.
+fn part(key: u32) -> u64 {
+    u64::from(key >> 8 & 63)
+}
+
 impl Run {
     fn new(mut content: Intervals, cell: u64, bits: u32) -> Self {
         content.cells.push(cell);
@@ -29,19 +34,69 @@ impl Run {
     }
 }
 
+/// A node as it will be.
+struct Open {
+    node: usize,
+    run: Run,
+    content: Intervals,
+}
+
 impl<const PER: u32> Bits<PER> {
-    pub(super) fn change(&self, change: &Change<u32>) -> Result<(), Refused> {
-        let Change { key, len, brush, shrinks } = *change;
+    /// Changes in order of their keys: those that lie in the same node are made to a copy of it, which is written once.
+    pub(super) fn change_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Brush::UpTo(_, cell) | Brush::All(cell) = brush
+        let mut open = None::<Open>;
+        let mut next = control.blank();
+        for (done, change) in changes.iter().enumerate() {
+            let Change { key, len, brush, .. } = *change;
+            let node = (key >> 14) as usize;
+            let simple = (19..=24).contains(&len) && Self::may(&control, change) == Ok(true);
+            if let Some(other) = open.take_if(|open| !simple || open.node != node) {
+                self.close(&mut control, other);
+            }
+            if !simple {
+                drop(control);
+                self.change(change).map_err(|refused| (done, refused))?;
+                control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let mut hand = match open.take() {
+                Some(open) => open,
+                None => {
+                    let (run, mut content) = (self.run_of(&mut control, node), control.blank());
+                    content.clone_from(&run.content);
+                    Open { node, run, content }
+                }
+            };
+            let last = key | u32::MAX >> len;
+            let plan = Plan::new(&hand.content, hand.run.bounds(), part(key), part(last), brush);
+            self.paint_below(&mut control, &hand.content.cells[plan.lo..=plan.hi], brush);
+            plan.paint(&hand.content, brush, &mut next);
+            std::mem::swap(&mut hand.content, &mut next);
+            open = Some(hand);
+        }
+        control.spare(next);
+        if let Some(open) = open {
+            self.close(&mut control, open);
+        }
+        Ok(())
+    }
+
+    /// Whether boundaries may be added for a change.
+    fn may(control: &Control, change: &Change<u32>) -> Result<bool, Refused> {
+        if let Brush::UpTo(_, cell) | Brush::All(cell) = change.brush
             && cell as u32 >= Self::TOP
         {
             return Err(Refused::Narrow);
         }
         let grow = control.places.room(ROOM);
-        if !grow && !shrinks {
-            return Err(Refused::Full);
-        }
+        if !grow && !change.shrinks { Err(Refused::Full) } else { Ok(grow) }
+    }
+
+    pub(super) fn change(&self, change: &Change<u32>) -> Result<(), Refused> {
+        let Change { key, len, brush, .. } = *change;
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let grow = Self::may(&control, change)?;
         let last = key | u32::MAX.checked_shr(len.into()).unwrap_or(0);
         if len <= 18 {
             for node in (key >> 14) as usize..=(last >> 14) as usize {
@@ -65,10 +120,9 @@ impl<const PER: u32> Bits<PER> {
     ) -> Result<(), Refused> {
         let Change { key, len, brush, .. } = *change;
         let (node, last) = ((key >> 14) as usize, key | u32::MAX.checked_shr(len.into()).unwrap_or(0));
-        let part = |key: u32| u64::from(key >> 8 & 63);
         if len <= 24 {
             let plan = Plan::new(&run.content, run.bounds(), part(key), part(last), brush);
-            self.paint_below(control, run, &plan, brush);
+            self.paint_below(control, &run.content.cells[plan.lo..=plan.hi], brush);
             if plan.in_place() || !grow {
                 self.paint_in_place(run, &plan, brush);
             } else {
@@ -135,7 +189,7 @@ impl<const PER: u32> Bits<PER> {
             }
         } else {
             let plan = Plan::new(&run.content, run.bounds(), 0, u64::MAX, brush);
-            self.paint_below(control, &run, &plan, brush);
+            self.paint_below(control, &run.content.cells[plan.lo..=plan.hi], brush);
             self.paint_in_place(&run, &plan, brush);
         }
         control.spare(run.content);
@@ -147,9 +201,8 @@ impl<const PER: u32> Bits<PER> {
         self.nodes[node].store(MARK | cell as u32, Ordering::Release);
     }
 
-    /// Paints the deep runs in this part of a run.
-    fn paint_below(&self, control: &mut Control, run: &Run, plan: &Plan, brush: Brush) {
-        let cells = &run.content.cells[plan.lo..=plan.hi];
+    /// Paints the deep runs that cells name.
+    fn paint_below(&self, control: &mut Control, cells: &[u64], brush: Brush) {
         for number in cells.iter().filter(|cell| *cell & DOWN != 0).map(|cell| cell & (DOWN - 1)) {
             let deep = self.read(control, self.deep[number as usize].load(Ordering::Relaxed), DEEP);
             let plan = Plan::new(&deep.content, deep.bounds(), 0, u64::MAX, brush);
@@ -177,15 +230,26 @@ impl<const PER: u32> Bits<PER> {
     fn rewrite(&self, control: &mut Control, node: usize, run: &Run, plan: &Plan, brush: Brush) {
         let mut content = control.blank();
         plan.paint(&run.content, brush, &mut content);
+        self.put(control, node, run, &content);
+        control.spare(content);
+    }
+
+    /// Lets a node have these intervals of its /24s, in place of those that it had.
+    fn put(&self, control: &mut Control, node: usize, old: &Run, content: &Intervals) {
         if content.len() == 1 && content.cell(0) & DOWN == 0 {
             self.set_node(node, content.cell(0));
         } else {
-            let first = self.write(control, &content, 1);
+            let first = self.write(control, content, 1);
             self.nodes[node].store(first, Ordering::Release);
         }
-        if let Some((first, _)) = run.place {
-            control.places.give(first, Self::words(run.content.len(), 1));
+        if let Some((first, _)) = old.place {
+            control.places.give(first, Self::words(old.content.len(), 1));
         }
+    }
+
+    fn close(&self, control: &mut Control, Open { node, run, content }: Open) {
+        self.put(control, node, &run, &content);
+        control.spare(run.content);
         control.spare(content);
     }
 

@@ -3,7 +3,7 @@
 
 mod readers;
 
-use super::whole::{Kind, SIZES, Sizes, Whole};
+use super::whole::{Kind, SIZES, Sizes};
 use super::*;
 use proptest::prelude::*;
 use simd::{Level, variants};
@@ -115,19 +115,19 @@ fn a_table_takes_memory_as_it_grows_and_gives_it_back() {
         assert_eq!(insert(i), None);
         assert!(table.memory() < 256 + 40 * (i as usize + 1), "{i}: {}", table.memory());
     }
-    assert_eq!(table.engine(Whole::kind), Kind::Tree);
+    assert_eq!(table.kind(), Kind::Tree);
     insert(SIZES.large as u32 - 1);
-    assert_eq!((table.engine(Whole::kind), table.memory() >> 20), (Kind::Narrow, 2));
+    assert_eq!((table.kind(), table.memory() >> 20), (Kind::Narrow, 2));
     domain.collect();
     assert_eq!(forest.memory(), empty, "the tree was given back");
     table.insert(1, 32, Leaf { hop: 1 << 15, route: 9 }).unwrap();
-    assert_eq!((table.engine(Whole::kind), table.memory() >> 20), (Kind::Wide, 2));
+    assert_eq!((table.kind(), table.memory() >> 20), (Kind::Wide, 2));
     for i in (SIZES.small as u32 - 1..SIZES.large as u32).rev() {
-        assert_eq!(table.engine(Whole::kind), Kind::Wide);
+        assert_eq!(table.kind(), Kind::Wide);
         table.remove(net(i), 24).unwrap();
     }
     table.remove(1, 32).unwrap();
-    assert_eq!(table.engine(Whole::kind), Kind::Tree);
+    assert_eq!(table.kind(), Kind::Tree);
     drop(table);
     domain.collect();
     assert_eq!(forest.memory(), empty);
@@ -143,7 +143,7 @@ fn more_long_prefixes_than_narrow_leaves_can_name() {
     for i in 0..N {
         table.insert(host(i), 32, at(i % 1000 + 1)).unwrap();
     }
-    assert_eq!(table.engine(Whole::kind), Kind::Wide);
+    assert_eq!(table.kind(), Kind::Wide);
     let keys: Vec<u32> = (0..N).flat_map(|i| [host(i), host(i) - 1, host(i) + 1]).collect();
     let right = |i: usize| if i.is_multiple_of(3) { at(i as u32 / 3 % 1000 + 1) } else { Leaf::NONE };
     let turn = reader.turn();
@@ -160,6 +160,15 @@ fn a_full_forest_refuses_and_stays_as_it_was() {
     let key = |i: u32| u128::from(i) << 80;
     let full = (1..).find(|i| table.insert(key(*i), 64, at(*i)) == Err(Full)).unwrap();
     assert_eq!(table.len(), full as usize - 1);
+    let all: Vec<_> = (1..50_000).map(|i| Route { key: key(i), len: 64, leaf: at(i) }).collect();
+    let together = Lpm6::new(&Forest::with_lines(domain.clone(), 2048).unwrap()).unwrap();
+    let added = together.insert_all(&all);
+    assert!(added > 1000 && added < all.len(), "{added}, and {full} one by one");
+    assert_eq!(together.len(), added);
+    let keys: Vec<u128> = all.iter().map(|route| route.key).collect();
+    let right = |i: usize| if i < added { all[i].leaf } else { Leaf::NONE };
+    let found = answers(&together, &keys, &reader.turn());
+    assert!(found.iter().enumerate().all(|(i, leaf)| *leaf == right(i)));
     for _ in 0..2 {
         assert_eq!(table.insert(key(full), 64, at(full)), Err(Full));
         assert_eq!(table.insert(key(full), 128, at(full)), Err(Full));
@@ -192,6 +201,7 @@ fn a_leaf_that_does_not_fit_panics() {
 #[derive(Debug, Clone)]
 enum Op<K> {
     Insert(K, u8, Leaf),
+    InsertAll(Vec<Route<K>>),
     Remove(K, u8),
     /// Remove a route that is there.
     RemoveNth(usize),
@@ -210,7 +220,13 @@ fn prefix<K: Key + Edges>() -> impl Strategy<Value = (K, u8)> {
 fn ops<K: Key + Edges>() -> impl Strategy<Value = Vec<Op<K>>> {
     let hop = prop_oneof![8 => 1u32..4, 1 => 0u32..1 << 31];
     let leaf = (hop, 1u32..1 << 24).prop_map(|(hop, route)| Leaf { hop, route });
+    let route = (prefix::<K>(), leaf.clone()).prop_map(|((key, len), leaf)| Route { key, len, leaf });
+    let some = prop::collection::vec(route, 0..20).prop_flat_map(|mut some| {
+        some.sort_unstable_by_key(|route| (route.key.network(route.len), route.len));
+        prop_oneof![2 => Just(some.clone()), 1 => Just(some).prop_shuffle()]
+    });
     let op = prop_oneof![
+        1 => some.prop_map(Op::InsertAll),
         4 => (prefix::<K>(), leaf).prop_map(|((key, len), leaf)| Op::Insert(key, len, leaf)),
         1 => prefix::<K>().prop_map(|(key, len)| Op::Remove(key, len)),
         3 => any::<usize>().prop_map(Op::RemoveNth),
@@ -224,9 +240,10 @@ fn edges<K: Key + Edges>(ops: &[Op<K>]) -> Vec<K> {
         let (first, last) = (key.network(len), key.last(len));
         [*key, first, last, first.step(false), last.step(true)]
     };
-    let prefixes = ops.iter().filter_map(|op| match op {
-        Op::Insert(key, len, _) | Op::Remove(key, len) => Some((key, *len)),
-        Op::RemoveNth(_) => None,
+    let prefixes = ops.iter().flat_map(|op| match op {
+        Op::Insert(key, len, _) | Op::Remove(key, len) => vec![(key, *len)],
+        Op::InsertAll(routes) => routes.iter().map(|route| (&route.key, route.len)).collect(),
+        Op::RemoveNth(_) => Vec::new(),
     });
     prefixes.flat_map(|(key, len)| ends(key, len)).collect()
 }
@@ -266,6 +283,15 @@ fn agrees_with_the_oracle<K: Key + Edges>(sizes: Sizes, ops: Vec<Op<K>>) -> Resu
             Op::Insert(key, len, leaf) => {
                 prop_assert_eq!(table.insert(key, len, leaf), Ok(oracle.insert(key, len, leaf)));
                 (key, len)
+            }
+            Op::InsertAll(routes) => {
+                prop_assert_eq!(table.insert_all(&routes), routes.len());
+                for Route { key, len, leaf } in &routes {
+                    oracle.insert(*key, *len, *leaf);
+                }
+                routes
+                    .last()
+                    .map_or((K::of(&[0; 16][..usize::from(K::BITS) / 8]), 0), |last| (last.key, last.len))
             }
             Op::Remove(key, len) => {
                 prop_assert_eq!(table.remove(key, len), oracle.remove(key, len));

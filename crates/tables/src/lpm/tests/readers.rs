@@ -110,6 +110,56 @@ fn a_long_history_of_an_ip6_table() {
     long_history::<u128>(AS_IT_COMES, around_64, 48);
 }
 
+/// Routes added many at a time, in order, into a table that has others, give what they give one by one.
+fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    let (together, single): (Lpm<K>, Lpm<K>) = (table(&domain, sizes), table(&domain, sizes));
+    let mut state = 3;
+    for at_once in [1, 7, 100, 2048, 5000] {
+        let random = |r: u64| {
+            let (key, bits) = (widen((r >> 24) as u32 & 0xff_ffff | 0x0a00_0000), len(r >> 8) + extra);
+            let leaf = Leaf { hop: (r >> 40) as u32 % 500, route: (r >> 20) as u32 % 30_000 + 1 };
+            Route { key: key.network(bits), len: bits, leaf }
+        };
+        let mut new: Vec<Route<K>> = (0..5000).map(|_| random(splitmix(&mut state))).collect();
+        new.sort_by_key(|route| (route.key, route.len));
+        for some in new.chunks(at_once) {
+            assert_eq!(together.insert_all(some), some.len());
+        }
+        for Route { key, len, leaf } in &new {
+            single.insert(*key, *len, *leaf).unwrap();
+        }
+        assert!(routes(&together) == routes(&single));
+        let ends =
+            |route: &Route<K>| [route.key, route.key.step(false), route.key.last(route.len).step(true)];
+        let keys: Vec<K> = new.iter().flat_map(ends).collect();
+        let turn = reader.turn();
+        assert!(answers(&together, &keys, &turn) == answers(&single, &keys, &turn));
+        drop(turn);
+        // Holes for the next.
+        for Route { key, len, .. } in new.iter().step_by(3) {
+            assert_eq!(together.remove(*key, *len), single.remove(*key, *len));
+        }
+    }
+    for Route { key, len, .. } in routes(&single) {
+        together.remove(key, len).unwrap();
+    }
+    assert!(together.is_empty());
+    if sizes.large > 0 {
+        assert_eq!(together.memory(), self::table::<K>(&domain, sizes).memory());
+    }
+}
+
+#[test]
+fn routes_added_together_give_what_they_give_one_by_one() {
+    added_together::<u32>(TREE, |key| key, 0);
+    added_together::<u32>(BITS, |key| key, 0);
+    added_together::<u32>(AS_IT_COMES, |key| key, 0);
+    added_together::<u128>(AS_IT_COMES, high, 16);
+    added_together::<u128>(AS_IT_COMES, around_64, 48);
+}
+
 /// Control works through a list of changes while readers look up. What they find must have been right at some moment
 /// between the begin and the end of the lookup.
 fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {

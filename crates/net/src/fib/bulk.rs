@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many routes at once: the table for workers is written once for those that lie together.
+
+use super::control::{Cx, Inner, full};
+use super::entry::{Entry, Sourced};
+use super::{Fib, Net, Path, RouteIndex, Source, TableIndex};
+use cli::Error;
+use graph::World;
+use std::collections::BTreeSet;
+use tables::{Leaf, Route};
+use wire::Prefix;
+
+/// Entries that the table for workers doesn't have yet, in order of their prefixes.
+struct New<F: Net> {
+    table: TableIndex,
+    leaves: Vec<Route<F::Key>>,
+    said: Vec<Sourced>,
+}
+
+impl<F: Net> Fib<F> {
+    /// As [`Self::add`] for each of these, fastest in order of the prefixes; packets may find them before all are there. Says how many
+    /// were added: the first ones, and why the next one wasn't.
+    pub fn add_all<'p>(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+        routes: impl IntoIterator<Item = (Prefix<F::Addr>, &'p [Path<F::Addr>])>,
+    ) -> (usize, Result<(), Error>)
+    where
+        F::Addr: 'p,
+    {
+        let (mut inner, cx) = (self.inner(), self.cx(world));
+        let mut new = New { table, leaves: Vec::new(), said: Vec::new() };
+        let mut done = 0;
+        let mut add = |(prefix, paths)| {
+            self.check(&inner, paths)?;
+            let place = inner.place(table, prefix)?;
+            if place.route.is_none() && new.ascends(place.prefix) {
+                return inner.prepare(&cx, &mut new, place.prefix, source, paths);
+            }
+            inner.enter_all(&cx, &mut new, &mut done)?;
+            let place = inner.place(table, prefix)?;
+            inner.join(&cx, &place, source, paths)?;
+            done += 1;
+            Ok(())
+        };
+        let result = routes.into_iter().try_for_each(&mut add);
+        let rest = inner.enter_all(&cx, &mut new, &mut done);
+        (done, rest.and(result))
+    }
+}
+
+impl<F: Net> New<F> {
+    /// Whether the prefix comes behind all of these.
+    fn ascends(&self, prefix: Prefix<F::Addr>) -> bool {
+        let last = self.leaves.last();
+        last.is_none_or(|last| (last.key, last.len) < (F::key(prefix.addr()), prefix.len()))
+    }
+}
+
+impl<F: Net> Inner<F> {
+    fn prepare(
+        &mut self,
+        cx: &Cx<'_>,
+        new: &mut New<F>,
+        prefix: Prefix<F::Addr>,
+        source: Source,
+        paths: &[Path<F::Addr>],
+    ) -> Result<(), Error> {
+        let route = cx.routes.allocate().ok_or_else(full)?;
+        let list = self.intern(cx, paths);
+        let adj = self.adj(list);
+        cx.routes.lead(route, adj);
+        let leaf = Leaf { hop: adj.0, route: route.0 };
+        new.leaves.push(Route { key: F::key(prefix.addr()), len: prefix.len(), leaf });
+        new.said.push(Sourced { source, list, stale: false });
+        Ok(())
+    }
+
+    /// Lets packets find them.
+    fn enter_all(&mut self, cx: &Cx<'_>, new: &mut New<F>, done: &mut usize) -> Result<(), Error> {
+        if new.leaves.is_empty() {
+            return Ok(());
+        }
+        let n = self.table(new.table)?.lpm.insert_all(&new.leaves);
+        let mut affected = BTreeSet::new();
+        for (i, said) in new.said.drain(..).enumerate() {
+            let Route { key, len, leaf } = new.leaves[i];
+            let route = RouteIndex(leaf.route);
+            if i >= n {
+                cx.routes.free(route);
+                self.let_go(cx, said.list);
+                continue;
+            }
+            self.entries.set(route, Some(Entry::new(said)));
+            if let Some(prefix) = Prefix::new(F::addr(key), len).filter(|_| !self.vias.is_empty()) {
+                affected.append(&mut self.affected(new.table, prefix));
+            }
+        }
+        *done += n;
+        let all = new.leaves.len() == n;
+        new.leaves.clear();
+        self.refresh(cx, affected);
+        if all { Ok(()) } else { Err(full()) }
+    }
+}
