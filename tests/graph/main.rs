@@ -9,5 +9,6 @@ mod multicast;
 mod mutated;
 mod mutated6;
 mod names;
+mod objects;
 mod super_path;
 mod tally;
