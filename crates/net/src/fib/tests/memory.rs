@@ -2,7 +2,7 @@
 //! What routes that have gone leave behind.
 
 use super::*;
-use crate::Routes;
+use crate::{Routes, TableUsage};
 use wire::Ip6;
 
 const MANY: u32 = 70_000;
@@ -41,7 +41,9 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
         assert!(routes.settle(), "most have gone");
         assert!(!routes.settle(), "once is enough");
         let (left, [of_entries, of_lists, of_paths], of_counters) = usage();
-        assert_eq!(left, tables, "{round}");
+        // How a search tree lies in its lines depends on what came before.
+        assert!(left.lookup <= tables.lookup + 1024, "{round}: {left:?}");
+        assert_eq!(TableUsage { lookup: tables.lookup, ..left }, tables, "{round}");
         assert_eq!(of_entries.used, entries.used);
         assert!(of_entries.allocated <= 4096, "{round}: {of_entries:?}");
         assert_eq!((of_lists.used, of_paths), (lists.used, paths_before));
