@@ -172,6 +172,30 @@ impl Edit<'_> {
         Block::directory(self.lines, &mut self.control.places, content)
     }
 
+    /// Makes one change to a tree.
+    fn change<K: Halves>(&mut self, root: u32, change: &Change<K>) -> Result<(), Refused> {
+        let Change { key, len, brush, shrinks } = *change;
+        if !shrinks && !self.room(root) {
+            return Err(Refused::Full);
+        }
+        let high = key.high();
+        if len <= 64 {
+            self.paint(root, high, last(high, len), brush);
+            return Ok(());
+        }
+        let cell = find::<simd::V1>(self.lines, root, high);
+        let there = cell & DOWN != 0;
+        let below = if there { down(cell) } else { self.plant(cell)? };
+        self.paint(below, key.low(), last(key.low(), len - 64), brush);
+        if !there {
+            self.paint(root, high, high, Brush::All(DOWN | u64::from(below)));
+        } else if let Some(cell) = only_cell(self.lines, top(self.lines, below)) {
+            self.paint(root, high, high, Brush::All(cell));
+            self.fell(below);
+        }
+        Ok(())
+    }
+
     /// Paints the keys from `first` to `last`, and all of the trees below them unless these are painted over.
     fn paint(&mut self, root: u32, first: u64, last: u64, brush: Brush) {
         let stroke = Stroke { first, last, brush, grow: self.room(root) };
@@ -430,29 +454,8 @@ impl<K: Halves> Engine<K> for Tree {
     }
 
     fn paint(&self, change: &Change<K>) -> Result<(), Refused> {
-        let Change { key, len, brush, shrinks } = *change;
         let mut control = self.forest.control();
-        let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
-        if !shrinks && !edit.room(self.root) {
-            return Err(Refused::Full);
-        }
-        let high = key.high();
-        if len <= 64 {
-            edit.paint(self.root, high, last(high, len), brush);
-            return Ok(());
-        }
-        let cell = find::<simd::V1>(edit.lines, self.root, high);
-        let there = cell & DOWN != 0;
-        let root = if there { down(cell) } else { edit.plant(cell)? };
-        edit.paint(root, key.low(), last(key.low(), len - 64), brush);
-        let below = top(edit.lines, root);
-        if !there {
-            edit.paint(self.root, high, high, Brush::All(DOWN | u64::from(root)));
-        } else if let Some(cell) = only_cell(edit.lines, below) {
-            edit.paint(self.root, high, high, Brush::All(cell));
-            edit.fell(root);
-        }
-        Ok(())
+        Edit { lines: self.forest.lines.as_slice(), control: &mut control }.change(self.root, change)
     }
 
     fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {

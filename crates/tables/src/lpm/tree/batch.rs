@@ -2,7 +2,7 @@
 //! Many changes in order of their keys: those to the same block are made to a draft of it, which is written once.
 
 use super::{Edit, Halves, MAX, Open, Stroke, Tree, last, top};
-use crate::lpm::engine::{Change, Engine, Refused};
+use crate::lpm::engine::{Change, Refused};
 
 impl Edit<'_> {
     /// The block that has all of these keys, if one has.
@@ -17,12 +17,12 @@ impl Tree {
     /// See [`Engine::paint_all`].
     pub(super) fn paint_sorted<K: Halves>(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
         let mut control = self.forest.control();
-        let mut scratch = std::mem::take(&mut control.scratch);
+        let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
+        let mut scratch = std::mem::take(&mut edit.control.scratch);
         // What is drafted, and whether it was painted at its end last.
         let mut open: Option<(Open, bool)> = None;
         let mut result = Ok(());
         for (done, change) in changes.iter().enumerate() {
-            let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
             let Change { key, len, brush, .. } = *change;
             let (first, last) = (key.high(), last(key.high(), len.min(64)));
             let inside = |open: &Open| open.bounds.0 <= first && last <= open.bounds.1;
@@ -37,13 +37,7 @@ impl Tree {
                 }
             }
             let Some((hand, at_end)) = &mut open else {
-                // It has the scratch for itself.
-                control.scratch = scratch;
-                drop(control);
-                let painted = Engine::paint(self, change);
-                control = self.forest.control();
-                scratch = std::mem::take(&mut control.scratch);
-                if let Err(refused) = painted {
+                if let Err(refused) = edit.change(self.root, change) {
                     result = Err((done, refused));
                     break;
                 }
@@ -57,10 +51,9 @@ impl Tree {
             below.into_iter().for_each(|root| edit.paint(root, 0, u64::MAX, brush));
         }
         if let Some((open, at_end)) = open {
-            let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
             edit.close(self.root, &open, &mut scratch.draft, at_end);
         }
-        control.scratch = scratch;
+        edit.control.scratch = scratch;
         result
     }
 }
