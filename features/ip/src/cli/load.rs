@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Routes that a command adds or removes before it becomes a task.
@@ -21,6 +21,8 @@ const SLICE: usize = 2048;
 const RUN: usize = 1 << 16;
 /// Bytes of a file that are read in one go.
 const BUFFER: usize = 1 << 16;
+/// Bytes of a line at most, its end included.
+const LINE: usize = 1 << 16;
 /// The operator hears of progress after so many.
 const STEP: usize = 100_000;
 /// Errors listed; more are counted.
@@ -89,7 +91,7 @@ impl<F: Net> Sequence<World> for Flush<F> {
 /// All lines are read before the first route is added; if one is wrong, nothing is.
 pub fn file(m: &Matches) -> Result<Output> {
     let name: String = m.req("file")?;
-    let file = File::open(&name).map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
+    let file = open(&name).map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
     Ok(Output::sequence(Load {
         name,
         text: Some(BufReader::with_capacity(BUFFER, file)),
@@ -99,6 +101,14 @@ pub fn file(m: &Matches) -> Result<Output> {
         ip4: Routes::default(),
         ip6: Routes::default(),
     }))
+}
+
+/// A pipe may never be written to, and a device never end: control would wait for them.
+fn open(name: &str) -> io::Result<File> {
+    if !std::fs::metadata(name)?.is_file() {
+        return Err(io::Error::other("expected a plain file"));
+    }
+    File::open(name)
 }
 
 /// The routes of one protocol in a file.
@@ -235,11 +245,15 @@ impl Load {
         let mut bytes = Vec::new();
         for _ in 0..SLICE {
             bytes.clear();
-            let read = text.read_until(b'\n', &mut bytes);
+            let read = text.by_ref().take(LINE as u64 + 1).read_until(b'\n', &mut bytes);
             if read.map_err(|e| Error::failed(format!("{}: {e}", self.name)))? == 0 {
                 return Ok(false);
             }
             self.line += 1;
+            if bytes.len() > LINE {
+                let place = format!("{}:{}", self.name, self.line);
+                return Err(Error::failed(format!("{place}: the line is longer than {LINE} bytes")));
+            }
             let taken = match std::str::from_utf8(&bytes) {
                 Ok(line) => self.take(tree, world, line.trim_end()),
                 Err(_) => Err(Error::parse("this isn't UTF-8")),

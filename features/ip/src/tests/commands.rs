@@ -86,6 +86,12 @@ fn a_file_of_routes_is_read_as_a_whole() {
     let file = dir.path().join("routes");
     let add = format!("ip route add file {}", file.display());
     assert!(refused(&mut bench, &add).contains("No such file"));
+    for device in ["/dev/zero", "/dev/full"] {
+        let wrong = refused(&mut bench, &format!("ip route add file {device}"));
+        assert!(wrong.contains("expected a plain file"), "{wrong}");
+    }
+    std::fs::write(&file, [&b"# fine\n"[..], &[b'1'; 1 << 17]].concat()).expect("written");
+    assert!(refused(&mut bench, &add).contains(":2: the line is longer than 65536 bytes"));
     let mut text = String::from("# routes\n\n40.0.0.0/24 via 10.0.2.2 t2\n");
     (0..9000u32)
         .rev()
