@@ -14,7 +14,7 @@ impl Edit<'_> {
 }
 
 impl Tree {
-    /// See [`Engine::paint_all`].
+    /// See [`Engine::paint_all`](crate::lpm::engine::Engine::paint_all).
     pub(super) fn paint_sorted<K: Halves>(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
         let mut control = self.forest.control();
         let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
