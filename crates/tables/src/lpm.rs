@@ -18,7 +18,7 @@ mod whole;
 
 pub use forest::Forest;
 pub use oracle::OracleLpm;
-pub use table::Lpm;
+pub use table::{Lpm, Steps};
 
 use std::error::Error;
 use std::fmt;
@@ -54,6 +54,9 @@ pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
 
     /// How many bits are the same before the first that differs.
     fn common(self, other: Self) -> u8;
+
+    /// The first 32 bits.
+    fn first(self) -> u32;
 }
 
 macro_rules! key {
@@ -69,6 +72,11 @@ macro_rules! key {
 
             fn common(self, other: Self) -> u8 {
                 (self ^ other).leading_zeros() as u8
+            }
+
+            #[inline(always)]
+            fn first(self) -> u32 {
+                (self >> (<$t>::BITS - 32)) as u32
             }
         }
     };

@@ -14,7 +14,7 @@
 mod change;
 
 use super::Leaf;
-use super::engine::{BATCH, Change, Engine, Refused};
+use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{DOWN, Intervals};
 use super::places::Places;
 use mem::Reserve;
@@ -166,12 +166,21 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     }
 
     #[inline(always)]
-    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
-        let (nodes, words) = (self.nodes.as_slice(), self.words.as_slice());
-        for (hop, key) in hops.iter_mut().zip(keys) {
-            *hop = nodes[(key >> 14) as usize].load(Ordering::Acquire);
-            simd::prefetch_ptr(&words[if *hop & MARK != 0 { 0 } else { *hop as usize }]);
+    fn grounds(&self) -> Grounds<'_> {
+        Grounds { nodes: self.nodes.as_slice(), words: self.words.as_slice() }
+    }
+
+    #[inline(always)]
+    fn approach<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
+        let nodes = self.nodes.as_slice();
+        for (place, key) in places.iter_mut().zip(keys) {
+            *place = nodes[Grounds::node(*key)].load(Ordering::Acquire);
         }
+    }
+
+    #[inline(always)]
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
+        let words = self.words.as_slice();
         let mut any = 0;
         for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {
             let direct = *hop & MARK != 0;
@@ -191,9 +200,15 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
         }
         if ROUTES {
             let of_leaves = self.routes.as_slice();
-            for route in routes {
-                *route = of_leaves[*route as usize].load(Ordering::Relaxed) & (Leaf::ROUTES - 1);
-            }
+            routes.iter().for_each(|number| simd::prefetch_read(&of_leaves[*number as usize]));
+        }
+    }
+
+    #[inline(always)]
+    fn resolve(&self, routes: &mut [u32]) {
+        let of_leaves = self.routes.as_slice();
+        for route in routes {
+            *route = of_leaves[*route as usize].load(Ordering::Relaxed) & (Leaf::ROUTES - 1);
         }
     }
 

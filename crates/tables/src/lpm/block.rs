@@ -6,7 +6,6 @@
 //! separators below a key is eight times the line that the search ends at, plus the rank there. In a block of leaves the children
 //! of the last level are packed lines.
 
-use super::engine::BATCH;
 use super::intervals::Intervals;
 use super::packed::Packed;
 use super::places::{LINE, Places};
@@ -275,10 +274,12 @@ impl Directory<'_> {
 }
 
 /// Keys searched for between two tests of the end.
-const AT_ONCE: usize = 4;
+pub(super) const AT_ONCE: usize = 4;
+/// Keys that take a level together: enough for their loads to overlap.
+pub(super) const CHUNK: usize = 64;
 
 /// One level further in the block that begins at `first`, for each key: `at` is the line that it is at, and becomes the one below. In
-/// passes over all keys, so that their loads overlap. Lengths are multiples of four.
+/// passes over all keys, so that their loads overlap. Lengths are multiples of [`AT_ONCE`], and [`CHUNK`] at most.
 #[inline(always)]
 pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], first: u32) {
     let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
@@ -294,7 +295,7 @@ pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], firs
 pub(super) fn descend_to_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32]) {
     const _: () = assert!(LEVELS == 2);
     // The first packed line below that of the second level.
-    let mut packed = [0; BATCH];
+    let mut packed = [0; CHUNK];
     let groups = || keys.as_chunks::<AT_ONCE>().0.iter();
     for ((at, packed), keys) in at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks_mut().0).zip(groups()) {
         let (at, packed): (&mut [u32; AT_ONCE], &mut [u32; AT_ONCE]) = (at, packed);

@@ -4,6 +4,7 @@
 use super::intervals::Brush;
 use super::{Key, Leaf};
 use simd::Isa;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Keys at most that are looked up at once.
 pub const BATCH: usize = 256;
@@ -38,8 +39,32 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// For control: the leaf of one key with the length of its prefix plus one, as [`cell`](super::intervals::cell) has it.
     fn cell(&self, key: K) -> u64;
 
-    /// The hops of up to [`BATCH`] keys, and their routes if asked for.
-    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
+    /// Where lookups pass.
+    fn grounds(&self) -> Grounds<'_>;
+
+    /// The first step of lookups of up to [`BATCH`] keys: as far as what differs for most of them. Writes the places that
+    /// [`Self::arrive`] goes on from, which hold for the turn: numbers of words ([`Grounds::fetch`]), or with the highest bit set what
+    /// needs no further word.
+    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]);
+
+    /// The second step: hops in the place of places and, if asked for, what [`Self::resolve`] makes routes of.
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
+
+    /// The last step, for who asked for routes.
+    fn resolve(&self, routes: &mut [u32]);
+
+    /// The hops of up to [`BATCH`] keys, and their routes if asked for: all steps at once.
+    #[inline(always)]
+    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+        self.approach::<I>(keys, hops);
+        let grounds = self.grounds();
+        // What isn't in the cache is waited for together.
+        hops.iter().for_each(|place| grounds.fetch(*place));
+        self.arrive::<I, ROUTES>(keys, hops, routes);
+        if ROUTES {
+            self.resolve(routes);
+        }
+    }
 
     /// Makes a change, all of it or nothing.
     fn paint(&self, change: &Change<K>) -> Result<(), Refused>;
@@ -49,4 +74,39 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
 
     /// Bytes of memory in use.
     fn memory(&self) -> usize;
+}
+
+/// Where the lookups of a structure pass.
+#[derive(Clone, Copy)]
+pub struct Grounds<'t> {
+    /// What they begin with, by the first bits of the key; empty if that is in the cache anyway.
+    pub nodes: &'t [AtomicU32],
+    /// Where places are.
+    pub words: &'t [AtomicU64],
+}
+
+impl Grounds<'_> {
+    /// The node of a key.
+    #[inline(always)]
+    pub fn node<K: Key>(key: K) -> usize {
+        (key.first() >> 14) as usize
+    }
+
+    /// Fetches what [`Engine::approach`] will read for a key.
+    #[inline(always)]
+    pub fn touch<K: Key>(self, key: K) {
+        if let Some(node) = self.nodes.get(Self::node(key)) {
+            simd::prefetch_read(node);
+        }
+    }
+
+    /// Fetches what [`Engine::arrive`] will read at a place.
+    #[inline(always)]
+    pub fn fetch(self, place: u32) {
+        // Without a branch on the highest bit: what has it set passes the first word.
+        let direct = (place as i32 >> 31) as u32;
+        if let Some(word) = self.words.get((place & !direct) as usize) {
+            simd::prefetch_read(word);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A table of routes.
 
-use super::engine::{BATCH, Change, Engine, Refused};
+use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{Brush, cell, leaf};
 use super::whole::{SIZES, Sizes, Whole};
 use super::{Forest, Full, Key, Leaf, Route, check_leaf, check_len};
@@ -114,6 +114,16 @@ impl<K: Key> Lpm<K> {
         for (keys, (hops, routes)) in keys.chunks(BATCH).zip(leaves) {
             engine.leaves::<I, true>(keys, hops, routes);
         }
+    }
+
+    /// For lookups in steps.
+    ///
+    /// # Panics
+    /// If `turn` is of another domain than the forest's.
+    #[inline(always)]
+    pub fn steps<'t>(&'t self, turn: &'t Turn<'_>) -> Steps<'t, K> {
+        let engine = self.engine.get(turn);
+        Steps { engine, grounds: engine.grounds() }
     }
 
     /// Adds or replaces a route and returns what it gave before.
@@ -285,6 +295,72 @@ impl<K: Key> Lpm<K> {
 
     fn control(&self) -> MutexGuard<'_, Control<K>> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lookups in steps, for who has other work to do in between and so waits for nothing: [`Self::touch`] for each key,
+/// [`Self::approach`] for all, [`Self::fetch`] for each place, [`Self::arrive`] and [`Self::resolve`] for all. The steps see one
+/// structure, even if the table takes another one meanwhile.
+pub struct Steps<'t, K: Key> {
+    engine: &'t K::Engine,
+    grounds: Grounds<'t>,
+}
+
+impl<K: Key> Clone for Steps<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Key> Copy for Steps<'_, K> {}
+
+impl<K: Key> Steps<'_, K> {
+    /// Keys at most for the steps that take all.
+    pub const BATCH: usize = BATCH;
+
+    /// All steps for one key.
+    #[inline(always)]
+    pub fn lookup(self, key: K) -> Leaf {
+        self.engine.lookup(key)
+    }
+
+    /// Fetches ahead what [`Self::approach`] reads.
+    #[inline(always)]
+    pub fn touch(self, key: K) {
+        self.grounds.touch(key);
+    }
+
+    /// Finds the places where the leaves of keys are.
+    ///
+    /// # Panics
+    /// If the lengths differ, or there are too many.
+    #[inline(always)]
+    pub fn approach<I: Isa>(self, keys: &[K], places: &mut [u32]) {
+        assert!(keys.len() == places.len() && keys.len() <= BATCH);
+        self.engine.approach::<I>(keys, places);
+    }
+
+    /// Fetches ahead what [`Self::arrive`] reads at a place.
+    #[inline(always)]
+    pub fn fetch(self, place: u32) {
+        self.grounds.fetch(place);
+    }
+
+    /// Reads the leaves of the same keys at their places: `hops` has these, and gets the hops. With `ROUTES`, `routes` gets what
+    /// [`Self::resolve`] takes; else it isn't looked at.
+    ///
+    /// # Panics
+    /// As [`Self::approach`]; and places that didn't come from there may panic or give anything.
+    #[inline(always)]
+    pub fn arrive<I: Isa, const ROUTES: bool>(self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+        assert!(keys.len() == hops.len() && keys.len() <= BATCH && (!ROUTES || keys.len() == routes.len()));
+        self.engine.arrive::<I, ROUTES>(keys, hops, routes);
+    }
+
+    /// Makes routes of what [`Self::arrive`] has found.
+    #[inline(always)]
+    pub fn resolve(self, routes: &mut [u32]) {
+        self.engine.resolve(routes);
     }
 }
 

@@ -17,10 +17,11 @@ pub use halves::Halves;
 
 use super::Leaf;
 use super::block::{
-    self, BLOCKS, Block, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves, word,
+    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves,
+    word,
 };
 use super::draft::Draft;
-use super::engine::{BATCH, Change, Engine, Refused};
+use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::{Control, Forest, Scratch};
 use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
 use super::packed::{self, Packed};
@@ -58,19 +59,10 @@ fn find<I: Isa>(lines: &[Line], root: u32, key: u64) -> u64 {
     packed::cell::<I>(&lines[block.leaf_of::<I>(lines, key) as usize], key)
 }
 
-/// The cell of each of the first `n` keys, to `put`. Behind these may be anything.
+/// The packed line of each of at most [`CHUNK`] keys.
 #[inline(always)]
-fn find_all<I: Isa>(
-    lines: &[Line],
-    root: u32,
-    keys: &[u64; BATCH],
-    n: usize,
-    mut put: impl FnMut(usize, u64),
-) {
-    let top = top(lines, root);
-    let mut at = [top.lines(); BATCH];
-    let whole = n.next_multiple_of(4).min(BATCH);
-    let (at, keys) = (&mut at[..whole], &keys[..whole]);
+fn lines_of<I: Isa>(lines: &[Line], top: Block, keys: &[u64], at: &mut [u32]) {
+    at.fill(top.lines());
     if top.is_directory() {
         for _ in 1..top.levels() {
             descend::<I>(lines, keys, at, top.lines());
@@ -84,11 +76,6 @@ fn find_all<I: Isa>(
         for _ in 0..top.levels() {
             descend::<I>(lines, keys, at, top.lines());
         }
-    }
-    // What isn't in the cache is waited for together.
-    at.iter().for_each(|at| simd::prefetch_read(&lines[*at as usize]));
-    for (i, (at, key)) in at.iter().zip(keys).enumerate().take(n) {
-        put(i, packed::cell::<I>(&lines[*at as usize], *key));
     }
 }
 
@@ -425,21 +412,39 @@ impl<K: Halves> Engine<K> for Tree {
     }
 
     #[inline(always)]
-    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+    fn grounds(&self) -> Grounds<'_> {
+        Grounds { nodes: &[], words: self.forest.lines.as_slice().as_flattened() }
+    }
+
+    #[inline(always)]
+    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
         let lines = self.forest.lines.as_slice();
-        let mut high = [0; BATCH];
-        for (high, key) in high.iter_mut().zip(keys) {
-            *high = key.high();
+        let top = top(lines, self.root);
+        for (keys, places) in keys.chunks(CHUNK).zip(places.chunks_mut(CHUNK)) {
+            let (mut high, mut at) = ([0; CHUNK], [0; CHUNK]);
+            for (high, key) in high.iter_mut().zip(keys) {
+                *high = key.high();
+            }
+            let whole = keys.len().next_multiple_of(AT_ONCE).min(CHUNK);
+            lines_of::<I>(lines, top, &high[..whole], &mut at[..whole]);
+            for (place, at) in places.iter_mut().zip(at) {
+                *place = at * LINE;
+            }
         }
+    }
+
+    #[inline(always)]
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+        let lines = self.forest.lines.as_slice();
         let mut any = 0;
-        find_all::<I>(lines, self.root, &high, keys.len(), |i, cell| {
-            let leaf = leaf(cell);
+        for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {
+            let leaf = leaf(packed::cell::<I>(&lines[(*hop / LINE) as usize], key.high()));
             any |= leaf.hop;
-            hops[i] = leaf.hop;
+            *hop = leaf.hop;
             if ROUTES {
                 routes[i] = leaf.route;
             }
-        });
+        }
         if K::BITS > 64 && any & DOWN as u32 != 0 {
             for (i, key) in keys.iter().enumerate() {
                 if hops[i] & DOWN as u32 != 0 {
@@ -452,6 +457,9 @@ impl<K: Halves> Engine<K> for Tree {
             }
         }
     }
+
+    #[inline(always)]
+    fn resolve(&self, _: &mut [u32]) {}
 
     fn paint(&self, change: &Change<K>) -> Result<(), Refused> {
         let mut control = self.forest.control();

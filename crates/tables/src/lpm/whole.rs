@@ -3,7 +3,7 @@
 
 use super::Leaf;
 use super::bits::Bits;
-use super::engine::{Change, Engine, Refused};
+use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::Forest;
 use super::tree::Tree;
 use simd::Isa;
@@ -121,6 +121,26 @@ impl Engine<u32> for Either {
 
     fn cell(&self, key: u32) -> u64 {
         each!(self, engine => Engine::<u32>::cell(engine, key))
+    }
+
+    #[inline(always)]
+    fn grounds(&self) -> Grounds<'_> {
+        each!(self, engine => Engine::<u32>::grounds(engine))
+    }
+
+    #[inline(always)]
+    fn approach<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
+        each!(self, engine => Engine::<u32>::approach::<I>(engine, keys, places));
+    }
+
+    #[inline(always)]
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
+        each!(self, engine => Engine::<u32>::arrive::<I, ROUTES>(engine, keys, hops, routes));
+    }
+
+    #[inline(always)]
+    fn resolve(&self, routes: &mut [u32]) {
+        each!(self, engine => Engine::<u32>::resolve(engine, routes));
     }
 
     #[inline(always)]

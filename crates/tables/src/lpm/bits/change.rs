@@ -217,7 +217,10 @@ impl<const PER: u32> Bits<PER> {
             let (old, new) = (run.content.cell(i), brush.on(run.content.cell(i)));
             if new != old {
                 let (leaf, shift) = (leaf + i as u32, (leaf + i as u32) % PER * Self::BITS);
-                self.routes[NODES + leaf as usize].store((new >> 32) as u32, Ordering::Relaxed);
+                // Who has read the hop that was here may still ask for its route.
+                if new & DOWN == 0 {
+                    self.routes[NODES + leaf as usize].store((new >> 32) as u32, Ordering::Relaxed);
+                }
                 // Nobody else writes.
                 let word = &self.words[(leaf / PER) as usize];
                 let others = word.load(Ordering::Relaxed) & !(Self::MASK << shift);
@@ -286,8 +289,9 @@ impl<const PER: u32> Bits<PER> {
                 }
                 let packed = Self::leaf(words, leaf);
                 let route = self.routes[NODES + leaf as usize].load(Ordering::Relaxed);
-                let down = if packed & Self::TOP != 0 { DOWN } else { 0 };
-                content.cells.push(u64::from(route) << 32 | u64::from(packed & !Self::TOP) | down);
+                // That of a deep run is the one that was there before.
+                let above = if packed & Self::TOP != 0 { DOWN } else { u64::from(route) << 32 };
+                content.cells.push(above | u64::from(packed & !Self::TOP));
                 leaf += 1;
             }
         }

@@ -207,22 +207,34 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
             let (table, probes, right, begun, done, seen) = (&table, &probes, &right, &begun, &done, &seen);
             scope.spawn(move || {
                 let (mut state, keys) = (seed, probes.iter().map(|probe| widen(*probe)).collect::<Vec<_>>());
-                let mut found = vec![0; keys.len()];
+                let (mut found, mut numbers) = (vec![0; keys.len()], vec![0; keys.len()]);
                 while done.load(Ordering::Acquire) < CHANGES || seen.load(Ordering::Relaxed) < 100 {
                     // One, a few or all, by every way there is.
                     let r = splitmix(&mut state);
-                    let n = [1, 9, keys.len()][r as usize % 3];
+                    let n = [1, 8, 9, keys.len()][r as usize % 4];
                     let from = (r >> 8) as usize % (keys.len() - n + 1);
                     let turn = reader.turn();
                     let before = done.load(Ordering::Acquire);
                     if n == 1 {
                         found[0] = table.lookup(keys[from], &turn).hop;
+                    } else if n == 8 {
+                        // With changes between the steps, now and then of the whole structure.
+                        let (steps, keys) = (table.steps(&turn), &keys[from..from + n]);
+                        let (hops, numbers) = (&mut found[..n], &mut numbers[..n]);
+                        keys.iter().for_each(|key| steps.touch(*key));
+                        steps.approach::<simd::V1>(keys, hops);
+                        hops.iter().for_each(|place| steps.fetch(*place));
+                        std::thread::yield_now();
+                        steps.arrive::<simd::V1, true>(keys, hops, numbers);
+                        std::thread::yield_now();
+                        steps.resolve(numbers);
                     } else {
                         hops::<K>().best()(table, &keys[from..from + n], &mut found[..n], &turn);
                     }
                     let after = begun.load(Ordering::Acquire);
                     drop(turn);
-                    for (i, found) in found[..n].iter().enumerate() {
+                    let routes = if n == 8 { &numbers[..n] } else { &found[..n] };
+                    for (i, found) in found[..n].iter().enumerate().chain(routes.iter().enumerate()) {
                         let probe = from + i;
                         let some = (before..=after).any(|change| *found == right[change][probe]);
                         assert!(some, "{found:#x} for {:#x} from {before} to {after}", probes[probe]);
