@@ -23,7 +23,7 @@ struct Arguments {
     /// Blocks of each scenario.
     #[arg(long, default_value_t = 30)]
     blocks: usize,
-    /// Only scenarios whose name contains this.
+    /// Only the scenario of this name, or those whose name contains it.
     #[arg(long)]
     only: Option<String>,
     /// Write the figures as JSON to this file.
@@ -48,7 +48,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let blocks = if arguments.smoke { 2 } else { arguments.blocks.max(1) };
     let mut scenarios = scenario::all();
     if let Some(part) = &arguments.only {
-        scenarios.retain(|s| s.name.contains(part.as_str()));
+        let exact = scenarios.iter().any(|s| s.name == *part);
+        scenarios.retain(|s| if exact { s.name == *part } else { s.name.contains(part.as_str()) });
     }
     if scenarios.is_empty() {
         return Err("no scenario has such a name".into());
