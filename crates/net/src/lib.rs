@@ -33,7 +33,9 @@ mod usage;
 mod view;
 
 pub use addr::{Addresses, Hold};
-pub use adj::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Ordinary, Rewrite, ethernet_rewrite};
+pub use adj::{
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Ordinaries, Ordinary, Rewrite, ethernet_rewrite,
+};
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;

@@ -80,6 +80,11 @@ pub trait Ip: Net {
     /// 0 for the usual header: whatever the rest of the packet, a router handles it. Without branches, since it becomes vector
     /// code. `have` are the bytes of the packet and what lies behind it; with `VERIFY` the checksum is looked at.
     fn wrong<const VERIFY: bool>(words: Words, have: u32) -> u32;
+    /// Where the word of the header stands that every hop changes.
+    const CHANGES: usize;
+    /// That word for the next hop; and not 0 for a packet that a router can't send on: its hop limit is used up, or it must not leave
+    /// its link. As [`Self::wrong`], of a usual header.
+    fn onward(first: [u32; 4]) -> (u32, u32);
     /// The total length of a packet that is usual: the same for one packet.
     #[inline(always)]
     fn usual<const VERIFY: bool>(b: &Buffer) -> Option<usize> {

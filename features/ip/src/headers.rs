@@ -19,6 +19,15 @@ pub struct Found {
     pub padded: bool,
 }
 
+/// What the next hop gets.
+#[derive(Clone, Copy)]
+pub struct Onward {
+    /// [`Ip::onward`].
+    pub word: u32,
+    /// [`Ip::total`].
+    pub total: u32,
+}
+
 /// Headers of up to [`BLOCK`] packets, as little-endian words.
 pub struct Headers<F> {
     /// The first 16 bytes.
@@ -29,6 +38,9 @@ pub struct Headers<F> {
     have: [u32; BLOCK],
     /// After [`Self::judge`]: not 0 for those that need a closer look.
     wrong: [u32; BLOCK],
+    /// After [`Self::judge`] with `ONWARD`: [`Onward::word`] and [`Onward::total`].
+    onward: [u32; BLOCK],
+    total: [u32; BLOCK],
     version: PhantomData<F>,
 }
 
@@ -39,6 +51,8 @@ impl<F> Default for Headers<F> {
             destination: [0; BLOCK],
             have: [0; BLOCK],
             wrong: [0; BLOCK],
+            onward: [0; BLOCK],
+            total: [0; BLOCK],
             version: PhantomData,
         }
     }
@@ -86,45 +100,85 @@ impl<F: Ip> Headers<F> {
         F::total(self.rows[i]) < self.have[i]
     }
 
-    /// Tells usual headers ([`Ip::wrong`]) from those that need a closer look. What stands behind the last of `n` packets is a
-    /// header of before.
+    /// What the next hop gets of packet `i`.
     #[inline(always)]
-    pub fn judge<const VERIFY: bool>(&mut self, n: usize) -> Found {
-        let (mut any, mut padded) = ([0; LANES], [0; LANES]);
+    pub fn onward(&self, i: usize) -> Onward {
+        Onward { word: self.onward[i % BLOCK], total: self.total[i % BLOCK] }
+    }
+
+    /// Packet `i` is number `to` from now on.
+    #[inline(always)]
+    pub fn renumber(&mut self, i: usize, to: usize) {
+        (self.onward[to % BLOCK], self.total[to % BLOCK]) = (self.onward[i % BLOCK], self.total[i % BLOCK]);
+    }
+
+    /// Tells usual headers ([`Ip::wrong`]) from those that need a closer look; with `ONWARD`, those that can't be sent on need one
+    /// too. What stands behind the last of `n` packets is a header of before.
+    #[inline(always)]
+    pub fn judge<const VERIFY: bool, const ONWARD: bool>(&mut self, n: usize) -> Found {
+        let mut padded = [0; LANES];
+        let groups = n.div_ceil(LANES).min(BLOCK / LANES);
         let rows = self.rows.as_chunks().0;
         let (destination, have) = (self.destination.as_chunks().0, self.have.as_chunks().0);
         let wrong = self.wrong.as_chunks_mut().0;
-        for g in 0..n.div_ceil(LANES).min(BLOCK / LANES) {
-            judge_lanes::<F, VERIFY>(&rows[g], &destination[g], &have[g], &mut wrong[g], &mut padded);
-            for (any, wrong) in any.iter_mut().zip(&wrong[g]) {
-                *any |= wrong;
+        let (onward, total) = (self.onward.as_chunks_mut().0, self.total.as_chunks_mut().0);
+        for g in 0..groups {
+            let words = columns(&rows[g]);
+            judge_lanes::<F, VERIFY>(&words, &destination[g], &have[g], &mut wrong[g], &mut padded);
+            if ONWARD {
+                onward_lanes::<F>(&words, &mut wrong[g], &mut onward[g], &mut total[g]);
             }
         }
-        Found { wrong: any != [0; LANES], padded: padded != [0; LANES] }
+        let wrong = wrong[..groups].iter().any(|lanes| *lanes != [0; LANES]);
+        Found { wrong, padded: padded != [0; LANES] }
+    }
+
+    /// Whether some of the first `n` packets is longer than that, by what [`Self::judge`] with `ONWARD` has found.
+    #[inline(always)]
+    pub fn any_longer(&self, n: usize, than: u32) -> bool {
+        self.total[..n.min(BLOCK)].iter().fold(false, |any, total| any | (*total > than))
     }
 }
 
 type Lanes = [u32; LANES];
 
-/// One vector register of packets: a loop of known length over arrays of that length, which becomes vector code.
+/// The words of headers, each word of all of them side by side.
 #[inline(always)]
-fn judge_lanes<F: Ip, const VERIFY: bool>(
-    rows: &[[u32; 4]; LANES],
-    destination: &Lanes,
-    have: &Lanes,
-    wrong: &mut Lanes,
-    padded: &mut Lanes,
-) {
+fn columns(rows: &[[u32; 4]; LANES]) -> [Lanes; 4] {
     let mut words = [[0; LANES]; 4];
     for lane in 0..LANES {
         for word in 0..4 {
             words[word][lane] = rows[lane][word];
         }
     }
+    words
+}
+
+/// One vector register of packets: a loop of known length over arrays of that length, which becomes vector code.
+#[inline(always)]
+fn judge_lanes<F: Ip, const VERIFY: bool>(
+    words: &[Lanes; 4],
+    destination: &Lanes,
+    have: &Lanes,
+    wrong: &mut Lanes,
+    padded: &mut Lanes,
+) {
     for lane in 0..LANES {
         let first = words.each_ref().map(|word| word[lane]);
         wrong[lane] = F::wrong::<VERIFY>((first, destination[lane]), have[lane]);
         padded[lane] |= bit(F::total(first) < have[lane]);
+    }
+}
+
+/// As [`judge_lanes`].
+#[inline(always)]
+fn onward_lanes<F: Ip>(words: &[Lanes; 4], wrong: &mut Lanes, onward: &mut Lanes, total: &mut Lanes) {
+    for lane in 0..LANES {
+        let first = words.each_ref().map(|word| word[lane]);
+        let (word, stays) = F::onward(first);
+        wrong[lane] |= stays;
+        onward[lane] = word;
+        total[lane] = F::total(first);
     }
 }
 

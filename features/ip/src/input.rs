@@ -116,7 +116,7 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
         for from in (0..n).step_by(BLOCK) {
             let len = (n - from).min(BLOCK);
             headers.gather(v.range_mut_ahead(from, from + len), |b| differ |= b.rx_if ^ rx_if);
-            let found = headers.judge::<VERIFY>(len);
+            let found = headers.judge::<VERIFY, false>(len);
             if found.padded {
                 for (i, b) in v.range_mut(from, from + len).enumerate() {
                     if !headers.is_wrong(i) && headers.is_padded(i) {

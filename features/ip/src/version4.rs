@@ -130,6 +130,16 @@ impl Ip for Ip4 {
         is_wrong
     }
 
+    const CHANGES: usize = 8;
+
+    /// TTL, protocol and checksum. As [`IpHeader::decrement_ttl`], which says why.
+    #[inline(always)]
+    fn onward(first: [u32; 4]) -> (u32, u32) {
+        let (word, sum) = (first[2], first[2] >> 16);
+        let sum = sum + 1 + bit(sum >= 0xfffe);
+        ((word & 0xffff).wrapping_sub(1) & 0xffff | sum << 16, bit(word & 0xff <= 1))
+    }
+
     #[inline(always)]
     fn usual<const VERIFY: bool>(b: &Buffer) -> Option<usize> {
         let header = b.bytes::<HEADER>(0)?;

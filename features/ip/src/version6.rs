@@ -111,6 +111,15 @@ impl Ip for Ip6 {
             | bit(destination & 0xff == 0xff)
     }
 
+    const CHANGES: usize = 4;
+
+    /// Payload length, next header and hop limit. A source that means something on its link only (RFC 4291 2.5.6) stays there.
+    #[inline(always)]
+    fn onward(first: [u32; 4]) -> (u32, u32) {
+        let word = first[1];
+        (word.wrapping_sub(1 << 24), bit(word >> 24 <= 1) | bit(first[2] & 0xc0ff == 0x80fe))
+    }
+
     fn check(b: &mut Buffer, _: bool, cache: &mut Cache) -> Result<Class, Input6> {
         let len = b.packet_len();
         let header =

@@ -17,7 +17,7 @@ mod tests;
 use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex};
 pub use make::ethernet_rewrite;
-pub use ordinary::Ordinary;
+pub use ordinary::{Ordinaries, Ordinary};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
@@ -329,16 +329,10 @@ impl Adjacencies {
         self.slots.get(index.0, turn)
     }
 
-    /// The same for most of them, sooner; `None` says nothing.
+    /// The same for most of them, sooner.
     #[inline(always)]
-    pub fn ordinary(&self, index: AdjIndex) -> Option<Ordinary> {
-        self.ordinary.get(index)
-    }
-
-    /// Fetches what [`Self::ordinary`] will read.
-    #[inline(always)]
-    pub fn prefetch_ordinary(&self, index: AdjIndex) {
-        self.ordinary.prefetch(index);
+    pub fn ordinaries(&self) -> Ordinaries<'_> {
+        self.ordinary.view()
     }
 
     /// The adjacencies that a [`AdjKind::LoadBalance`] chooses from: a power of two, taken by `flow_hash & (len - 1)`.

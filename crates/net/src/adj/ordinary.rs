@@ -12,10 +12,12 @@ const CAPACITY: usize = 1 << 22;
 /// Bytes of an Ethernet header without tags.
 const ETHERNET: u8 = 14;
 
-/// Where each field stands. `LAST` has 0 for what isn't ordinary.
+/// Where each field stands. `LAST` is 0 for what isn't ordinary.
 const ENDS: [usize; 2] = [0, 1];
 const FIRST: usize = 2;
 const LAST: usize = 3;
+/// In the first word, the number of the writing; interface and output node stand apart, as the super-path compares them.
+const NUMBER: u32 = 16;
 
 /// A neighbour on an Ethernet without tags whose address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +55,11 @@ impl Ordinary {
 
 /// The ordinary ones of all adjacencies, by index.
 ///
-/// A record is written in place, by control alone. Its first and last word carry the number of the writing: who reads the last one
-/// before and the first one after the rest, and finds the same number in both, has read what was written together (a seqlock, but a
-/// reader that is disturbed doesn't wait: the adjacency isn't ordinary for it this time). The numbers have 16 bits: a reader would have to be
-/// away for exactly 65,536 writings of one adjacency to send a packet by a mixture of two.
+/// A record is written in place, by control alone. Its first word carries the number of the writing, and its last one the same number
+/// with all bits turned: who reads the last one before and the first one after the rest, and finds them to match, has read what was
+/// written together (a seqlock, but a reader that is disturbed doesn't wait: the adjacency isn't ordinary for it this time). Two words that
+/// are zero don't match. The numbers have 16 bits: a reader would have to be away for exactly 65,535 writings of one adjacency to send a
+/// packet by a mixture of two.
 pub(super) struct Records(Reserve<[AtomicU64; 4]>);
 
 impl Records {
@@ -70,16 +73,17 @@ impl Records {
             return;
         }
         let record = &self.0[index.at()];
-        let number = (record[FIRST].load(Ordering::Relaxed) + 1) & 0xffff;
+        // All but 0xffff, which would match a last word of 0.
+        let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER & 0xffff) + 1) % 0xffff;
         let Some(o) = Ordinary::of(adj) else {
             if record[LAST].load(Ordering::Relaxed) != 0 {
                 record[LAST].store(0, Ordering::Release);
             }
             return;
         };
-        let first = u64::from(o.mtu) << 48 | u64::from(o.output.0) << 32 | u64::from(o.tx_if) << 16 | number;
-        // Never 0: the cell of counter 0 is of the adjacency that stands for no route.
-        let last = u64::from(o.via) << 40 | u64::from(o.counter) << 16 | number;
+        let first =
+            u64::from(o.mtu) << 48 | u64::from(o.output.0) << 32 | number << NUMBER | u64::from(o.tx_if);
+        let last = u64::from(o.via) << 40 | u64::from(o.counter) << 16 | (number ^ 0xffff);
         record[FIRST].store(first, Ordering::Relaxed);
         // Who reads one of the words below, or a later first one, finds this first one or a later one.
         fence(Ordering::Release);
@@ -90,18 +94,30 @@ impl Records {
     }
 
     #[inline(always)]
-    pub fn get(&self, index: AdjIndex) -> Option<Ordinary> {
-        let record = self.0.as_slice().get(index.at())?;
+    pub fn view(&self) -> Ordinaries<'_> {
+        Ordinaries(self.0.as_slice())
+    }
+}
+
+/// The records, for a loop: where they are isn't read again for each packet.
+#[derive(Clone, Copy)]
+pub struct Ordinaries<'a>(&'a [[AtomicU64; 4]]);
+
+impl Ordinaries<'_> {
+    /// What forwarding needs of an adjacency, for most of them; `None` says nothing.
+    #[inline(always)]
+    pub fn get(self, index: AdjIndex) -> Option<Ordinary> {
+        let record = self.0.get(index.at())?;
         let last = record[LAST].load(Ordering::Acquire);
         let ends = ENDS.map(|at| record[at].load(Ordering::Relaxed).to_le_bytes());
         fence(Ordering::Acquire);
         let first = record[FIRST].load(Ordering::Relaxed);
-        if (first ^ last) as u16 != 0 || last == 0 {
+        if (first >> NUMBER ^ last) as u16 != 0xffff {
             return None;
         }
         Some(Ordinary {
             ends,
-            tx_if: (first >> 16) as u16,
+            tx_if: first as u16,
             output: NodeIndex((first >> 32) as u16),
             mtu: (first >> 48) as u16,
             counter: (last >> 16) as u32 & 0xff_ffff,
@@ -109,9 +125,10 @@ impl Records {
         })
     }
 
+    /// Fetches what [`Self::get`] will read.
     #[inline(always)]
-    pub fn prefetch(&self, index: AdjIndex) {
-        if let Some(record) = self.0.as_slice().get(index.at()) {
+    pub fn prefetch(self, index: AdjIndex) {
+        if let Some(record) = self.0.get(index.at()) {
             simd::prefetch_read(record);
         }
     }
@@ -146,7 +163,7 @@ mod tests {
     fn what_is_not_ordinary_is_not_found() {
         let records = Records::new();
         let index = AdjIndex(20);
-        assert_eq!(records.get(index), None);
+        assert_eq!(records.view().get(index), None);
         let tagged = {
             let mut tagged = adj(1);
             tagged.set_rewrite(&[1; 18]);
@@ -162,16 +179,16 @@ mod tests {
         ];
         for other in others {
             records.set(index, &adj(7));
-            assert_eq!(records.get(index).as_ref().and_then(number), Some(7));
+            assert_eq!(records.view().get(index).as_ref().and_then(number), Some(7));
             records.set(index, &other);
-            assert_eq!(records.get(index), None, "{other:?}");
+            assert_eq!(records.view().get(index), None, "{other:?}");
         }
         let edge = Adj { counter: (1 << 24) - 1, via: (1 << 24) - 1, mtu: u16::MAX, tx_if: 0xffff, ..adj(9) };
         records.set(index, &edge);
-        assert_eq!(records.get(index), Ordinary::of(&edge));
+        assert_eq!(records.view().get(index), Ordinary::of(&edge));
         let beyond = AdjIndex(CAPACITY as u32);
         records.set(beyond, &adj(1));
-        assert_eq!(records.get(beyond), None);
+        assert_eq!(records.view().get(beyond), None);
     }
 
     #[test]
@@ -179,7 +196,7 @@ mod tests {
         let records = Records::new();
         for i in 0..70_000_u32 {
             records.set(AdjIndex(16), &adj(i as u8 | 1));
-            assert_eq!(records.get(AdjIndex(16)).as_ref().and_then(number), Some(i as u8 | 1));
+            assert_eq!(records.view().get(AdjIndex(16)).as_ref().and_then(number), Some(i as u8 | 1));
         }
     }
 
@@ -193,7 +210,7 @@ mod tests {
                 scope.spawn(|| {
                     let mut found = 0;
                     while !done.load(Ordering::Acquire) || found == 0 {
-                        if let Some(ordinary) = records.get(index) {
+                        if let Some(ordinary) = records.view().get(index) {
                             assert!(number(&ordinary).is_some(), "{ordinary:?}");
                             found += 1;
                         }

@@ -22,7 +22,7 @@ fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
     let fields = |a: &Adj| (a.tx_if, a.output, a.mtu, a.counter, a.via, a.short_rewrite());
     let short = |o: Ordinary| (o.tx_if.into(), o.output, o.mtu, o.counter, o.via, Some(o.ends));
     let is_ordinary = adj.is_some_and(|adj| adj.kind == AdjKind::Rewrite && adj.rewrite_len == 14);
-    assert_eq!(adjs.ordinary(index).map(short), adj.as_ref().filter(|_| is_ordinary).map(fields));
+    assert_eq!(adjs.ordinaries().get(index).map(short), adj.as_ref().filter(|_| is_ordinary).map(fields));
     adj
 }
 

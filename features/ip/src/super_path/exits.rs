@@ -50,13 +50,23 @@ impl Exits {
         let over = u64::from(output.0) << 32 | u64::from(tx_if);
         let known = &mut self.0[tx_if as usize % Self::N];
         if known.over != over {
-            let features = arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
-            let view = views.get(tx_if as usize)?;
-            if features || !view.is_up() || view.output != output {
-                return None;
-            }
-            *known = Exit { over, tx: view.tx };
+            *known = Exit { over, tx: look(tx_if, output, arcs, views, cx)? };
         }
         Some(To::Tx(known.tx))
     }
+}
+
+/// The transmit node of an interface, if packets may go there straight away.
+#[cold]
+#[inline(never)]
+fn look<const TRACED: bool>(
+    tx_if: u32,
+    output: NodeIndex,
+    arcs: [ArcIndex; 2],
+    views: &[IfView],
+    cx: &Cx<'_, TRACED>,
+) -> Option<NodeIndex> {
+    let features = arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
+    let view = views.get(tx_if as usize)?;
+    (!features && view.is_up() && view.output == output).then_some(view.tx)
 }

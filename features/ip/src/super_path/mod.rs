@@ -8,28 +8,34 @@
 //! Traced packets take the graph, so a trace shows every step.
 
 mod exits;
+mod owed;
 mod plan;
 mod protocol;
 mod rx;
+mod send;
 mod switch;
 mod way;
+mod ways;
 
 pub use switch::{follow, say, set, show};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};
-use exits::Exits;
 use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use net::{IfCounters, Interfaces};
-use plan::{Carries, Plans, carries};
+use plan::{Plans, carries};
 use rx::{Rx, Unicast};
+use send::{Ahead, Desk, Means};
 use simd::Isa;
 use std::sync::Arc;
-use way::{From, Ways};
+use ways::Ways;
 use wire::{Ip4, Ip6};
 
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = 14;
+
+/// Packets that are looked at in one go: two times as many and what is kept for them have room in a first-level cache.
+const STEP: usize = BLOCK / 2;
 
 /// Packets that take the graph whatever their bytes are.
 const ASIDE: Flags = Flags::CHAINED
@@ -49,13 +55,37 @@ pub enum To {
     Aside,
 }
 
+/// The numbers of the bits that are set, from the lowest.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = first(self.0);
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+/// The lowest bit of those that are set; 0 if none is.
+#[inline(always)]
+fn first(bits: u64) -> usize {
+    bits.trailing_zeros() as usize % BLOCK
+}
+
 pub struct SuperPath {
     interfaces: Arc<Interfaces>,
     unicast: Unicast,
     ip4: Ways<Ip4>,
     ip6: Ways<Ip6>,
     // Here only to be filled anew without being cleared.
-    plans: Plans,
+    plans: [Plans; 2],
+    desks: [Desk; 2],
 }
 
 impl Build for SuperPath {
@@ -66,7 +96,8 @@ impl Build for SuperPath {
             unicast: Unicast::new(world),
             ip4: Ways::new(world, thread, counters.ip4.lane(thread.at())),
             ip6: Ways::new(world, thread, counters.ip6.lane(thread.at())),
-            plans: Plans::new(),
+            plans: [Plans::new(), Plans::new()],
+            desks: [Desk::new(), Desk::new()],
         }
     }
 }
@@ -81,29 +112,61 @@ impl Node for SuperPath {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let views = self.interfaces.views(cx.turn);
         let rx = Rx::new(b.rx_if, self.unicast, views, cx);
-        let to = match carries(b, &rx) {
-            Some(Carries::Ip4) => self.ip4.one(b, rx.tables[0], views, cx),
-            Some(Carries::Ip6) => self.ip6.one(b, rx.tables[1], views, cx),
-            None => None,
+        let to = if carries::<Ip4>(b, &rx) {
+            self.ip4.one(b, rx.tables[0], views, cx)
+        } else if carries::<Ip6>(b, &rx) {
+            self.ip6.one(b, rx.tables[1], views, cx)
+        } else {
+            None
         };
         to.unwrap_or(To::Aside)
     }
 
-    /// Block by block, so that a block's packets stay in the first-level cache until they leave.
+    /// Block by block, so that a block's packets stay in the first-level cache until they leave; and each step of a block's lookups
+    /// long before the next, with another block's work in between: most of what they wait for has come by then.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { interfaces, unicast, ip4, ip6, plans } = self;
-        let views = interfaces.views(cx.turn);
+        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
+        let (mut now, mut next) = (now, next);
+        let (cx, turn) = (&*cx, cx.turn);
+        let views = interfaces.views(turn);
+        let means = Means { views, cx, counting: ip4.counting() };
         let look = |rx_if| Rx::new(rx_if, *unicast, views, cx);
         let n = v.len();
         v.set_all(To::Aside);
         let mut rx = look(v.get(0).rx_if);
-        let (mut exits4, mut exits6) = (Exits::new(), Exits::new());
-        for from in (0..n).step_by(BLOCK) {
-            let differ = plans.make(v, from, (from + BLOCK).min(n), &mut rx, look);
-            let [from4, from6] = rx.tables.map(|table| From { rx_if: rx.rx_if, table, differ });
-            ip4.all::<I>(&plans.ip4, v, from4, &mut exits4, views, cx);
-            ip6.all::<I>(&plans.ip6, v, from6, &mut exits6, views, cx);
+        let mut tables = rx.tables;
+        let (mut steps4, mut steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
+        desk4.clear();
+        desk6.clear();
+        now.clear();
+        for from in (0..n + STEP).step_by(STEP) {
+            let (last4, last6) = (steps4, steps6);
+            if from < n {
+                next.make(v, (from, (from + STEP).min(n)), &mut rx, look);
+                if rx.tables != tables {
+                    tables = rx.tables;
+                    (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
+                }
+                ip4.touch(&next.ip4, steps4);
+                ip6.touch(&next.ip6, steps6);
+            } else {
+                next.clear();
+            }
+            desk4.owed.settle(&ip4.routes);
+            desk6.owed.settle(&ip6.routes);
+            ip4.arrive::<I>(&mut now.ip4, last4, means.counting);
+            ip6.arrive::<I>(&mut now.ip6, last6, means.counting);
+            ip4.approach::<I>(&mut next.ip4, steps4, v, views, turn);
+            ip6.approach::<I>(&mut next.ip6, steps6, v, views, turn);
+            let (mut ahead4, mut ahead6) = (Ahead::new(&next.ip4, steps4), Ahead::new(&next.ip6, steps6));
+            ip4.send::<I>(&now.ip4, last4, &mut ahead4, desk4, v, means);
+            ip6.send::<I>(&now.ip6, last6, &mut ahead6, desk6, v, means);
+            ahead4.all();
+            ahead6.all();
+            std::mem::swap(&mut now, &mut next);
         }
+        desk4.owed.settle(&ip4.routes);
+        desk6.owed.settle(&ip6.routes);
     }
 }

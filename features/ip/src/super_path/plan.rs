@@ -3,11 +3,22 @@
 
 use super::rx::Rx;
 use super::way::Protocol;
-use super::{ASIDE, ETHERNET, To};
-use crate::headers::{BLOCK, Headers};
+use super::{ASIDE, Bits, ETHERNET, To};
+use crate::headers::{BLOCK, Headers, Onward};
 use buffer::Buffer;
 use graph::Vector;
 use wire::{Address, Ip4, Ip6};
+
+/// Packets are fetched so far ahead.
+const AHEAD: usize = 8;
+
+/// Where the packets of a plan came in.
+#[derive(Clone, Copy, Default)]
+pub struct From {
+    /// The interface; the last one if they differ.
+    pub rx_if: u32,
+    pub differ: bool,
+}
 
 /// Packets of one protocol, first those that are for us, then those of them whose headers are ordinary.
 pub struct Plan<F: Protocol> {
@@ -17,11 +28,31 @@ pub struct Plan<F: Protocol> {
     /// Their destinations.
     keys: [F::Key; BLOCK],
     headers: Headers<F>,
+    pub from: From,
+    /// What was found for them; before that, how far the lookups are.
+    pub hops: [u32; BLOCK],
+    pub routes: [u32; BLOCK],
+    /// The lookups are on their way: hops and routes aren't there yet.
+    pub stepping: bool,
 }
 
 impl<F: Protocol> Plan<F> {
     fn new() -> Self {
-        Self { n: 0, at: [0; BLOCK], keys: [F::key(F::Addr::ZERO); BLOCK], headers: Headers::default() }
+        Self {
+            n: 0,
+            at: [0; BLOCK],
+            keys: [F::key(F::Addr::ZERO); BLOCK],
+            headers: Headers::default(),
+            from: From::default(),
+            hops: [0; BLOCK],
+            routes: [0; BLOCK],
+            stepping: false,
+        }
+    }
+
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        (self.n, self.stepping) = (0, false);
     }
 
     #[inline(always)]
@@ -34,57 +65,111 @@ impl<F: Protocol> Plan<F> {
         &self.keys[..self.len()]
     }
 
+    /// Destinations, and where hops and routes of theirs shall be.
+    #[inline(always)]
+    pub fn columns(&mut self) -> (&[F::Key], &mut [u32], &mut [u32]) {
+        let n = self.len();
+        (&self.keys[..n], &mut self.hops[..n], &mut self.routes[..n])
+    }
+
+    /// Places of lookups that are on their way.
+    #[inline(always)]
+    pub fn places(&self) -> &[u32] {
+        let n = if self.stepping { self.len() } else { 0 };
+        &self.hops[..n]
+    }
+
     /// The place of packet `i` of the plan.
     #[inline(always)]
     pub fn at(&self, i: usize) -> usize {
         self.at[i % BLOCK].into()
     }
 
+    /// What the next hop gets of packet `i` of the plan.
     #[inline(always)]
-    fn put(&mut self, at: usize, b: &Buffer) {
-        let n = self.n % BLOCK;
-        self.at[n] = at as u8;
-        if let Some((words, key)) = F::look(b) {
+    pub fn onward(&self, i: usize) -> Onward {
+        self.headers.onward(i)
+    }
+
+    /// Whether some packet is longer than that.
+    #[inline(always)]
+    pub fn any_longer(&self, than: u32) -> bool {
+        self.headers.any_longer(self.len(), than)
+    }
+
+    /// Takes those packets of a block that carry this protocol to us; gives the others.
+    #[inline(always)]
+    fn gather(
+        &mut self,
+        v: &mut Vector<'_, To>,
+        from: usize,
+        which: u64,
+        seen: &mut Seen<impl Fn(u32) -> Rx>,
+    ) -> u64 {
+        let (mut n, mut others) = (0, 0);
+        for i in Bits(which) {
+            let at = from + i;
+            v.prefetch(at + AHEAD);
+            let b = v.get(at);
+            if b.rx_if != seen.rx.rx_if {
+                seen.another(b.rx_if);
+            }
+            let (true, Some((words, key))) = (carries::<F>(b, &seen.rx), F::look(b)) else {
+                others |= 1 << i;
+                continue;
+            };
+            self.at[n % BLOCK] = at as u8;
             self.headers.put(n, words, (b.len() - ETHERNET) as u32);
-            self.keys[n] = key;
-            self.n += 1;
+            self.keys[n % BLOCK] = key;
+            n += 1;
         }
+        self.n = n;
+        others
     }
 
     /// Leaves the ordinary ones.
     #[inline(always)]
     fn judge(&mut self) {
         let n = self.len();
-        if n == 0 || !self.headers.judge::<true>(n).wrong {
+        if n == 0 || !self.headers.judge::<true, true>(n).wrong {
             return;
         }
         self.n = 0;
         for i in 0..n {
-            (self.at[self.n % BLOCK], self.keys[self.n % BLOCK]) = (self.at[i], self.keys[i]);
+            let to = self.n % BLOCK;
+            (self.at[to], self.keys[to]) = (self.at[i], self.keys[i]);
+            self.headers.renumber(i, to);
             self.n += usize::from(!self.headers.is_wrong(i));
         }
     }
 }
 
-/// What a frame carries for us.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Carries {
-    Ip4,
-    Ip6,
+/// Whether a frame carries a packet to us that needn't be looked at by the graph.
+#[inline(always)]
+pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
+    let Some(&[d0, d1, d2, d3, d4, d5, d6, d7, _, _, _, _, t0, t1]) = b.bytes::<ETHERNET>(0) else {
+        return false;
+    };
+    // The MAC address alone, on top.
+    let destination = u64::from_le_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) << 16;
+    destination == rx.own
+        && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
+        && !b.flags.any(ASIDE)
+        && rx.open[usize::from(F::IS_V6)]
 }
 
-/// What a frame carries for us; `None` for what the graph shall look at.
-#[inline(always)]
-pub fn carries(b: &Buffer, rx: &Rx) -> Option<Carries> {
-    let &[d0, d1, d2, d3, d4, d5, d6, d7, _, _, _, _, t0, t1] = b.bytes::<ETHERNET>(0)?;
-    let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & !0xffff;
-    if destination != rx.own || b.flags.any(ASIDE) {
-        return None;
-    }
-    match u16::from_be_bytes([t0, t1]) {
-        0x0800 if rx.open[0] => Some(Carries::Ip4),
-        0x86dd if rx.open[1] => Some(Carries::Ip6),
-        _ => None,
+/// What is known of the interface of the packet before, and how to find it for another one.
+struct Seen<L> {
+    rx: Rx,
+    look: L,
+    differ: bool,
+}
+
+impl<L: Fn(u32) -> Rx> Seen<L> {
+    #[cold]
+    fn another(&mut self, rx_if: u32) {
+        self.rx = (self.look)(rx_if);
+        self.differ = true;
     }
 }
 
@@ -100,34 +185,46 @@ impl Plans {
         Self { ip4: Plan::new(), ip6: Plan::new() }
     }
 
-    /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them. `rx` is what is known of the interface of the packet
-    /// before, and `look` finds it for another one. True if they came in by several interfaces.
     #[inline(always)]
-    #[must_use]
+    pub fn clear(&mut self) {
+        self.ip4.clear();
+        self.ip6.clear();
+    }
+
+    /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them. `rx` is what is known of the interface of the packet
+    /// before, and `look` finds it for another one.
+    #[inline(always)]
     pub fn make(
         &mut self,
         v: &mut Vector<'_, To>,
-        from: usize,
-        to: usize,
+        (from, to): (usize, usize),
         rx: &mut Rx,
         look: impl Fn(u32) -> Rx,
-    ) -> bool {
+    ) {
         let Self { ip4, ip6 } = self;
-        (ip4.n, ip6.n) = (0, 0);
-        let mut differ = false;
-        for (i, b) in v.range_mut_ahead(from, to).enumerate() {
-            if b.rx_if != rx.rx_if {
-                differ |= i > 0;
-                *rx = look(b.rx_if);
-            }
-            match carries(b, rx) {
-                Some(Carries::Ip4) => ip4.put(from + i, b),
-                Some(Carries::Ip6) => ip6.put(from + i, b),
-                None => {}
-            }
+        ip4.clear();
+        ip6.clear();
+        let first = v.get(from);
+        if first.rx_if != rx.rx_if {
+            *rx = look(first.rx_if);
+        }
+        // One protocol after the other, so that a loop has less to keep in mind; the one that there are probably more of goes first.
+        let is_6 = carries::<Ip6>(first, rx);
+        let mut seen = Seen { rx: *rx, look, differ: false };
+        let mut which = u64::MAX >> (BLOCK - (to - from));
+        if is_6 {
+            which = ip6.gather(v, from, which, &mut seen);
+        }
+        if which != 0 {
+            which = ip4.gather(v, from, which, &mut seen);
+        }
+        if !is_6 && which != 0 {
+            ip6.gather(v, from, which, &mut seen);
         }
         ip4.judge();
         ip6.judge();
-        differ
+        *rx = seen.rx;
+        let from = From { rx_if: rx.rx_if, differ: seen.differ };
+        (ip4.from, ip6.from) = (from, from);
     }
 }

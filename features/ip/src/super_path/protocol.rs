@@ -3,8 +3,9 @@
 
 use super::ETHERNET;
 use super::way::{Ends, Protocol};
+use crate::family::{Ip, Words};
 use buffer::Buffer;
-use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header};
+use wire::{Ip4, Ip6};
 
 /// An Ethernet header and an IP header.
 type Frame4 = [u8; ETHERNET + 20];
@@ -12,7 +13,7 @@ type Frame6 = [u8; ETHERNET + 40];
 
 impl Protocol for Ip4 {
     #[inline(always)]
-    fn look(b: &Buffer) -> Option<(([u32; 4], u32), u32)> {
+    fn look(b: &Buffer) -> Option<(Words, u32)> {
         let frame: &Frame4 = b.bytes(0)?;
         let header: &[u8; 20] = frame.last_chunk()?;
         let (words, _) = header.as_chunks::<4>();
@@ -24,24 +25,19 @@ impl Protocol for Ip4 {
     }
 
     #[inline(always)]
-    fn hop(b: &mut Buffer, mtu: usize, ends: Option<&Ends>) -> Option<usize> {
+    fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()> {
         let frame: &mut Frame4 = b.bytes_mut(0)?;
-        let header: &mut [u8; 20] = frame.last_chunk_mut()?;
-        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        if header[8] <= 1 || total > mtu {
-            return None;
-        }
-        Ipv4Header::view_mut(header)?.decrement_ttl();
+        frame[ETHERNET + Self::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
         if let Some(ends) = ends {
             ends.write(frame.first_chunk_mut()?);
         }
-        Some(total)
+        Some(())
     }
 }
 
 impl Protocol for Ip6 {
     #[inline(always)]
-    fn look(b: &Buffer) -> Option<(([u32; 4], u32), u128)> {
+    fn look(b: &Buffer) -> Option<(Words, u128)> {
         let frame: &Frame6 = b.bytes(0)?;
         let header: &[u8; 40] = frame.last_chunk()?;
         let (words, _) = header.as_chunks::<4>();
@@ -51,19 +47,60 @@ impl Protocol for Ip6 {
     }
 
     #[inline(always)]
-    fn hop(b: &mut Buffer, mtu: usize, ends: Option<&Ends>) -> Option<usize> {
+    fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()> {
         let frame: &mut Frame6 = b.bytes_mut(0)?;
-        let header: &mut [u8; 40] = frame.last_chunk_mut()?;
-        let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-        // A source that means something on its link only (RFC 4291 2.5.6) is the graph's business.
-        let confined = header[8] == 0xfe && header[9] & 0xc0 == 0x80;
-        if header[7] <= 1 || total > mtu || confined {
-            return None;
-        }
-        header[7] -= 1;
+        frame[ETHERNET + Self::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
         if let Some(ends) = ends {
             ends.write(frame.first_chunk_mut()?);
         }
-        Some(total)
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use wire::{Header, IpHeader, Ipv4Header, Ipv6Header};
+
+    /// What [`Ip::onward`] makes of a header, beside what the headers' own way makes of it.
+    fn both<F: Protocol, H: Header + IpHeader, const N: usize>(bytes: [u8; N]) -> ([u8; N], [u8; N]) {
+        let (words, _) = bytes.as_chunks::<4>();
+        let (word, _) = F::onward([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])));
+        let (mut fast, mut slow) = (bytes, bytes);
+        fast[F::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
+        H::view_mut(&mut slow).unwrap().decrement_ttl();
+        (fast, slow)
+    }
+
+    #[test]
+    fn every_checksum_is_mended_alike() {
+        for (sum, ttl) in (0..=u16::MAX).flat_map(|sum| [2, 3, 64, 128, 255].map(|ttl| (sum, ttl))) {
+            let mut bytes = [0x45; 20];
+            bytes[8] = ttl;
+            bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+            let (fast, slow) = both::<Ip4, Ipv4Header, 20>(bytes);
+            assert_eq!(fast, slow, "{sum:#x} {ttl}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_hop_changes_what_it_should(bytes4: [u8; 20], bytes6: [u8; 40], ttl in 2u8..) {
+            let (mut bytes4, mut bytes6) = (bytes4, bytes6);
+            (bytes4[8], bytes6[7]) = (ttl, ttl);
+            let (fast, slow) = both::<Ip4, Ipv4Header, 20>(bytes4);
+            prop_assert_eq!(fast, slow);
+            let (fast, slow) = both::<Ip6, Ipv6Header, 40>(bytes6);
+            prop_assert_eq!(fast, slow);
+        }
+
+        #[test]
+        fn what_stays_is_told(first: [u32; 4]) {
+            let bytes: Vec<u8> = first.iter().flat_map(|word| word.to_le_bytes()).collect();
+            prop_assert_eq!(Ip4::onward(first).1 != 0, bytes[8] <= 1);
+            let confined = bytes[8] == 0xfe && bytes[9] & 0xc0 == 0x80;
+            prop_assert_eq!(Ip6::onward(first).1 != 0, bytes[7] <= 1 || confined);
+        }
     }
 }

@@ -9,7 +9,7 @@ use wire::MacAddr;
 #[derive(Clone, Copy)]
 pub struct Rx {
     pub rx_if: u32,
-    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, big-endian.
+    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
     /// Of IPv4 and IPv6: packets may be taken.
     pub open: [bool; 2],
@@ -40,7 +40,7 @@ impl Rx {
         let up = view.flags.has(IfFlags::ADMIN);
         Self {
             rx_if,
-            own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]),
+            own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
             open: unicast.0.map(|arc| up && !cx.has_arc(arc, rx_if)),
             tables: [view.fib4, view.fib6],
         }

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a way to the transmit node.
+
+use super::exits::Exits;
+use super::owed::Owed;
+use super::plan::Plan;
+use super::way::{Protocol, Way};
+use super::ways::Ways;
+use super::{Bits, ETHERNET, To, first};
+use crate::headers::BLOCK;
+use graph::{Cx, Vector};
+use net::{AdjIndex, AdjKind, IfView};
+use simd::Isa;
+use tables::{Key, Steps};
+
+/// A group of less than one in so many packets isn't worth being looked for.
+const SMALL_GROUP: u32 = 8;
+
+/// Packets that are sent without looking up from them.
+const CHUNK: usize = 16;
+
+/// What sending needs beside a plan.
+#[derive(Clone, Copy)]
+pub struct Means<'a, 't> {
+    pub views: &'a [IfView],
+    pub cx: &'a Cx<'t, false>,
+    /// Routes count.
+    pub counting: bool,
+}
+
+/// What sending works with.
+pub struct Desk {
+    exits: Exits,
+    pub owed: Owed,
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        Self { exits: Exits::new(), owed: Owed::new() }
+    }
+
+    /// For another vector.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.exits = Exits::new();
+    }
+}
+
+/// What the lookups of another block will read, fetched while this one is sent: a few now and then, so that the fetches don't wait for
+/// each other.
+pub struct Ahead<'a, 't, K: Key> {
+    steps: Option<Steps<'t, K>>,
+    places: std::slice::Iter<'a, u32>,
+}
+
+impl<'a, 't, K: Key> Ahead<'a, 't, K> {
+    #[inline(always)]
+    pub fn new<F: Protocol<Key = K>>(plan: &'a Plan<F>, steps: Option<Steps<'t, K>>) -> Self {
+        Self { steps, places: plan.places().iter() }
+    }
+
+    #[inline(always)]
+    fn some(&mut self) {
+        let Some(steps) = self.steps else { return };
+        for place in self.places.by_ref().take(CHUNK) {
+            steps.fetch(*place);
+        }
+    }
+
+    /// What is left.
+    #[inline(always)]
+    pub fn all(mut self) {
+        while self.places.len() > 0 {
+            self.some();
+        }
+    }
+}
+
+/// The bits of a set in parts, by their numbers.
+#[inline(always)]
+fn chunks(set: u64) -> impl Iterator<Item = u64> {
+    const MASK: u64 = (1 << CHUNK) - 1;
+    (0..BLOCK / CHUNK).map(move |chunk| set & MASK << (chunk * CHUNK)).filter(|part| *part != 0)
+}
+
+impl<F: Protocol> Ways<F> {
+    /// All packets of a plan. Those that don't stay as they are.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
+    pub fn send<I: Isa>(
+        &self,
+        plan: &Plan<F>,
+        steps: Option<Steps<'_, F::Key>>,
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        desk: &mut Desk,
+        v: &mut Vector<'_, To>,
+        means: Means<'_, '_>,
+    ) {
+        let n = plan.len();
+        if n == 0 {
+            return;
+        }
+        let Means { views, cx, counting } = means;
+        let least = self.least(cx);
+        let mut left = u64::MAX >> (BLOCK - n);
+        if plan.from.differ || plan.any_longer(least as u32) {
+            self.others(plan, left, desk, v, means);
+            left = 0;
+        }
+        // Packets over one adjacency together, as long as that makes large groups.
+        while left != 0 {
+            let hop = plan.hops[first(left)];
+            let group = left & simd::equal_words::<I>(&plan.hops, hop);
+            if group.count_ones() * SMALL_GROUP < left.count_ones() {
+                break;
+            }
+            left &= !group;
+            let hop = AdjIndex(hop);
+            let way = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
+                self.short_way(adj, &mut desk.exits, views, cx)
+            } else {
+                let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
+                if adj.kind == AdjKind::LoadBalance {
+                    self.others(plan, group, desk, v, means);
+                    continue;
+                }
+                self.way(adj, &mut desk.exits, views, cx)
+            };
+            let Some(way) = way else { continue };
+            if plan.any_longer(way.mtu) || way.tx_if == plan.from.rx_if {
+                self.others(plan, group, desk, v, means);
+                continue;
+            }
+            let route = plan.routes[first(group)];
+            let many_routes = counting && group & !simd::equal_words::<I>(&plan.routes, route) != 0;
+            let (packets, bytes) = if many_routes {
+                self.together::<true>(way, plan, group, ahead, &mut desk.owed, v)
+            } else {
+                self.together::<false>(way, plan, group, ahead, &mut desk.owed, v)
+            };
+            if packets == 0 {
+                continue;
+            }
+            self.received.add(plan.from.rx_if as usize, packets.into());
+            self.count_over(&way, packets.into(), bytes.into());
+            if counting {
+                if !many_routes {
+                    desk.owed.add(route, packets, bytes);
+                }
+                self.count_via(&way, packets.into(), bytes.into(), cx);
+            }
+        }
+        if left != 0 {
+            self.each(plan, left, ahead, desk, v, means);
+        }
+        if counting {
+            if let (true, Some(steps)) = (plan.stepping, steps) {
+                steps.resolve(desk.owed.routes());
+            }
+            desk.owed.routes().iter().for_each(|route| self.routes.prefetch(*route));
+        }
+    }
+
+    /// Packets of a plan that go one way, none of them too long for it or back to where it came from; says how many, and their bytes.
+    #[inline(always)]
+    fn together<const MANY_ROUTES: bool>(
+        &self,
+        way: Way,
+        plan: &Plan<F>,
+        which: u64,
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        owed: &mut Owed,
+        v: &mut Vector<'_, To>,
+    ) -> (u32, u32) {
+        let (mut packets, mut bytes) = (which.count_ones(), 0);
+        for part in chunks(which) {
+            ahead.some();
+            for i in Bits(part) {
+                let (at, onward) = (plan.at(i), plan.onward(i));
+                if way.send_on::<F>(v.get_mut(at), onward).is_none() {
+                    packets -= 1;
+                    continue;
+                }
+                v.set(at, way.to);
+                bytes += onward.total;
+                if MANY_ROUTES {
+                    owed.add(plan.routes[i], 1, onward.total);
+                }
+            }
+        }
+        (packets, bytes)
+    }
+
+    /// Packets of a plan that go many ways, none of them too long for every way.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
+    fn each(
+        &self,
+        plan: &Plan<F>,
+        which: u64,
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        desk: &mut Desk,
+        v: &mut Vector<'_, To>,
+        means: Means<'_, '_>,
+    ) {
+        let Means { views, cx, counting } = means;
+        let records = self.adjacencies.ordinaries();
+        // A small loop of its own, so that what isn't in the cache is waited for together.
+        Bits(which).for_each(|i| records.prefetch(AdjIndex(plan.hops[i])));
+        let (counters, tx) = (self.counters.cells(), self.tx.cells());
+        let (mut packets, mut others) = (0, 0);
+        for part in chunks(which) {
+            ahead.some();
+            for i in Bits(part) {
+                let Some(adj) = records.get(AdjIndex(plan.hops[i])) else {
+                    others |= 1 << i;
+                    continue;
+                };
+                let Some(way) = self.short_way(adj, &mut desk.exits, views, cx) else { continue };
+                let (at, onward) = (plan.at(i), plan.onward(i));
+                if way.take::<F>(v.get_mut(at), onward).is_none() {
+                    continue;
+                }
+                packets += 1;
+                let bytes = u64::from(onward.total);
+                counters.add(way.counter as usize, 1, bytes);
+                tx.add(way.tx_if as usize, 1, bytes + ETHERNET as u64);
+                if counting {
+                    desk.owed.add(plan.routes[i], 1, onward.total);
+                    self.count_via(&way, 1, bytes, cx);
+                }
+                v.set(at, way.to);
+            }
+        }
+        self.received.add(plan.from.rx_if as usize, packets);
+        if others != 0 {
+            self.others(plan, others, desk, v, means);
+        }
+    }
+
+    /// Packets of a plan whose adjacency has to be looked at whole.
+    #[inline(always)]
+    fn others(
+        &self,
+        plan: &Plan<F>,
+        which: u64,
+        Desk { exits, owed, .. }: &mut Desk,
+        v: &mut Vector<'_, To>,
+        Means { views, cx, counting }: Means<'_, '_>,
+    ) {
+        for i in Bits(which) {
+            let (at, onward) = (plan.at(i), plan.onward(i));
+            let b = v.get_mut(at);
+            let table = self.table_of(b, views);
+            let Some(adj) = self.adj(b, AdjIndex(plan.hops[i]), table, cx) else { continue };
+            let Some(way) = self.way(adj, exits, views, cx) else { continue };
+            if way.take::<F>(b, onward).is_none() {
+                continue;
+            }
+            let total = u64::from(onward.total);
+            self.received.add(b.rx_if as usize, 1);
+            self.count_over(&way, 1, total);
+            if counting {
+                owed.add(plan.routes[i], 1, onward.total);
+                self.count_via(&way, 1, total, cx);
+            }
+            v.set(at, way.to);
+        }
+    }
+}

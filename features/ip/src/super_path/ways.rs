@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a destination to a way: lookups, in steps.
+
+use super::exits::{Exits, Outward};
+use super::plan::Plan;
+use super::way::{Ends, Protocol, Way};
+use super::{ETHERNET, To};
+use crate::flow;
+use crate::headers::Onward;
+use crate::path_mtu::PathMtus;
+use crate::route_counts::RouteCounts;
+use buffer::Buffer;
+use graph::{Cx, ThreadIndex, Vector, World};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfCounters, IfView, Ordinary, TableIndex};
+use simd::Isa;
+use stats::{CombinedLane, Lane};
+use std::sync::Arc;
+use sync::Turn;
+use tables::Steps;
+
+/// Routes of one protocol, and what is counted for them.
+pub struct Ways<F: Protocol> {
+    fib: Arc<Fib<F>>,
+    pub(super) adjacencies: Arc<Adjacencies>,
+    path_mtus: Arc<PathMtus<F>>,
+    outward: Outward,
+    pub(super) received: Lane,
+    /// By adjacency.
+    pub(super) counters: CombinedLane,
+    pub(super) routes: RouteCounts,
+    /// By interface.
+    pub(super) tx: CombinedLane,
+}
+
+impl<F: Protocol> Ways<F> {
+    pub fn new(world: &World, thread: ThreadIndex, received: Lane) -> Self {
+        let adjacencies = world.get::<Adjacencies>();
+        Self {
+            fib: world.get(),
+            path_mtus: world.get(),
+            outward: Outward::new::<F>(world),
+            received,
+            counters: adjacencies.counters.lane(thread.at()),
+            routes: RouteCounts::new(world, thread),
+            tx: world.get::<IfCounters>().tx.lane(thread.at()),
+            adjacencies,
+        }
+    }
+
+    /// Whether routes are counted for.
+    #[inline(always)]
+    pub fn counting(&self) -> bool {
+        self.routes.counting()
+    }
+
+    /// Bytes of a packet at most: a larger one may not fit on its whole way.
+    #[inline(always)]
+    pub(super) fn least<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> usize {
+        self.path_mtus.known(cx.turn).least()
+    }
+
+    /// What is done with packets over an adjacency that leaves no choice; `None` if the graph does it.
+    #[inline(always)]
+    pub(super) fn way<const TRACED: bool>(
+        &self,
+        adj: &Adj,
+        exits: &mut Exits,
+        views: &[IfView],
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<Way> {
+        if adj.kind != AdjKind::Rewrite {
+            return None;
+        }
+        Some(Way {
+            to: exits.find(adj.tx_if, adj.output, self.outward, views, cx)?,
+            tx_if: adj.tx_if,
+            mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
+            counter: adj.counter,
+            via: adj.via,
+            ends: Ends(adj.short_rewrite()?),
+            header_len: adj.rewrite_len.into(),
+        })
+    }
+
+    /// The same for most adjacencies, sooner, and without looking at [`Self::least`].
+    #[inline(always)]
+    pub(super) fn short_way(
+        &self,
+        adj: Ordinary,
+        exits: &mut Exits,
+        views: &[IfView],
+        cx: &Cx<'_, false>,
+    ) -> Option<Way> {
+        let tx_if = adj.tx_if.into();
+        Some(Way {
+            to: exits.find(tx_if, adj.output, self.outward, views, cx)?,
+            tx_if,
+            mtu: adj.mtu.into(),
+            counter: adj.counter,
+            via: adj.via,
+            ends: Ends(adj.ends),
+            header_len: ETHERNET,
+        })
+    }
+
+    /// What a route leads to: one of several ways by the packet's flow, if there are several.
+    #[inline(always)]
+    pub(super) fn adj<'t, const TRACED: bool>(
+        &'t self,
+        b: &mut Buffer,
+        hop: AdjIndex,
+        table: u32,
+        cx: &Cx<'t, TRACED>,
+    ) -> Option<&'t Adj> {
+        let adj = self.adjacencies.get(hop, cx.turn)?;
+        if adj.kind == AdjKind::LoadBalance { self.choose(b, adj, table, cx) } else { Some(adj) }
+    }
+
+    #[inline(always)]
+    fn choose<'t, const TRACED: bool>(
+        &'t self,
+        b: &mut Buffer,
+        adj: &Adj,
+        table: u32,
+        cx: &Cx<'t, TRACED>,
+    ) -> Option<&'t Adj> {
+        // One that is followed and chosen from is counted in several places: the graph's business.
+        if adj.via != 0 || !b.pull(ETHERNET) {
+            return None;
+        }
+        // What lies behind the packet has no ports.
+        b.truncate(F::total(F::words(b).0) as usize);
+        let hash = flow::hash::<F>(b, self.fib.flow(TableIndex(table), cx.turn));
+        let back = b.rewind(ETHERNET);
+        debug_assert!(back);
+        b.flow_hash = hash;
+        let index = *self.adjacencies.buckets(adj, cx.turn).get((hash & adj.table) as usize)?;
+        self.adjacencies.get(index, cx.turn)
+    }
+
+    /// One packet.
+    #[inline(always)]
+    pub fn one<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        table: u32,
+        views: &[IfView],
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<To> {
+        let (words, key) = F::look(b)?;
+        let (word, stays) = F::onward(words.0);
+        if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
+            return None;
+        }
+        let total = F::total(words.0);
+        let leaf = self.fib.table(TableIndex(table), cx.turn)?.lookup(key, cx.turn);
+        let adj = self.adj(b, AdjIndex(leaf.hop), table, cx)?;
+        let way = self.way(adj, &mut Exits::new(), views, cx)?;
+        way.take::<F>(b, Onward { word, total })?;
+        self.received.add(b.rx_if as usize, 1);
+        self.count_over(&way, 1, total.into());
+        if self.counting() {
+            self.routes.to(leaf.route, 1, total.into());
+            self.count_via(&way, 1, total.into(), cx);
+        }
+        Some(way.to)
+    }
+
+    /// For the lookups of a table.
+    #[inline(always)]
+    pub fn steps<'t>(&'t self, table: u32, turn: &'t Turn<'_>) -> Option<Steps<'t, F::Key>> {
+        Some(self.fib.table(TableIndex(table), turn)?.steps(turn))
+    }
+
+    /// Fetches what the lookups for a plan begin with.
+    #[inline(always)]
+    pub fn touch(&self, plan: &Plan<F>, steps: Option<Steps<'_, F::Key>>) {
+        if let Some(steps) = steps {
+            plan.keys().iter().for_each(|key| steps.touch(*key));
+        }
+    }
+
+    /// Begins the lookups for a plan. Those that are simple are done then.
+    #[inline(always)]
+    pub fn approach<I: Isa>(
+        &self,
+        plan: &mut Plan<F>,
+        steps: Option<Steps<'_, F::Key>>,
+        v: &Vector<'_, To>,
+        views: &[IfView],
+        turn: &Turn<'_>,
+    ) {
+        let Some(steps) = steps else { return plan.clear() };
+        let differ = plan.from.differ;
+        let (keys, hops, routes) = plan.columns();
+        if differ {
+            for i in 0..plan.len() {
+                let table = self.table_of(v.get(plan.at(i)), views);
+                let table = self.fib.table(TableIndex(table), turn);
+                let leaf = table.map(|table| table.lookup(plan.keys()[i], turn)).unwrap_or_default();
+                (plan.hops[i], plan.routes[i]) = (leaf.hop, leaf.route);
+            }
+        } else if keys.iter().fold(true, |same, key| same & (*key == keys[0])) {
+            // One flow, or nothing.
+            if let Some(key) = keys.first() {
+                let leaf = steps.lookup(*key);
+                hops.fill(leaf.hop);
+                routes.fill(leaf.route);
+            }
+        } else {
+            steps.approach::<I>(keys, hops);
+            plan.stepping = true;
+        }
+    }
+
+    /// Ends them; with `counting`, all but what [`Steps::resolve`] does.
+    #[inline(always)]
+    pub fn arrive<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>, counting: bool) {
+        let (true, Some(steps)) = (plan.stepping, steps) else { return };
+        let (keys, hops, routes) = plan.columns();
+        if counting {
+            steps.arrive::<I, true>(keys, hops, routes);
+        } else {
+            steps.arrive::<I, false>(keys, hops, &mut []);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn table_of(&self, b: &Buffer, views: &[IfView]) -> u32 {
+        views.get(b.rx_if as usize).map_or(0, |view| F::table_of(view).0)
+    }
+
+    /// Counts for the adjacency, and for the interface that packets leave by.
+    #[inline(always)]
+    pub(super) fn count_over(&self, way: &Way, packets: u64, bytes: u64) {
+        self.counters.add(way.counter as usize, packets, bytes);
+        self.tx.add(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
+    }
+
+    /// Counts for the routes that a route follows.
+    #[inline(always)]
+    pub(super) fn count_via<const TRACED: bool>(
+        &self,
+        way: &Way,
+        packets: u64,
+        bytes: u64,
+        cx: &Cx<'_, TRACED>,
+    ) {
+        if way.via != 0 {
+            self.routes.via(way.via, packets, bytes, cx.turn);
+        }
+    }
+}
