@@ -16,7 +16,7 @@ use tables::{Key, Steps};
 /// A group of less than one in so many packets isn't worth being looked for.
 const SMALL_GROUP: u32 = 8;
 
-/// Packets that are sent without looking up from them.
+/// Packets that are sent between two rounds of fetching.
 const CHUNK: usize = 16;
 
 /// What sending needs beside a plan.
