@@ -25,32 +25,39 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Private zeroed memory, committed on first touch and not counted against overcommit.
     pub fn anonymous(len: usize) -> io::Result<Self> {
-        let span = Span::reserve(len)?;
-        // SAFETY: MAP_FIXED over a part of the address range that `span` owns.
-        unsafe {
-            let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-            mm::mmap_anonymous(span.base, len, ProtFlags::READ | ProtFlags::WRITE, flags)?;
-        }
-        Ok(span.keep(len))
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // SAFETY: the range is ours, as `reserved` says.
+        Self::reserved(len, |at| unsafe {
+            mm::mmap_anonymous(at, len, ProtFlags::READ | ProtFlags::WRITE, flags)
+        })
     }
 
     /// The first `len` bytes of `fd`, shared with whoever else maps it.
     pub fn shared(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        let span = Span::reserve(len)?;
-        // SAFETY: MAP_FIXED over a part of the address range that `span` owns.
-        unsafe {
-            let flags = MapFlags::SHARED | MapFlags::FIXED;
-            mm::mmap(span.base, len, ProtFlags::READ | ProtFlags::WRITE, flags, fd, 0)?;
-        }
-        Ok(span.keep(len))
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the range is ours, as `reserved` says.
+        Self::reserved(len, |at| unsafe {
+            mm::mmap(at, len, ProtFlags::READ | ProtFlags::WRITE, flags, fd, 0)
+        })
     }
 
     /// The first `len` bytes of `fd`, for reading only: whoever is handed it must not write.
     pub fn read_only(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        let span = Span::reserve(len)?;
-        // SAFETY: MAP_FIXED over a part of the address range that `span` owns.
-        unsafe { mm::mmap(span.base, len, ProtFlags::READ, MapFlags::SHARED | MapFlags::FIXED, fd, 0)? };
-        Ok(span.keep(len))
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the range is ours, as `reserved` says.
+        Self::reserved(len, |at| unsafe { mm::mmap(at, len, ProtFlags::READ, flags, fd, 0) })
+    }
+
+    /// Has `map` put `len` bytes at an address range that was reserved for them.
+    fn reserved(
+        len: usize,
+        map: impl FnOnce(*mut c_void) -> rustix::io::Result<*mut c_void>,
+    ) -> io::Result<Self> {
+        let at = reserve(len)?;
+        // If that fails, the kernel may have taken the reservation away by then (it does for huge pages that it doesn't
+        // have) and given its addresses to another thread. So it isn't unmapped: at worst, addresses without memory are lost.
+        let base = map(at)?;
+        Ok(Self { base: NonNull::new(base.cast()).expect("mmap gave the null page"), len })
     }
 
     /// First byte.
@@ -109,43 +116,57 @@ impl Drop for Mapping {
     }
 }
 
-/// A reserved piece of address space, a huge page longer than needed so that an aligned base lies in it.
-/// Without this the kernel may place the mapping at any base page, where no huge page fits.
-struct Span {
-    start: *mut c_void,
-    total: usize,
-    base: *mut c_void,
-}
-
-impl Span {
-    fn reserve(len: usize) -> io::Result<Self> {
-        let total = len.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address that the kernel chooses.
-        let start = unsafe { mm::mmap_anonymous(core::ptr::null_mut(), total, ProtFlags::empty(), flags) }?;
-        let base = start.map_addr(|addr| align_up(addr, HUGE_PAGE));
-        Ok(Self { start, total, base })
-    }
-
-    /// Gives back all but `len` bytes at `base`.
-    fn keep(self, len: usize) -> Mapping {
-        let Self { start, total, base } = self;
-        core::mem::forget(self);
-        let head = base.addr() - start.addr();
-        for (at, len) in [(start, head), (base.wrapping_byte_add(len), total - head - len)] {
-            if len > 0 {
-                // SAFETY: these parts of the span were never handed out. A failure leaves address space
-                // without memory behind, nothing worse.
-                let _ = unsafe { mm::munmap(at, len) };
-            }
+/// Reserves `len` bytes of address space that begin at a huge page: the kernel alone may choose any base page, where no
+/// huge page fits.
+fn reserve(len: usize) -> io::Result<*mut c_void> {
+    let total = len.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at an address that the kernel chooses.
+    let start = unsafe { mm::mmap_anonymous(core::ptr::null_mut(), total, ProtFlags::empty(), flags) }?;
+    let base = start.map_addr(|addr| align_up(addr, HUGE_PAGE));
+    let head = base.addr() - start.addr();
+    for (at, len) in [(start, head), (base.wrapping_byte_add(len), total - head - len)] {
+        if len > 0 {
+            // SAFETY: these parts lie in the new mapping and nobody has been told of them. A failure leaves address space
+            // without memory behind, nothing worse.
+            let _ = unsafe { mm::munmap(at, len) };
         }
-        Mapping { base: NonNull::new(base.cast()).expect("mmap gave the null page"), len }
     }
+    Ok(base)
 }
 
-impl Drop for Span {
-    fn drop(&mut self) {
-        // SAFETY: reached only when mapping into the span failed, so nobody has a pointer into it.
-        let _ = unsafe { mm::munmap(self.start, self.total) };
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_mapping_that_fails_takes_no_memory_of_others() {
+        // More huge pages than anybody has.
+        let len = 1 << 44;
+        let huge = memfd_create("huge", MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB).and_then(|fd| {
+            ftruncate(&fd, len as u64)?;
+            Ok(fd)
+        });
+        let Ok(huge) = huge else { return };
+        let end = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !end.load(Ordering::Relaxed) {
+                    // Of the size that makes the kernel put it where the other one failed.
+                    let map = Mapping::anonymous(len >> 1).expect("address space");
+                    for at in (0..8).map(|i| i * (map.len() >> 3)) {
+                        // SAFETY: inside of the mapping. It faults if somebody else has unmapped it.
+                        unsafe { map.base().add(at).write(1) };
+                    }
+                }
+            });
+            for _ in 0..2000 {
+                assert!(Mapping::shared(huge.as_fd(), len).is_err());
+            }
+            end.store(true, Ordering::Relaxed);
+        });
     }
 }
