@@ -111,10 +111,12 @@ impl<A: Address, T> Waiting<A, T> {
         Some(at)
     }
 
-    /// Whether the slot's neighbour may be asked for now.
+    /// Whether the slot's neighbour may be asked for now, by a packet that comes. Not if it is to be given up: or packets
+    /// that come all the time would keep asking for ever.
     #[inline(always)]
     pub fn may_ask(&self, at: usize, now: u64) -> bool {
-        self.slots[at].next <= now
+        let slot = &self.slots[at];
+        slot.next <= now && (slot.taken == 0 || slot.asked < QUESTIONS)
     }
 
     /// Notes that the slot's neighbour was asked for, or that something hindered that.
@@ -260,6 +262,26 @@ mod tests {
         w.asked(at, true, 10 * INTERVAL);
         w.asked(at, true, 11 * INTERVAL);
         assert_eq!(w.due(at, 12 * INTERVAL), Some(Due::GiveUp(target(1))));
+    }
+
+    #[test]
+    fn packets_that_keep_coming_do_not_put_off_the_end() {
+        let mut w = Items::default();
+        let (mut asked, mut ends) = (0, Vec::new());
+        for now in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10) {
+            let at = w.slot(target(1), now).expect("a slot");
+            if w.may_ask(at, now) {
+                w.asked(at, true, now);
+                asked += 1;
+            }
+            add(&mut w, 1, 7);
+            if let Some(due) = w.due(at, now) {
+                ends.push((due, now));
+                all(&mut w, 1);
+            }
+        }
+        assert_eq!(ends, [(Due::GiveUp(target(1)), u64::from(QUESTIONS) * INTERVAL)]);
+        assert_eq!(asked, QUESTIONS + 1, "and once more for those that came afterwards");
     }
 
     #[test]
