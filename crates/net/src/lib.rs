@@ -40,8 +40,8 @@ pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    Extension, Extensions, Fib, FlowHash, Net, Path, PathKind, PathState, RouteIndex, Routes, Source,
-    Sources, TableIndex,
+    Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState, RouteIndex,
+    Routes, Source, Sources, TableIndex,
 };
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;

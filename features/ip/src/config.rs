@@ -8,8 +8,8 @@ use crate::path_mtu::PathMtus;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::{
-    Addresses, AdjIndex, Extension, Fib, FlowHash, Interfaces, LinkLocals, Net, Path, PathKind, Routes,
-    Source, TableIndex,
+    Addresses, AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, LinkLocals, Net, Path, PathKind,
+    Routes, Source, TableIndex,
 };
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6, Prefix};
@@ -28,6 +28,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     routes::<Ip6>(world, config);
     container::say::<Ip4>(world, config);
     container::say::<Ip6>(world, config);
+    let id = world.get::<FlowRouterId>().get();
+    if id != 0 {
+        let line = "set ip flow-hash router-id";
+        config.push(Phase::Tables, format!("{line} {id}"), format!("{line} 0"));
+    }
     if !world.get::<Routes>().counting() {
         let line = "set ip route-counters";
         config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));

@@ -3,7 +3,7 @@
 
 use crate::family::Ip;
 use buffer::Buffer;
-use net::FlowHash;
+use net::{Flow, FlowHash};
 use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -11,12 +11,16 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A hash of the packet's fields that `choice` names. Fragments of one packet have to take one path, and only the first has
 /// ports: they are hashed without.
 #[inline(always)]
-pub fn hash<F: Ip>(b: &Buffer, choice: FlowHash) -> u32 {
+pub fn hash<F: Ip>(b: &Buffer, flow: Flow) -> u32 {
     let fields = F::fields(b);
-    let Fields { source, destination, ports, protocol, label } =
-        if choice == FlowHash::default() { Fields { label: 0, ..fields } } else { fields.choose(choice) };
+    let Fields { source, destination, ports, protocol, label } = if flow.fields == FlowHash::default() {
+        Fields { label: 0, ..fields }
+    } else {
+        fields.choose(flow.fields)
+    };
     let rest = u64::from(label) << 40 | u64::from(ports) << 8 | u64::from(protocol);
-    mix(source ^ destination.rotate_left(32), rest)
+    let router = u64::from(flow.router_id).wrapping_mul(MIX);
+    mix(source ^ destination.rotate_left(32) ^ router, rest)
 }
 
 /// What flows are told apart by.
@@ -102,7 +106,8 @@ mod tests {
             pkt::ip4(ip(from.0), ip(to.0)).udp(from.1, to.1).build()
         };
         let b = bench.buffer(&bytes);
-        let hash = hash::<F>(&b, FlowHash::from_bits(choice).expect("bits"));
+        let fields = FlowHash::from_bits(choice).expect("bits");
+        let hash = hash::<F>(&b, Flow { fields, router_id: 0 });
         bench.rt.cache().free(b);
         hash
     }
@@ -139,11 +144,30 @@ mod tests {
     }
 
     #[test]
+    fn routers_in_a_row_choose_differently() {
+        let mut bench = Bench::new(&[]);
+        let mut of = |port, router_id| {
+            let b = bench.buffer(&pkt::ip4("10.0.0.1", "10.0.0.2").udp(port, 7).build());
+            let hash = hash::<Ip4>(&b, Flow { router_id, ..Flow::default() });
+            bench.rt.cache().free(b);
+            hash
+        };
+        // Of the flows that one router sends by the first of two paths, the next one sends half by each of its own.
+        for (before, after) in [(0, 1), (1, 2), (0x0a00_0001, 0x0a00_0002)] {
+            let passed: Vec<u16> = (0..10_000).filter(|port| of(*port, before) % 2 == 0).collect();
+            let first = passed.iter().filter(|port| of(**port, after) % 2 == 0).count();
+            assert!((4800..5200).contains(&passed.len()), "{}", passed.len());
+            assert!((2250..2750).contains(&first), "{first}");
+            assert!(passed.iter().all(|port| of(*port, before) % 2 == 0), "the same again");
+        }
+    }
+
+    #[test]
     fn behind_extension_headers() {
         let mut bench = Bench::new(&[]);
-        let mut of = |bytes: &[u8], choice| {
+        let mut of = |bytes: &[u8], fields| {
             let b = bench.buffer(bytes);
-            let hash = hash::<Ip6>(&b, choice);
+            let hash = hash::<Ip6>(&b, Flow { fields, router_id: 0 });
             bench.rt.cache().free(b);
             hash
         };

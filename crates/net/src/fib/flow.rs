@@ -3,7 +3,8 @@
 
 use super::{Fib, Net, TableIndex};
 use cli::Error;
-use std::sync::atomic::Ordering;
+use graph::{Shared, World};
+use std::sync::atomic::{AtomicU32, Ordering};
 use sync::Turn;
 
 /// Which fields of a packet choose its path, as bits that the binary API numbers.
@@ -84,13 +85,47 @@ impl std::ops::BitOr for FlowHash {
     }
 }
 
+/// This router's number in the choice among equal paths, of both protocols. Routers in a row that all have the same one choose alike:
+/// whoever stands behind the first gets only flows for which it makes one choice, too.
+#[derive(Default)]
+pub struct FlowRouterId(AtomicU32);
+
+impl Shared for FlowRouterId {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl FlowRouterId {
+    /// The number; 0 unless it was set.
+    #[inline(always)]
+    pub fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets it, from the next packet on.
+    pub fn set(&self, id: u32) {
+        self.0.store(id, Ordering::Relaxed);
+    }
+}
+
+/// How a path is chosen.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Flow {
+    /// The fields that count.
+    pub fields: FlowHash,
+    /// See [`FlowRouterId`].
+    pub router_id: u32,
+}
+
 impl<F: Net> Fib<F> {
     /// What chooses among equal paths of a table's routes, for workers.
     #[inline(always)]
-    pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> FlowHash {
-        self.tables
-            .get(index.0, turn)
-            .map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)))
+    pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> Flow {
+        let table = self.tables.get(index.0, turn);
+        let fields =
+            table.map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)));
+        Flow { fields, router_id: self.router_id.get() }
     }
 
     /// What chooses among equal paths of a table's routes.

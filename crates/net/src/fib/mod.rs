@@ -33,7 +33,7 @@ mod usage;
 
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
-pub use flow::FlowHash;
+pub use flow::{Flow, FlowHash, FlowRouterId};
 pub use model::{Net, Path, PathKind, PathState, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
@@ -60,6 +60,7 @@ pub struct Fib<F: Net> {
     tables: Slots<Published<F>>,
     /// What small tables lie in.
     forest: Arc<Forest>,
+    router_id: Arc<FlowRouterId>,
     inner: Mutex<Inner<F>>,
     /// The tables of groups: each goes with one of these.
     mfib: Arc<Mfib<F>>,
@@ -75,6 +76,7 @@ impl<F: Net> Shared for Fib<F> {
         let this = Self {
             tables: Slots::new(world.qsbr.clone()),
             forest: Forest::new(world.qsbr.clone()).expect("address space for routes (is `ulimit -v' set?)"),
+            router_id: world.get(),
             inner: Mutex::default(),
             mfib: world.get(),
             routes: world.get(),

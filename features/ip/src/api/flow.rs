@@ -6,7 +6,7 @@ use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages};
 use net::api::AddressFamily;
-use net::{Fib, FlowHash, Net};
+use net::{Fib, FlowHash, FlowRouterId, Net};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_fields);
@@ -15,6 +15,10 @@ pub(super) fn messages(m: &mut Messages<World>) {
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: SetIpFlowHashV3| {
         set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: SetIpFlowHashRouterId| -> Result<()> {
+        w.get::<FlowRouterId>().set(r.router_id);
+        Ok(())
     });
 }
 
@@ -90,6 +94,13 @@ pub struct SetIpFlowHashV3 {
     pub af: AddressFamily,
     /// The fields.
     pub flow_hash_config: IpFlowHashConfigV2,
+}
+
+/// Lets routers in a row choose differently among equal paths.
+#[derive(Message)]
+pub struct SetIpFlowHashRouterId {
+    /// The number of this router.
+    pub router_id: u32,
 }
 
 fn set_fields(w: &World, _: &Caller<'_, World>, r: SetIpFlowHash) -> Result<()> {

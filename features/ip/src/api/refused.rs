@@ -7,9 +7,6 @@ use msg::{Caller, Message, Messages, retval};
 use net::api::{InterfaceIndex, Prefix};
 
 pub(super) fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: SetIpFlowHashRouterId| {
-        refuse("a router id in the flow hash")
-    });
     m.call(|_: &World, _: &Caller<'_, World>, _: IpSourceAndPortRangeCheckAddDel| {
         refuse("checks of ports by source")
     });
@@ -22,13 +19,6 @@ pub(super) fn messages(m: &mut Messages<World>) {
 
 fn refuse(what: &str) -> Result<()> {
     Err(Error::unsupported(format!("{what}: not built")).retval(retval::UNIMPLEMENTED))
-}
-
-/// Lets routers in a row choose differently among equal paths: refused, it isn't built yet.
-#[derive(Message)]
-pub struct SetIpFlowHashRouterId {
-    /// The number of this router.
-    pub router_id: u32,
 }
 
 /// Says which ports a source's packets may come from: refused, it isn't built yet.

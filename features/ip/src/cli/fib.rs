@@ -7,8 +7,8 @@ use cli::{Cell, Error, Matches, Output, Table};
 use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Extension, Fib, Interfaces, LinkLocals, Net, Path, PathKind, PathState,
-    Routes, Sources, TableIndex,
+    AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net, Path,
+    PathKind, PathState, Routes, Sources, TableIndex,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -29,9 +29,14 @@ pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(table.into())
 }
 
-fn head<F: Net>(fib: &Fib<F>, table: &TableInfo) -> String {
+fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
     let TableInfo { id, index, .. } = table;
-    format!("ipv{}-VRF:{id}, fib_index:{index}, flow hash:[{} ]\n", F::VERSION, flow(fib, *index).join(" "))
+    let router = match w.get::<FlowRouterId>().get() {
+        0 => String::new(),
+        id => format!(" router-id:{id}"),
+    };
+    let flow = flow(fib, *index).join(" ");
+    format!("ipv{}-VRF:{id}, fib_index:{index}, flow hash:[{flow} ]{router}\n", F::VERSION)
 }
 
 /// What chooses among equal paths.
@@ -56,7 +61,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     }
     let (mut text, mut json) = (String::new(), Vec::new());
     for table in chosen {
-        text += &head(&fib, &table);
+        text += &head(w, &fib, &table);
         let (more, routes) = if m.flag("summary") {
             summary(&fib, table.index)
         } else if one {
@@ -70,6 +75,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
             "table": table.id,
             "fib_index": table.index.0,
             "flow_hash": flow(&fib, table.index),
+            "flow_router_id": w.get::<FlowRouterId>().get(),
             "routes": routes,
         }));
     }

@@ -168,6 +168,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: table::flow_hash::<Ip6>,
     },
     Command {
+        path: "set ip flow-hash router-id",
+        usage: "<id:u32>",
+        help: "This router's number in the choice among equal paths of both protocols: routers in a row need different ones",
+        run: table::flow_router_id,
+    },
+    Command {
         path: "set ip route-counters",
         usage: "{on|off}",
         help: "Count packets by route (the default), or save the time with very many routes in use at once",

@@ -5,7 +5,7 @@ use super::{load, table as table_of};
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{Fib, FlowHash, Net, Routes};
+use net::{Fib, FlowHash, FlowRouterId, Net, Routes};
 
 pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
@@ -26,6 +26,11 @@ pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
     let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
     w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_bits(bits)?)?;
+    Ok(Output::empty())
+}
+
+pub fn flow_router_id(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<FlowRouterId>().set(m.req("id")?);
     Ok(Output::empty())
 }
 

@@ -271,6 +271,9 @@ fn what_a_flow_is_is_chosen_by_table() {
         flow_hash_config: IpFlowHashConfigV2::GTPV1_TEID,
     };
     assert_eq!(call(&bench, gtp), Err(-9));
+    assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 9 }), Ok(()));
+    assert!(shown(&mut bench).contains("flow hash:[src reverse ] router-id:9"));
+    assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 0 }), Ok(()));
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 1 << 20)), Err(-7));
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"), "as before");
 }
