@@ -318,6 +318,7 @@ impl Edit<'_> {
     ) {
         let row = top.row(self.lines);
         let n = draft.len();
+        let mut joined = None;
         let mut directory;
         if n > MAX {
             let (end, [first, second]) = self.split(draft, at_end);
@@ -338,11 +339,10 @@ impl Edit<'_> {
             }
             let (n, alone) = (draft.len(), directory.cells.len() == 1);
             let both = self.make(draft, 0..n, if alone { Block::levels_for(n) } else { LEVELS });
-            self.give(other);
+            joined = Some(other);
             if alone {
                 self.publish(root, both);
-                [old, top].into_iter().for_each(|block| self.give(block));
-                return;
+                return [old, other, top].into_iter().for_each(|block| self.give(block));
             }
             directory.cells[left] = both.0;
         } else {
@@ -352,8 +352,8 @@ impl Edit<'_> {
         }
         let new = self.directory(&directory);
         self.publish(root, new);
-        self.give(old);
-        self.give(top);
+        // Not before: the grace period of what was given begins when something is taken, which the new directory does.
+        [Some(old), joined, Some(top)].into_iter().flatten().for_each(|block| self.give(block));
     }
 }
 
