@@ -43,7 +43,10 @@ fn a_packet_of_our_own_names_its_link() {
     assert_eq!(out[0].node, "ip6-rewrite");
     let out = bench.node(nodes[0], std::slice::from_ref(&packet), |b| b.flags.set(Flags::LOCAL));
     assert_eq!(out[0].node, nodes[1]);
-    let out = bench.node(nodes[1], std::slice::from_ref(&packet), |b| b.flags.set(Flags::LOCAL));
+    let out = bench.node(nodes[1], std::slice::from_ref(&packet), |b| {
+        b.flags.set(Flags::LOCAL);
+        b.rx_if = 0;
+    });
     assert_eq!(out[0].reason, Some("ip6 link-local destination without a link"));
     let out = bench.node(nodes[1], &[packet], |b| b.rx_if = T2.0);
     assert_eq!((out[0].node.as_str(), out[0].tx_if), (nodes[0], table.0));
