@@ -16,8 +16,8 @@ const ETHERNET: u8 = 14;
 const ENDS: [usize; 2] = [0, 1];
 const FIRST: usize = 2;
 const LAST: usize = 3;
-/// In the first word, the number of the writing; interface and output node stand apart, as the super-path compares them.
-const NUMBER: u32 = 16;
+/// In the first word and the last, the number of the writing.
+const NUMBER: u32 = 48;
 
 /// A neighbour on an Ethernet without tags whose address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,16 +74,17 @@ impl Records {
         }
         let record = &self.0[index.at()];
         // All but 0xffff, which would match a last word of 0.
-        let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER & 0xffff) + 1) % 0xffff;
+        let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER) + 1) % 0xffff;
         let Some(o) = Ordinary::of(adj) else {
             if record[LAST].load(Ordering::Relaxed) != 0 {
                 record[LAST].store(0, Ordering::Release);
             }
             return;
         };
-        let first =
-            u64::from(o.mtu) << 48 | u64::from(o.output.0) << 32 | number << NUMBER | u64::from(o.tx_if);
-        let last = u64::from(o.via) << 40 | u64::from(o.counter) << 16 | (number ^ 0xffff);
+        // Interface and output node side by side, as the super-path compares them.
+        let over = u64::from(o.output.0) << 16 | u64::from(o.tx_if);
+        let first = number << NUMBER | u64::from(o.mtu) << 32 | over;
+        let last = (number ^ 0xffff) << NUMBER | u64::from(o.via) << 24 | u64::from(o.counter);
         record[FIRST].store(first, Ordering::Relaxed);
         // Who reads one of the words below, or a later first one, finds this first one or a later one.
         fence(Ordering::Release);
@@ -112,16 +113,16 @@ impl Ordinaries<'_> {
         let ends = ENDS.map(|at| record[at].load(Ordering::Relaxed).to_le_bytes());
         fence(Ordering::Acquire);
         let first = record[FIRST].load(Ordering::Relaxed);
-        if (first >> NUMBER ^ last) as u16 != 0xffff {
+        if (first ^ last) >> NUMBER != 0xffff {
             return None;
         }
         Some(Ordinary {
             ends,
             tx_if: first as u16,
-            output: NodeIndex((first >> 32) as u16),
-            mtu: (first >> 48) as u16,
-            counter: (last >> 16) as u32 & 0xff_ffff,
-            via: (last >> 40) as u32,
+            output: NodeIndex((first >> 16) as u16),
+            mtu: (first >> 32) as u16,
+            counter: last as u32 & 0xff_ffff,
+            via: (last >> 24) as u32 & 0xff_ffff,
         })
     }
 

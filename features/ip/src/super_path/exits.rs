@@ -1,72 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interfaces that packets may leave by straight away.
 
-use super::To;
+use super::{Bits, To};
 use crate::family::{self, Ip};
-use graph::{ArcIndex, Cx, NodeIndex, World};
-use net::IfView;
+use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
+use net::{IfCounters, IfView};
+use stats::CombinedLane;
 
 /// A way out that has no feature in it.
 #[derive(Clone, Copy)]
-struct Exit {
-    /// The interface and its output node; [`Exits::NONE`] for none.
+#[repr(align(32))]
+pub struct Exit {
+    /// [`over`]; all ones for none.
     over: u64,
+    /// What has left by it and isn't counted yet: bytes in the lower half, which has room for those of a vector, packets above them.
+    left: u64,
     tx: NodeIndex,
 }
 
-/// Those that packets of a vector leave by: mostly few.
-pub struct Exits([Exit; Self::N]);
+impl Exit {
+    const NONE: Self = Self { over: u64::MAX, left: 0, tx: NodeIndex(0) };
 
-/// The arcs that have to be empty.
-#[derive(Clone, Copy)]
-pub struct Outward([ArcIndex; 2]);
+    #[inline(always)]
+    pub fn to(&self) -> To {
+        To::Tx(self.tx)
+    }
+
+    /// A frame of so many bytes leaves by it.
+    #[inline(always)]
+    pub fn count(&mut self, bytes: u32) {
+        self.left += 1 << 32 | u64::from(bytes);
+    }
+
+    /// The interface.
+    fn tx_if(&self) -> usize {
+        (self.over >> 32 << 16 | self.over & 0xffff) as usize
+    }
+}
+
+/// An interface and its output node in one number.
+#[inline(always)]
+fn over(tx_if: u32, output: NodeIndex) -> u64 {
+    u64::from(tx_if >> 16) << 32 | u64::from(output.0) << 16 | u64::from(tx_if & 0xffff)
+}
+
+/// What an interface must not have for packets to leave by it straight away, and where it counts.
+pub struct Outward {
+    /// The arcs that have to be empty.
+    arcs: [ArcIndex; 2],
+    /// By interface.
+    pub tx: CombinedLane,
+}
 
 impl Outward {
-    pub fn new<F: Ip>(world: &World) -> Self {
+    pub fn new<F: Ip>(world: &World, thread: ThreadIndex) -> Self {
         let interface_output = world.arc("interface-output").expect("the arc comes with the interfaces");
-        Self([family::arc::<F>(world, "{ip}-output"), interface_output])
+        Self {
+            arcs: [family::arc::<F>(world, "{ip}-output"), interface_output],
+            tx: world.get::<IfCounters>().tx.lane(thread.at()),
+        }
     }
+
+    /// The transmit node of an interface, if packets may go there straight away.
+    #[cold]
+    #[inline(never)]
+    pub fn look<const TRACED: bool>(
+        &self,
+        tx_if: u32,
+        output: NodeIndex,
+        views: &[IfView],
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NodeIndex> {
+        let features = self.arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
+        let view = views.get(tx_if as usize)?;
+        (!features && view.is_up() && view.output == output).then_some(view.tx)
+    }
+
+    fn count(&self, exit: Exit) {
+        if exit.left != 0 {
+            self.tx.add(exit.tx_if(), exit.left >> 32, exit.left & u64::from(u32::MAX));
+        }
+    }
+}
+
+/// Those that packets of a vector leave by: mostly few.
+pub struct Exits {
+    exits: [Exit; Self::N],
+    /// Bit `i`: exit `i` is known.
+    known: u64,
 }
 
 impl Exits {
     const N: usize = 16;
-    const NONE: u64 = u64::MAX;
 
-    #[inline(always)]
     pub fn new() -> Self {
-        Self([Exit { over: Self::NONE, tx: NodeIndex(0) }; Self::N])
+        Self { exits: [Exit::NONE; Self::N], known: 0 }
     }
 
-    /// Where packets go that leave an interface by its output node; `None` if the graph has to see them.
+    /// How packets leave an interface by its output node; `None` if the graph has to see them.
     #[inline(always)]
     pub fn find<const TRACED: bool>(
         &mut self,
         tx_if: u32,
         output: NodeIndex,
-        Outward(arcs): Outward,
+        outward: &Outward,
         views: &[IfView],
         cx: &Cx<'_, TRACED>,
-    ) -> Option<To> {
-        let over = u64::from(output.0) << 32 | u64::from(tx_if);
-        let known = &mut self.0[tx_if as usize % Self::N];
-        if known.over != over {
-            *known = Exit { over, tx: look(tx_if, output, arcs, views, cx)? };
+    ) -> Option<&mut Exit> {
+        let (at, over) = (tx_if as usize % Self::N, over(tx_if, output));
+        if self.exits[at].over != over {
+            let exit = Exit { over, tx: outward.look(tx_if, output, views, cx)?, ..Exit::NONE };
+            outward.count(std::mem::replace(&mut self.exits[at], exit));
+            self.known |= 1 << at;
         }
-        Some(To::Tx(known.tx))
+        Some(&mut self.exits[at])
     }
-}
 
-/// The transmit node of an interface, if packets may go there straight away.
-#[cold]
-#[inline(never)]
-fn look<const TRACED: bool>(
-    tx_if: u32,
-    output: NodeIndex,
-    arcs: [ArcIndex; 2],
-    views: &[IfView],
-    cx: &Cx<'_, TRACED>,
-) -> Option<NodeIndex> {
-    let features = arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
-    let view = views.get(tx_if as usize)?;
-    (!features && view.is_up() && view.output == output).then_some(view.tx)
+    /// Counts what has left for the interfaces, and forgets them: before another vector they may change.
+    #[inline(always)]
+    pub fn settle(&mut self, outward: &Outward) {
+        for at in Bits(self.known) {
+            outward.count(std::mem::replace(&mut self.exits[at % Self::N], Exit::NONE));
+        }
+        self.known = 0;
+    }
 }

@@ -34,8 +34,8 @@ use wire::{Ip4, Ip6};
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = 14;
 
-/// Packets that are looked at in one go: two times as many and what is kept for them have room in a first-level cache.
-const STEP: usize = BLOCK / 2;
+/// A first-level cache of so many bytes has room for two whole blocks of packets and all that is kept for them.
+const LARGE: usize = 48 << 10;
 
 /// Packets that take the graph whatever their bytes are.
 const ASIDE: Flags = Flags::CHAINED
@@ -86,6 +86,8 @@ pub struct SuperPath {
     // Here only to be filled anew without being cleared.
     plans: [Plans; 2],
     desks: [Desk; 2],
+    /// Packets that are looked at in one go.
+    step: usize,
 }
 
 impl Build for SuperPath {
@@ -98,6 +100,7 @@ impl Build for SuperPath {
             ip6: Ways::new(world, thread, counters.ip6.lane(thread.at())),
             plans: [Plans::new(), Plans::new()],
             desks: [Desk::new(), Desk::new()],
+            step: if simd::l1_data().is_some_and(|bytes| bytes >= LARGE) { BLOCK } else { BLOCK / 2 },
         }
     }
 }
@@ -126,8 +129,8 @@ impl Node for SuperPath {
     /// long before the next, with another block's work in between: most of what they wait for has come by then.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
-        let (mut now, mut next) = (now, next);
+        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6], step } = self;
+        let (mut now, mut next, step) = (now, next, *step);
         let (cx, turn) = (&*cx, cx.turn);
         let views = interfaces.views(turn);
         let means = Means { views, cx, counting: ip4.counting() };
@@ -137,13 +140,12 @@ impl Node for SuperPath {
         let mut rx = look(v.get(0).rx_if);
         let mut tables = rx.tables;
         let (mut steps4, mut steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
-        desk4.clear();
-        desk6.clear();
         now.clear();
-        for from in (0..n + STEP).step_by(STEP) {
+        let mut from = 0;
+        while from < n + step {
             let (last4, last6) = (steps4, steps6);
             if from < n {
-                next.make(v, (from, (from + STEP).min(n)), &mut rx, look);
+                next.make(v, (from, (from + step).min(n)), &mut rx, look);
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
@@ -165,8 +167,11 @@ impl Node for SuperPath {
             ahead4.all();
             ahead6.all();
             std::mem::swap(&mut now, &mut next);
+            from += step;
         }
         desk4.owed.settle(&ip4.routes);
         desk6.owed.settle(&ip6.routes);
+        desk4.exits.settle(&ip4.outward);
+        desk6.exits.settle(&ip6.outward);
     }
 }

@@ -30,19 +30,13 @@ pub struct Means<'a, 't> {
 
 /// What sending works with.
 pub struct Desk {
-    exits: Exits,
+    pub exits: Exits,
     pub owed: Owed,
 }
 
 impl Desk {
     pub fn new() -> Self {
         Self { exits: Exits::new(), owed: Owed::new() }
-    }
-
-    /// For another vector.
-    #[inline(always)]
-    pub fn clear(&mut self) {
-        self.exits = Exits::new();
     }
 }
 
@@ -117,7 +111,8 @@ impl<F: Protocol> Ways<F> {
             left &= !group;
             let hop = AdjIndex(hop);
             let way = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
-                self.short_way(adj, &mut desk.exits, views, cx)
+                let exit = desk.exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                exit.map(|exit| Self::short_way(adj, exit.to()))
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
@@ -206,9 +201,9 @@ impl<F: Protocol> Ways<F> {
         let Means { views, cx, counting } = means;
         let records = self.adjacencies.ordinaries();
         // A small loop of its own, so that what isn't in the cache is waited for together.
-        Bits(which).for_each(|i| records.prefetch(AdjIndex(plan.hops[i])));
-        let (counters, tx) = (self.counters.cells(), self.tx.cells());
-        let (mut packets, mut others) = (0, 0);
+        plan.hops[..plan.len()].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
+        let counters = self.counters.cells();
+        let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
         for part in chunks(which) {
             ahead.some();
             for i in Bits(part) {
@@ -216,15 +211,20 @@ impl<F: Protocol> Ways<F> {
                     others |= 1 << i;
                     continue;
                 };
-                let Some(way) = self.short_way(adj, &mut desk.exits, views, cx) else { continue };
+                let exit = desk.exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                let Some(exit) = exit else {
+                    packets -= 1;
+                    continue;
+                };
+                let way = Self::short_way(adj, exit.to());
                 let (at, onward) = (plan.at(i), plan.onward(i));
                 if way.take::<F>(v.get_mut(at), onward).is_none() {
+                    packets -= 1;
                     continue;
                 }
-                packets += 1;
                 let bytes = u64::from(onward.total);
                 counters.add(way.counter as usize, 1, bytes);
-                tx.add(way.tx_if as usize, 1, bytes + ETHERNET as u64);
+                exit.count(onward.total + ETHERNET as u32);
                 if counting {
                     desk.owed.add(plan.routes[i], 1, onward.total);
                     self.count_via(&way, 1, bytes, cx);
@@ -232,7 +232,7 @@ impl<F: Protocol> Ways<F> {
                 v.set(at, way.to);
             }
         }
-        self.received.add(plan.from.rx_if as usize, packets);
+        self.received.add(plan.from.rx_if as usize, packets - u64::from(others.count_ones()));
         if others != 0 {
             self.others(plan, others, desk, v, means);
         }

@@ -11,7 +11,7 @@ use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, Vector, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfCounters, IfView, Ordinary, TableIndex};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Ordinary, TableIndex};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -23,13 +23,11 @@ pub struct Ways<F: Protocol> {
     fib: Arc<Fib<F>>,
     pub(super) adjacencies: Arc<Adjacencies>,
     path_mtus: Arc<PathMtus<F>>,
-    outward: Outward,
+    pub(super) outward: Outward,
     pub(super) received: Lane,
     /// By adjacency.
     pub(super) counters: CombinedLane,
     pub(super) routes: RouteCounts,
-    /// By interface.
-    pub(super) tx: CombinedLane,
 }
 
 impl<F: Protocol> Ways<F> {
@@ -38,11 +36,10 @@ impl<F: Protocol> Ways<F> {
         Self {
             fib: world.get(),
             path_mtus: world.get(),
-            outward: Outward::new::<F>(world),
+            outward: Outward::new::<F>(world, thread),
             received,
             counters: adjacencies.counters.lane(thread.at()),
             routes: RouteCounts::new(world, thread),
-            tx: world.get::<IfCounters>().tx.lane(thread.at()),
             adjacencies,
         }
     }
@@ -71,8 +68,15 @@ impl<F: Protocol> Ways<F> {
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
+        let exit = exits.find(adj.tx_if, adj.output, &self.outward, views, cx)?;
+        self.way_by(adj, exit.to(), cx)
+    }
+
+    /// The same, when it is known where the interface's packets go.
+    #[inline(always)]
+    fn way_by<const TRACED: bool>(&self, adj: &Adj, to: To, cx: &Cx<'_, TRACED>) -> Option<Way> {
         Some(Way {
-            to: exits.find(adj.tx_if, adj.output, self.outward, views, cx)?,
+            to,
             tx_if: adj.tx_if,
             mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
             counter: adj.counter,
@@ -82,25 +86,18 @@ impl<F: Protocol> Ways<F> {
         })
     }
 
-    /// The same for most adjacencies, sooner, and without looking at [`Self::least`].
+    /// The same for most adjacencies, without looking at [`Self::least`].
     #[inline(always)]
-    pub(super) fn short_way(
-        &self,
-        adj: Ordinary,
-        exits: &mut Exits,
-        views: &[IfView],
-        cx: &Cx<'_, false>,
-    ) -> Option<Way> {
-        let tx_if = adj.tx_if.into();
-        Some(Way {
-            to: exits.find(tx_if, adj.output, self.outward, views, cx)?,
-            tx_if,
+    pub(super) fn short_way(adj: Ordinary, to: To) -> Way {
+        Way {
+            to,
+            tx_if: adj.tx_if.into(),
             mtu: adj.mtu.into(),
             counter: adj.counter,
             via: adj.via,
             ends: Ends(adj.ends),
             header_len: ETHERNET,
-        })
+        }
     }
 
     /// What a route leads to: one of several ways by the packet's flow, if there are several.
@@ -155,7 +152,11 @@ impl<F: Protocol> Ways<F> {
         let total = F::total(words.0);
         let leaf = self.fib.table(TableIndex(table), cx.turn)?.lookup(key, cx.turn);
         let adj = self.adj(b, AdjIndex(leaf.hop), table, cx)?;
-        let way = self.way(adj, &mut Exits::new(), views, cx)?;
+        if adj.kind != AdjKind::Rewrite {
+            return None;
+        }
+        let to = To::Tx(self.outward.look(adj.tx_if, adj.output, views, cx)?);
+        let way = self.way_by(adj, to, cx)?;
         way.take::<F>(b, Onward { word, total })?;
         self.received.add(b.rx_if as usize, 1);
         self.count_over(&way, 1, total.into());
@@ -234,7 +235,7 @@ impl<F: Protocol> Ways<F> {
     #[inline(always)]
     pub(super) fn count_over(&self, way: &Way, packets: u64, bytes: u64) {
         self.counters.add(way.counter as usize, packets, bytes);
-        self.tx.add(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
+        self.outward.tx.add(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
     }
 
     /// Counts for the routes that a route follows.
