@@ -15,6 +15,7 @@ pub static ALL: &[&Plugin] = &[
     &tcp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,
+    &port_range::PLUGIN,
     &punt::PLUGIN,
     &ping::PLUGIN,
     &teib::PLUGIN,

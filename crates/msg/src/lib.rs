@@ -110,6 +110,8 @@ pub mod retval {
     pub const INVALID_WORKER: i32 = -89;
     /// The file can't be made, or is there.
     pub const CANNOT_CREATE_PCAP_FILE: i32 = -93;
+    /// More ranges than there is room for.
+    pub const EXCEEDED_NUMBER_OF_RANGES_CAPACITY: i32 = -95;
     /// An address, or its network, is another's.
     pub const ADDRESS_IN_USE: i32 = -105;
     /// An interface still has addresses.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The part of the module `ip` that is about ports by source.
+
+use crate::control::{self, Range};
+use cli::{Error, Result};
+use graph::World;
+use msg::{Caller, Message, Messages, Module, retval};
+use net::api::{InterfaceIndex, Prefix};
+use wire::Ip4;
+
+/// This feature's part of the module.
+pub static API: Module<World> =
+    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(allow);
+    m.call(set);
+}
+
+/// Says which ports the hosts of a network may send to.
+#[derive(Message)]
+pub struct IpSourceAndPortRangeCheckAddDel {
+    /// Add, not remove.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The network, of IPv4.
+    pub prefix: Prefix,
+    /// How many ranges there are.
+    pub number_of_ranges: u8,
+    /// Their first ports.
+    pub low_ports: [u16; 32],
+    /// Their last ports.
+    pub high_ports: [u16; 32],
+    /// The table; not 0.
+    pub vrf_id: u32,
+}
+
+fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -> Result<()> {
+    let network = r.prefix.of::<Ip4>()?;
+    let network = network.ok_or_else(|| Error::unsupported("ports of IPv6 by source: not built"));
+    let network = network.map_err(|e| e.retval(retval::UNIMPLEMENTED))?;
+    let n = usize::from(r.number_of_ranges);
+    if n > r.low_ports.len() {
+        return Err(Error::limit(format!("{n} ranges in a message that has room for 32"))
+            .retval(retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY));
+    }
+    let ports = r.low_ports.into_iter().zip(r.high_ports).take(n);
+    let ranges = ports.map(|(first, last)| Range::new(first, last)).collect::<Result<Vec<_>>>()?;
+    match control::allow(w, r.vrf_id, network, &ranges, r.is_add) {
+        // Taking back what isn't there is no error for VPP's clients.
+        Err(e) if e.code() == retval::NO_SUCH_ENTRY => Ok(()),
+        done => done,
+    }
+}
+
+/// Says by which tables ports are checked where; all bits set stand for none.
+#[derive(Message)]
+pub struct IpSourceAndPortRangeCheckInterfaceAddDel {
+    /// Add, not remove.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table for TCP that leaves.
+    pub tcp_in_vrf_id: u32,
+    /// The table for TCP that comes in.
+    pub tcp_out_vrf_id: u32,
+    /// The table for UDP that leaves.
+    pub udp_in_vrf_id: u32,
+    /// The table for UDP that comes in.
+    pub udp_out_vrf_id: u32,
+}
+
+fn set(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckInterfaceAddDel) -> Result<()> {
+    let sw_if = r.sw_if_index.existing(w)?;
+    let vrfs = [r.tcp_out_vrf_id, r.udp_out_vrf_id, r.tcp_in_vrf_id, r.udp_in_vrf_id];
+    control::set(w, sw_if, vrfs.map(|vrf| Some(vrf).filter(|vrf| *vrf != u32::MAX)), r.is_add)
+}

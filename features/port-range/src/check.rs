@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-source-and-port-range-check-rx` and `-tx`.
+
+use crate::control::Checks;
+use buffer::{Buffer, Flags};
+use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use wire::{Address, Header, IpHeader, IpProtocol, Ipv4Header};
+
+/// With `TX`, on the arc of packets that leave.
+pub struct PortRange<const TX: bool>(Arc<Checks>);
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next_feature]
+    Next,
+    /// ip4 source and port range check bad packets
+    #[drop]
+    CheckFail,
+}
+
+#[derive(Clone, Copy)]
+pub struct CheckTrace {
+    asked: Option<Asked>,
+    to: To,
+}
+
+/// What a table is asked.
+#[derive(Clone, Copy)]
+struct Asked {
+    table: u32,
+    source: Ipv4Addr,
+    /// The destination port; 0 if the packet doesn't tell.
+    port: u16,
+    protocol: IpProtocol,
+}
+
+impl Trace for CheckTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Asked { source, port, protocol, .. }) = self.asked else {
+            return f.write_str("not asked");
+        };
+        let may = if self.to == To::Next { "may" } else { "may not" };
+        write!(f, "source {source} {may} send to {protocol} port {port}")
+    }
+}
+
+impl<const TX: bool> Build for PortRange<TX> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self(world.get())
+    }
+}
+
+/// What has to be asked about a packet; `Err` where there is no question.
+#[inline(always)]
+fn asked<const TX: bool>(b: &Buffer, tables: u32) -> Result<Asked, To> {
+    let at = if TX { b.l3_at() } else { 0 };
+    let ip = Ipv4Header::view_at(b.data(), at).ok_or(To::CheckFail)?;
+    let protocol = ip.protocol();
+    let table = match protocol {
+        IpProtocol::TCP => tables & 0xffff,
+        IpProtocol::UDP => tables >> 16,
+        _ => 0,
+    };
+    let source = ip.src();
+    let many = source.multicast() || source == Ipv4Addr::BROADCAST;
+    if table == 0 || many || TX && b.flags.has(Flags::LOCAL) {
+        return Err(To::Next);
+    }
+    // RFC 791 3.1: the offset counts from the beginning of the datagram, where the ports are.
+    let port = if b.flags.has(Flags::L4) {
+        b.l4.dst_port
+    } else if ip.fragment_offset() == 0 {
+        b.bytes::<4>(at + ip.header_len()).map_or(0, |ports| u16::from_be_bytes([ports[2], ports[3]]))
+    } else {
+        0
+    };
+    Ok(Asked { table, source, port, protocol })
+}
+
+impl<const TX: bool> Node for PortRange<TX> {
+    const NAME: &'static str =
+        if TX { "ip4-source-and-port-range-check-tx" } else { "ip4-source-and-port-range-check-rx" };
+    const DROP: &'static str = "ip4-drop";
+    type Next = To;
+    type Trace = CheckTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let asked = asked::<TX>(b, cx.feature_config(b));
+        let to = match asked {
+            Err(to) => to,
+            Ok(Asked { table, source, port, .. }) => match self.0.table(table, cx.turn) {
+                Some(ranges) if port != 0 && ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
+                _ => To::CheckFail,
+            },
+        };
+        if TRACED {
+            cx.trace(b, CheckTrace { asked: asked.ok(), to });
+        }
+        to
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{self, Checks, Range, Way};
+use cli::{Command, Error, Matches, Output, Result, Table};
+use graph::World;
+use net::Interfaces;
+use serde_json::json;
+use std::net::Ipv4Addr;
+use wire::Ip4Prefix;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set ip source-and-port-range-check",
+        usage: "vrf <vrf:u32> <network:prefix> {port <port:u16> | range <first:u16> - <last:u16>} [del]",
+        help: "Let the hosts of a network send to these ports",
+        run: allow,
+    },
+    Command {
+        path: "set interface ip source-and-port-range-check",
+        usage: "<interface:interface> [tcp-out-vrf <tcp-out-vrf:u32>] [udp-out-vrf <udp-out-vrf:u32>] \
+                [tcp-in-vrf <tcp-in-vrf:u32>] [udp-in-vrf <udp-in-vrf:u32>] [del]",
+        help: "Check the ports that hosts send to, in what comes in (out-vrf) and what leaves (in-vrf)",
+        run: set,
+    },
+    Command {
+        path: "show ip source-and-port-range-check",
+        usage: "[vrf <vrf:u32> <source:ip4> [port <port:u16>]]",
+        help: "The ports that hosts may send to; or those of one host; or whether it may send to one",
+        run: show,
+    },
+];
+
+fn allow(w: &World, m: &Matches) -> Result<Output> {
+    let network: Ip4Prefix = m.str("network").parse().map_err(|_| {
+        Error::parse("expected a network of IPv4: there is no such check for IPv6").at(m.span("network"))
+    })?;
+    let range = match m.opt("port")? {
+        Some(port) => Range::new(port, port).map_err(|e| e.at(m.span("port")))?,
+        None => Range::new(m.req("first")?, m.req("last")?).map_err(|e| e.at(m.span("first")))?,
+    };
+    control::allow(w, m.req("vrf")?, network, &[range], !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+fn set(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let mut vrfs = control::Vrfs::default();
+    for (vrf, way) in vrfs.iter_mut().zip(Way::ALL) {
+        *vrf = m.opt(way.name())?;
+    }
+    if vrfs == control::Vrfs::default() {
+        let words = Way::ALL.map(Way::name).join(", ");
+        return Err(Error::parse(format!("expected one of {words} at least")));
+    }
+    control::set(w, sw_if, vrfs, !m.flag("del"))?;
+    if m.flag("del") {
+        return Ok(Output::empty());
+    }
+    let known = w.get::<Checks>().list();
+    let empty = |vrf: &u32| known.iter().all(|(of, ..)| of != vrf);
+    let notes = vrfs.into_iter().flatten().filter(empty);
+    Ok(notes
+        .map(|vrf| format!("table {vrf} has no networks yet: nothing passes\n"))
+        .collect::<String>()
+        .into())
+}
+
+/// As people read it.
+fn text(ranges: &[Range]) -> String {
+    let one = |range: &Range| match range {
+        Range { first, last } if first == last => first.to_string(),
+        Range { first, last } => format!("{first} - {last}"),
+    };
+    ranges.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let checks = w.get::<Checks>();
+    if m.has("source") {
+        let (vrf, source): (u32, Ipv4Addr) = (m.req("vrf")?, m.req("source")?);
+        let (network, ranges) = checks.find(vrf, source).unzip();
+        let ranges = ranges.unwrap_or_default();
+        if let Some(port) = m.opt::<u16>("port")? {
+            let pass = port != 0 && ranges.iter().any(|range| (range.first..=range.last).contains(&port));
+            let text = format!("{source} port {port} {}\n", if pass { "PASS" } else { "FAIL" });
+            return Ok(Output::both(text, json!({ "source": source, "port": port, "pass": pass })));
+        }
+        let text = match network {
+            Some(network) => format!("{source}: {} ({network})\n", text(&ranges)),
+            None => format!("{source}: src address drop\n"),
+        };
+        let ports: Vec<_> = ranges.iter().map(|r| json!({ "first": r.first, "last": r.last })).collect();
+        let network = network.map(|network| network.to_string());
+        return Ok(Output::both(text, json!({ "source": source, "network": network, "ports": ports })));
+    }
+    let mut networks = Table::new().right("vrf").left("network").left("ports");
+    for (vrf, network, ranges) in checks.list() {
+        networks.row([vrf.into(), network.to_string().into(), text(&ranges).into()]);
+    }
+    let mut interfaces = Table::new().left("interface");
+    for way in Way::ALL {
+        interfaces = interfaces.right(way.name());
+    }
+    for (sw_if, vrfs) in checks.interfaces() {
+        let name = w.get::<Interfaces>().name(sw_if);
+        let vrfs =
+            vrfs.map(|vrf| vrf.map_or_else(|| cli::Cell::new("-", serde_json::Value::Null), Into::into));
+        interfaces.row(std::iter::once(name.into()).chain(vrfs));
+    }
+    let json = json!({ "networks": networks.to_json(), "interfaces": interfaces.to_json() });
+    Ok(Output::both(networks.render() + "\n" + &interfaces.render(), json))
+}

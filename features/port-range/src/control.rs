@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs.
+
+pub use crate::ranges::Range;
+
+use crate::ranges::Ranges;
+use cli::{Error, Result, quote};
+use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
+use net::{IfEvent, Interfaces};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+use tables::Forest;
+use wire::Ip4Prefix;
+
+/// What an interface checks, by the word of its command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// TCP that comes in.
+    TcpOut,
+    /// UDP that comes in.
+    UdpOut,
+    /// TCP that leaves.
+    TcpIn,
+    /// UDP that leaves.
+    UdpIn,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::TcpOut, Self::UdpOut, Self::TcpIn, Self::UdpIn];
+
+    /// As commands say it.
+    pub const fn name(self) -> &'static str {
+        ["tcp-out-vrf", "udp-out-vrf", "tcp-in-vrf", "udp-in-vrf"][self as usize]
+    }
+}
+
+/// The tables of an interface, by [`Way`].
+pub type Vrfs = [Option<u32>; 4];
+
+/// All that is configured.
+pub struct Checks {
+    forest: Arc<Forest>,
+    /// By number.
+    tables: Slots<Arc<Ranges>>,
+    control: Mutex<Control>,
+}
+
+/// What packets don't need.
+#[derive(Default)]
+struct Control {
+    /// By the id of the VRF; with its number.
+    tables: BTreeMap<u32, (u16, Arc<Ranges>)>,
+    interfaces: BTreeMap<SwIfIndex, Vrfs>,
+}
+
+impl Shared for Checks {
+    fn make(world: &World) -> Self {
+        Self {
+            forest: Forest::new(world.qsbr.clone()).expect("address space for tables (is `ulimit -v' set?)"),
+            tables: Slots::new(world.qsbr.clone()),
+            control: Mutex::default(),
+        }
+    }
+}
+
+impl Checks {
+    /// The table of this number.
+    #[inline(always)]
+    pub(crate) fn table<'t>(&'t self, number: u32, turn: &'t Turn<'_>) -> Option<&'t Ranges> {
+        self.tables.get(number, turn).map(Arc::as_ref)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().expect("no panic inside")
+    }
+
+    /// The interfaces that check, and by what tables.
+    pub fn interfaces(&self) -> Vec<(SwIfIndex, Vrfs)> {
+        self.control().interfaces.iter().map(|(sw_if, vrfs)| (*sw_if, *vrfs)).collect()
+    }
+
+    /// All tables with their networks.
+    pub fn list(&self) -> Vec<(u32, Ip4Prefix, Vec<Range>)> {
+        let of = |(id, (_, table)): (&u32, &(u16, Arc<Ranges>))| {
+            table.list().into_iter().map(|(network, ranges)| (*id, network, ranges)).collect::<Vec<_>>()
+        };
+        self.control().tables.iter().flat_map(of).collect()
+    }
+
+    /// The network that speaks for a source in a table, and its ports.
+    pub fn find(&self, vrf: u32, source: std::net::Ipv4Addr) -> Option<(Ip4Prefix, Vec<Range>)> {
+        let mut all = self.control().tables.get(&vrf)?.1.list();
+        all.retain(|(network, _)| network.contains(source));
+        all.into_iter().max_by_key(|(network, _)| network.len())
+    }
+}
+
+/// The table of a VRF; a new one if it has none.
+fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<Ranges>)> {
+    if vrf == 0 {
+        return Err(Error::parse("table 0 is everybody's: expected one that is made for this check")
+            .retval(msg::retval::INVALID_VALUE));
+    }
+    if let Some(there) = control.tables.get(&vrf) {
+        return Ok(there.clone());
+    }
+    // 0 stands for none in the interface's word.
+    let number = u16::try_from(control.tables.len() + 1).map_err(|_| Error::limit("65535 tables are all"))?;
+    let new = Arc::new(Ranges::new(&checks.forest)?);
+    checks.tables.set(number.into(), new.clone());
+    control.tables.insert(vrf, (number, new.clone()));
+    Ok((number, new))
+}
+
+/// Allows the hosts of a network to send to these ports, or no longer.
+///
+/// # Errors
+/// Table 0 (−7); taking back what wasn't allowed (−6); too many ranges.
+pub fn allow(world: &World, vrf: u32, network: Ip4Prefix, ranges: &[Range], on: bool) -> Result<()> {
+    let checks = world.get::<Checks>();
+    let mut control = checks.control();
+    if on {
+        let (_, table) = table(&checks, &mut control, vrf)?;
+        return table.add(network.network(), ranges);
+    }
+    let table = control.tables.get(&vrf).map(|(_, table)| table);
+    let none = || Error::not_found(format!("table {vrf} has no ports")).retval(msg::retval::NO_SUCH_ENTRY);
+    table.ok_or_else(none)?.remove(network.network(), ranges)
+}
+
+/// Says by what tables an interface checks; those that aren't named stay. A table without networks lets nothing pass.
+///
+/// # Errors
+/// Table 0 (−7).
+pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> {
+    let checks = world.get::<Checks>();
+    let mut control = checks.control();
+    for vrf in vrfs.into_iter().flatten().filter(|_| on) {
+        table(&checks, &mut control, vrf)?;
+    }
+    let mut all = control.interfaces.get(&sw_if).copied().unwrap_or_default();
+    for (now, vrf) in all.iter_mut().zip(vrfs) {
+        if vrf.is_some() {
+            *now = vrf.filter(|_| on);
+        }
+    }
+    let number = |way: Way| {
+        let vrf = all[way as usize];
+        vrf.and_then(|vrf| control.tables.get(&vrf)).map_or(0, |(number, _)| u32::from(*number))
+    };
+    for (arc, node, tcp, udp) in [
+        ("ip4-unicast", "ip4-source-and-port-range-check-rx", Way::TcpOut, Way::UdpOut),
+        ("ip4-output", "ip4-source-and-port-range-check-tx", Way::TcpIn, Way::UdpIn),
+    ] {
+        let config = number(tcp) | number(udp) << 16;
+        world.set_feature(arc, node, sw_if, (config != 0).then_some(config)).map_err(Error::unsupported)?;
+    }
+    if all == Vrfs::default() {
+        control.interfaces.remove(&sw_if);
+    } else {
+        control.interfaces.insert(sw_if, all);
+    }
+    Ok(())
+}
+
+/// Says what was set.
+pub fn say(world: &World, config: &mut RunningConfig) {
+    let checks = world.get::<Checks>();
+    for (vrf, network, ranges) in checks.list() {
+        for range in ranges {
+            let line = format!("set ip source-and-port-range-check vrf {vrf} {network} {range}");
+            config.push(Phase::Features, line.clone(), line + " del");
+        }
+    }
+    for (sw_if, vrfs) in checks.interfaces() {
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
+        let mut line = format!("set interface ip source-and-port-range-check {name}");
+        for (way, vrf) in Way::ALL.into_iter().zip(vrfs) {
+            line.extend(vrf.map(|vrf| format!(" {} {vrf}", way.name())));
+        }
+        config.push(Phase::Features, line.clone(), line + " del");
+    }
+}
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let IfEvent::Deleting(sw_if) = event {
+            let all = world.get::<Checks>().interfaces();
+            for (_, vrfs) in all.into_iter().filter(|(of, _)| *of == sw_if) {
+                let done = set(world, sw_if, vrfs, false);
+                debug_assert!(done.is_ok(), "it was set: {done:?}");
+            }
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables of networks and the ports that their hosts may send to.
+
+use cli::{Error, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{GraceTicket, Qsbr, Slots, Turn};
+use tables::{Forest, Leaf, Lpm};
+use wire::Ip4Prefix;
+
+/// Ports from the first to the last, both included.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Range {
+    /// The first; not 0.
+    pub first: u16,
+    /// The last.
+    pub last: u16,
+}
+
+impl Range {
+    /// These ports.
+    ///
+    /// # Errors
+    /// Port 0, or ports that are out of order (−7).
+    pub fn new(first: u16, last: u16) -> Result<Self> {
+        if first == 0 || first > last {
+            return Err(Error::parse(format!(
+                "ports {first} to {last}: expected 1 to 65535, the lower one first"
+            ))
+            .retval(msg::retval::INVALID_VALUE));
+        }
+        Ok(Self { first, last })
+    }
+
+    fn has(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "port {}", self.first)
+        } else {
+            write!(f, "range {} - {}", self.first, self.last)
+        }
+    }
+}
+
+/// Ranges of a network at most: a packet is held against each.
+pub const RANGES: usize = 64;
+
+/// A table.
+pub struct Ranges {
+    networks: Lpm<u32>,
+    /// By the hop of a network's leaf.
+    allowed: Slots<Vec<Range>>,
+    control: Mutex<Control>,
+    domain: Arc<Qsbr>,
+}
+
+/// What packets don't need.
+#[derive(Default)]
+struct Control {
+    networks: BTreeMap<Ip4Prefix, (u32, Vec<Range>)>,
+    /// Numbers used so far.
+    end: u32,
+    /// Those of networks that are gone, and until when a packet may still ask for them.
+    free: VecDeque<(GraceTicket, u32)>,
+}
+
+impl Control {
+    fn number(&mut self) -> u32 {
+        if let Some((_, number)) = self.free.pop_front_if(|(ticket, _)| ticket.is_over()) {
+            return number;
+        }
+        self.end += 1;
+        self.end - 1
+    }
+}
+
+impl Ranges {
+    /// A table without networks: nothing is allowed.
+    pub fn new(forest: &Arc<Forest>) -> Result<Self> {
+        let networks = Lpm::new(forest).map_err(|e| Error::limit(e.to_string()))?;
+        let domain = forest.domain().clone();
+        Ok(Self { networks, allowed: Slots::new(domain.clone()), control: Mutex::default(), domain })
+    }
+
+    /// Whether a source may send to a port.
+    #[inline(always)]
+    pub fn allow(&self, source: u32, port: u16, turn: &Turn<'_>) -> bool {
+        let leaf = self.networks.lookup(source, turn);
+        if leaf == Leaf::NONE {
+            return false;
+        }
+        let ranges = self.allowed.get(leaf.hop, turn);
+        ranges.is_some_and(|ranges| ranges.iter().any(|range| range.has(port)))
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().expect("no panic inside")
+    }
+
+    /// Allows a network these ports too.
+    ///
+    /// # Errors
+    /// Too many ranges, or no room for another network; nothing is changed then.
+    pub fn add(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
+        let mut control = self.control();
+        let old = control.networks.get(&network);
+        let mut all = old.map_or_else(Vec::new, |(_, ranges)| ranges.clone());
+        all.extend(ranges);
+        all.sort_unstable();
+        all.dedup();
+        if all.len() > RANGES {
+            return Err(Error::limit(format!("{network} would have {} ranges of ports", all.len()))
+                .hint(format!("{RANGES} are possible: name wider ones"))
+                .retval(msg::retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY));
+        }
+        match old {
+            Some((number, _)) => self.allowed.set(*number, all.clone()),
+            None => {
+                let number = control.number();
+                self.allowed.set(number, all.clone());
+                let leaf = Leaf { hop: number, route: 1 };
+                if let Err(e) = self.networks.insert(network.addr().to_bits(), network.len(), leaf) {
+                    self.allowed.clear(number);
+                    control.free.push_back((self.domain.grace(), number));
+                    return Err(Error::limit(e.to_string()));
+                }
+                control.networks.insert(network, (number, Vec::new()));
+            }
+        }
+        if let Some((_, ranges)) = control.networks.get_mut(&network) {
+            *ranges = all;
+        }
+        Ok(())
+    }
+
+    /// Takes ports back from a network; with the last ones goes the network.
+    ///
+    /// # Errors
+    /// What was never allowed (−6); nothing is changed then.
+    pub fn remove(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
+        let mut control = self.control();
+        let none = |what: String| Error::not_found(what).retval(msg::retval::NO_SUCH_ENTRY);
+        let (number, mut all) =
+            control.networks.get(&network).cloned().ok_or_else(|| none(format!("{network} has no ports")))?;
+        for range in ranges {
+            let at = all.iter().position(|one| one == range);
+            all.remove(at.ok_or_else(|| none(format!("{network} has no {range}")))?);
+        }
+        if !all.is_empty() {
+            self.allowed.set(number, all.clone());
+            control.networks.insert(network, (number, all));
+            return Ok(());
+        }
+        control.networks.remove(&network);
+        self.networks.remove(network.addr().to_bits(), network.len());
+        self.allowed.clear(number);
+        control.free.push_back((self.domain.grace(), number));
+        Ok(())
+    }
+
+    /// All networks and their ports.
+    pub fn list(&self) -> Vec<(Ip4Prefix, Vec<Range>)> {
+        let control = self.control();
+        control.networks.iter().map(|(network, (_, ranges))| (*network, ranges.clone())).collect()
+    }
+}
