@@ -19,8 +19,9 @@ fn is_end(name: &str) -> bool {
 }
 
 /// Nodes of one family stand in one frame: those with the same first word, and those of one interface.
-fn family(name: &str) -> &str {
-    let interface = name.strip_suffix("-output").or(name.strip_suffix("-tx"));
+fn family(node: &NodeInfo) -> &str {
+    let name = &*node.name;
+    let interface = name.strip_suffix("-output").or(name.strip_suffix("-tx").filter(|_| node.transmits()));
     interface.or(name.split_once('-').map(|(first, _)| first)).unwrap_or(name)
 }
 
@@ -30,7 +31,7 @@ fn look(node: &NodeInfo) -> &'static str {
         () if node.input => r##" [fillcolor="#d5ecd5"]"##,
         () if is_end(&node.name) => r##" [fillcolor="#f3d3d3"]"##,
         () if node.missing => r##" [style="rounded,dashed", fontcolor="#999999"]"##,
-        () if node.name.ends_with("-tx") => r##" [fillcolor="#d5e3f5"]"##,
+        () if node.transmits() => r##" [fillcolor="#d5e3f5"]"##,
         () if drops => r##" [color="#c04040"]"##,
         () => "",
     }
@@ -44,7 +45,7 @@ pub(crate) fn dot(mut nodes: Vec<NodeInfo>, hidden: &[&str]) -> String {
     let nodes = &nodes[..];
     let mut families: BTreeMap<&str, Vec<&NodeInfo>> = BTreeMap::new();
     for node in nodes {
-        let family = if node.input || is_end(&node.name) { "" } else { family(&node.name) };
+        let family = if node.input || is_end(&node.name) { "" } else { family(node) };
         families.entry(family).or_default().push(node);
     }
     let mut out = String::from(HEAD);
@@ -92,6 +93,7 @@ mod tests {
             index: NodeIndex(0),
             name: name.into(),
             input,
+            feature: name.ends_with("-check-tx"),
             next: next.iter().map(|n| (*n).into()).collect(),
             missing: false,
             level: None,
@@ -103,6 +105,7 @@ mod tests {
             node("capture", false, &["ip4-input", "drop"]),
             node("pg0-output", false, &["pg0-tx"]),
             node("pg0-tx", false, &[]),
+            node("ip4-check-tx", false, &["error-drop"]),
             node("error-drop", false, &["drop"]),
             node("drop", false, &[]),
         ];
@@ -110,6 +113,7 @@ mod tests {
         assert!(!text.contains("capture"), "{text}");
         assert_eq!(text.matches("subgraph").count(), 2, "ip4 and pg0: {text}");
         assert_eq!(text.matches("-> \"error-drop\"").count(), 0);
+        assert!(text.contains(r##"    "ip4-check-tx" [color="#c04040"];"##), "a feature, no device: {text}");
         assert!(text.contains(r##"    "ip4-input" [color="#c04040"];"##), "{text}");
         assert!(
             text.contains("{ rank=min; \"pg-input\" }") && text.contains("{ rank=max; \"drop\" }"),

@@ -35,10 +35,19 @@ pub struct NodeInfo {
     pub input: bool,
     /// Nodes that it can send to, by name, in order.
     pub next: Vec<Arc<str>>,
+    /// Whether packets go on behind it along an arc.
+    pub feature: bool,
     /// Named by some way out, but no plugin brings it: packets to it are freed.
     pub missing: bool,
     /// The instruction-set level that its loop was compiled for; `None` for inputs and missing nodes.
     pub level: Option<Level>,
+}
+
+impl NodeInfo {
+    /// Whether it hands packets to a device.
+    pub fn transmits(&self) -> bool {
+        self.name.ends_with("-tx") && !self.feature
+    }
 }
 
 pub(crate) struct NodeEntry {
@@ -233,6 +242,7 @@ impl Registry {
         NodeInfo {
             index,
             name: entry.name.clone(),
+            feature: entry.ways.edges.iter().any(|edge| edge.target == Target::NextFeature),
             input: matches!(entry.make, Some(Make::Input(_))),
             next,
             missing: entry.make.is_none(),

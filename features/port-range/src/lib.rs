@@ -37,7 +37,12 @@ pub static PLUGIN: Plugin = Plugin {
             before: &["ip4-not-enabled"],
             after: &["ip4-sv-reassembly-feature"],
         },
-        Feature { arc: "ip4-output", node: "ip4-source-and-port-range-check-tx", before: &[], after: &[] },
+        Feature {
+            arc: "ip4-output",
+            node: "ip4-source-and-port-range-check-tx",
+            before: &[],
+            after: &["ip4-sv-reassembly-output-feature", "ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
+        },
     ],
     cli: self::cli::COMMANDS,
     config: control::say,

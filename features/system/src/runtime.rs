@@ -143,13 +143,14 @@ impl Flow {
     /// What came in by inputs, left by transmit nodes, and ended in the nodes that drop and punt.
     fn of(nodes: &[NodeInfo], lines: &[Line], seconds: f64) -> Self {
         let inputs: Vec<_> = nodes.iter().filter(|n| n.input).map(|n| n.index).collect();
+        let outputs: Vec<_> = nodes.iter().filter(|n| n.transmits()).map(|n| n.index).collect();
         let rate = |of: &dyn Fn(&Line) -> bool| {
             let vectors: u64 = lines.iter().filter(|line| of(line)).map(|line| line.vectors).sum();
             vectors as f64 / seconds.max(1e-9)
         };
         Self {
             received: rate(&|line| line.index.is_some_and(|i| inputs.contains(&i))),
-            sent: rate(&|line| line.name.ends_with("-tx")),
+            sent: rate(&|line| line.index.is_some_and(|i| outputs.contains(&i))),
             dropped: rate(&|line| line.name == "error-drop"),
             punted: rate(&|line| line.name == "error-punt"),
         }
