@@ -32,7 +32,7 @@ pub struct CheckTrace {
 struct Asked {
     table: u32,
     source: Ipv4Addr,
-    /// The destination port; 0 if the packet doesn't tell.
+    /// The destination port; 0, which no range has, if the packet doesn't tell.
     port: u16,
     protocol: IpProtocol,
 }
@@ -93,7 +93,7 @@ impl<const TX: bool> Node for PortRange<TX> {
         let to = match asked {
             Err(to) => to,
             Ok(Asked { table, source, port, .. }) => match self.0.table(table, cx.turn) {
-                Some(ranges) if port != 0 && ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
+                Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
                 _ => To::CheckFail,
             },
         };

@@ -82,7 +82,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         let (network, ranges) = checks.find(vrf, source).unzip();
         let ranges = ranges.unwrap_or_default();
         if let Some(port) = m.opt::<u16>("port")? {
-            let pass = port != 0 && ranges.iter().any(|range| (range.first..=range.last).contains(&port));
+            let pass = ranges.iter().any(|range| range.has(port));
             let text = format!("{source} port {port} {}\n", if pass { "PASS" } else { "FAIL" });
             return Ok(Output::both(text, json!({ "source": source, "port": port, "pass": pass })));
         }

@@ -8,8 +8,9 @@ use cli::{Error, Result, quote};
 use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use net::{IfEvent, Interfaces};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Slots, Turn};
+use sync::{Qsbr, Slots, Turn};
 use tables::Forest;
 use wire::Ip4Prefix;
 
@@ -41,7 +42,7 @@ pub type Vrfs = [Option<u32>; 4];
 
 /// All that is configured.
 pub struct Checks {
-    forest: Arc<Forest>,
+    domain: Arc<Qsbr>,
     /// By number.
     tables: Slots<Arc<Ranges>>,
     control: Mutex<Control>,
@@ -50,6 +51,8 @@ pub struct Checks {
 /// What packets don't need.
 #[derive(Default)]
 struct Control {
+    /// Where tables lie, once there is one.
+    forest: Option<Arc<Forest>>,
     /// By the id of the VRF; with its number.
     tables: BTreeMap<u32, (u16, Arc<Ranges>)>,
     interfaces: BTreeMap<SwIfIndex, Vrfs>,
@@ -57,11 +60,7 @@ struct Control {
 
 impl Shared for Checks {
     fn make(world: &World) -> Self {
-        Self {
-            forest: Forest::new(world.qsbr.clone()).expect("address space for tables (is `ulimit -v' set?)"),
-            tables: Slots::new(world.qsbr.clone()),
-            control: Mutex::default(),
-        }
+        Self { domain: world.qsbr.clone(), tables: Slots::new(world.qsbr.clone()), control: Mutex::default() }
     }
 }
 
@@ -90,10 +89,8 @@ impl Checks {
     }
 
     /// The network that speaks for a source in a table, and its ports.
-    pub fn find(&self, vrf: u32, source: std::net::Ipv4Addr) -> Option<(Ip4Prefix, Vec<Range>)> {
-        let mut all = self.control().tables.get(&vrf)?.1.list();
-        all.retain(|(network, _)| network.contains(source));
-        all.into_iter().max_by_key(|(network, _)| network.len())
+    pub fn find(&self, vrf: u32, source: Ipv4Addr) -> Option<(Ip4Prefix, Vec<Range>)> {
+        self.control().tables.get(&vrf)?.1.find(source)
     }
 }
 
@@ -108,7 +105,15 @@ fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<R
     }
     // 0 stands for none in the interface's word.
     let number = u16::try_from(control.tables.len() + 1).map_err(|_| Error::limit("65535 tables are all"))?;
-    let new = Arc::new(Ranges::new(&checks.forest)?);
+    let forest = match &control.forest {
+        Some(forest) => forest.clone(),
+        None => {
+            let no_space =
+                |e| Error::limit(format!("no address space for tables: {e} (is `ulimit -v' set?)"));
+            control.forest.insert(Forest::new(checks.domain.clone()).map_err(no_space)?).clone()
+        }
+    };
+    let new = Arc::new(Ranges::new(&forest)?);
     checks.tables.set(number.into(), new.clone());
     control.tables.insert(vrf, (number, new.clone()));
     Ok((number, new))

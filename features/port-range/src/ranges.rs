@@ -2,11 +2,12 @@
 //! Tables of networks and the ports that their hosts may send to.
 
 use cli::{Error, Result};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Qsbr, Slots, Turn};
-use tables::{Forest, Leaf, Lpm};
+use tables::{Forest, Leaf, Lpm, Route};
 use wire::Ip4Prefix;
 
 /// Ports from the first to the last, both included.
@@ -33,7 +34,8 @@ impl Range {
         Ok(Self { first, last })
     }
 
-    fn has(self, port: u16) -> bool {
+    /// Whether a port is one of them.
+    pub fn has(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
 }
@@ -63,7 +65,6 @@ pub struct Ranges {
 /// What packets don't need.
 #[derive(Default)]
 struct Control {
-    networks: BTreeMap<Ip4Prefix, (u32, Vec<Range>)>,
     /// Numbers used so far.
     end: u32,
     /// Those of networks that are gone, and until when a packet may still ask for them.
@@ -78,6 +79,11 @@ impl Control {
         self.end += 1;
         self.end - 1
     }
+}
+
+/// A network of the table, and the number of its ports.
+fn network(route: &Route<u32>) -> Option<(Ip4Prefix, u32)> {
+    Some((Ip4Prefix::new(route.key.into(), route.len)?, route.leaf.hop))
 }
 
 impl Ranges {
@@ -103,14 +109,28 @@ impl Ranges {
         self.control.lock().expect("no panic inside")
     }
 
+    fn number_of(&self, network: Ip4Prefix) -> Option<u32> {
+        self.networks.get(network.addr().to_bits(), network.len()).map(|leaf| leaf.hop)
+    }
+
+    fn ranges(&self, number: u32) -> Vec<Range> {
+        self.allowed.read(number, |ranges| ranges.cloned()).unwrap_or_default()
+    }
+
+    /// Takes the ports of a network that nobody finds any more.
+    fn free(&self, control: &mut Control, number: u32) {
+        self.allowed.clear(number);
+        control.free.push_back((self.domain.grace(), number));
+    }
+
     /// Allows a network these ports too.
     ///
     /// # Errors
     /// Too many ranges, or no room for another network; nothing is changed then.
     pub fn add(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
         let mut control = self.control();
-        let old = control.networks.get(&network);
-        let mut all = old.map_or_else(Vec::new, |(_, ranges)| ranges.clone());
+        let old = self.number_of(network);
+        let mut all = old.map_or_else(Vec::new, |number| self.ranges(number));
         all.extend(ranges);
         all.sort_unstable();
         all.dedup();
@@ -119,24 +139,17 @@ impl Ranges {
                 .hint(format!("{RANGES} are possible: name wider ones"))
                 .retval(msg::retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY));
         }
-        match old {
-            Some((number, _)) => self.allowed.set(*number, all.clone()),
-            None => {
-                let number = control.number();
-                self.allowed.set(number, all.clone());
-                let leaf = Leaf { hop: number, route: 1 };
-                if let Err(e) = self.networks.insert(network.addr().to_bits(), network.len(), leaf) {
-                    self.allowed.clear(number);
-                    control.free.push_back((self.domain.grace(), number));
-                    return Err(Error::limit(e.to_string()));
-                }
-                control.networks.insert(network, (number, Vec::new()));
-            }
+        if let Some(number) = old {
+            self.allowed.set(number, all);
+            return Ok(());
         }
-        if let Some((_, ranges)) = control.networks.get_mut(&network) {
-            *ranges = all;
-        }
-        Ok(())
+        let number = control.number();
+        self.allowed.set(number, all);
+        let leaf = Leaf { hop: number, route: 1 };
+        self.networks.insert(network.addr().to_bits(), network.len(), leaf).map(|_| ()).map_err(|e| {
+            self.free(&mut control, number);
+            Error::limit(e.to_string())
+        })
     }
 
     /// Takes ports back from a network; with the last ones goes the network.
@@ -146,27 +159,31 @@ impl Ranges {
     pub fn remove(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
         let mut control = self.control();
         let none = |what: String| Error::not_found(what).retval(msg::retval::NO_SUCH_ENTRY);
-        let (number, mut all) =
-            control.networks.get(&network).cloned().ok_or_else(|| none(format!("{network} has no ports")))?;
+        let number = self.number_of(network).ok_or_else(|| none(format!("{network} has no ports")))?;
+        let mut all = self.ranges(number);
         for range in ranges {
             let at = all.iter().position(|one| one == range);
             all.remove(at.ok_or_else(|| none(format!("{network} has no {range}")))?);
         }
         if !all.is_empty() {
-            self.allowed.set(number, all.clone());
-            control.networks.insert(network, (number, all));
+            self.allowed.set(number, all);
             return Ok(());
         }
-        control.networks.remove(&network);
         self.networks.remove(network.addr().to_bits(), network.len());
-        self.allowed.clear(number);
-        control.free.push_back((self.domain.grace(), number));
+        self.free(&mut control, number);
         Ok(())
     }
 
     /// All networks and their ports.
     pub fn list(&self) -> Vec<(Ip4Prefix, Vec<Range>)> {
-        let control = self.control();
-        control.networks.iter().map(|(network, (_, ranges))| (*network, ranges.clone())).collect()
+        let mut all = Vec::new();
+        self.networks.for_each(&mut |route| all.extend(network(&route)));
+        all.into_iter().map(|(network, number)| (network, self.ranges(number))).collect()
+    }
+
+    /// The network that speaks for a source, and its ports.
+    pub fn find(&self, source: Ipv4Addr) -> Option<(Ip4Prefix, Vec<Range>)> {
+        let (network, number) = network(&self.networks.covering(source.to_bits(), 32)?)?;
+        Some((network, self.ranges(number)))
     }
 }
