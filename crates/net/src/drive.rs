@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A device and a transmit node that lead nowhere, for tests and benches beside [`graph::drive`].
 
-use crate::{Device, IfKind, NewInterface};
+use crate::{Device, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
 use buffer::Buffer;
+use graph::drive::Bench;
 use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
@@ -25,6 +27,22 @@ pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
         mac,
         mtu: 1500,
         link_up: true,
+    }
+}
+
+/// Interfaces `t0`, `t1`, … that are up, with 10.0.0.1/24, 10.0.1.1/24, … each with a neighbour .2 that is known. For an instance with
+/// the plugins of interfaces and IP.
+pub fn networks(bench: &mut Bench, n: u8) {
+    for i in 0..n {
+        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
+        let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
+        for line in
+            [format!("set interface state t{i} up"), format!("set interface ip address t{i} 10.0.{i}.1/24")]
+        {
+            bench.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 2).into(), MacAddr([2, 0, 0, 0, 1, i]));
+        bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
     }
 }
 

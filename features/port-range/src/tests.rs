@@ -6,14 +6,13 @@ use crate::ranges::{RANGES, Ranges};
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
 use msg::Call;
+use net::Interfaces;
 use net::api::{InterfaceIndex, Prefix};
-use net::drive::{Tx, ethernet};
-use net::{Interfaces, Neighbor, Neighbors};
-use std::net::Ipv4Addr;
+use net::drive::networks;
 use sync::Qsbr;
 use tables::Forest;
 use testkit::pkt;
-use wire::{Ip4Prefix, MacAddr};
+use wire::Ip4Prefix;
 
 static PLUGINS: &[&Plugin] =
     &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &ip_reassembly::PLUGIN, &PLUGIN];
@@ -29,14 +28,7 @@ fn run(bench: &mut Bench, line: &str) -> String {
 /// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2, and ports of two networks, one in the other.
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
-    for i in 0..2 {
-        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
-        let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
-        run(&mut bench, &format!("set interface state t{i} up"));
-        run(&mut bench, &format!("set interface ip address t{i} 10.0.{i}.1/24"));
-        let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 2).into(), MacAddr([2, 0, 0, 0, 1, i]));
-        bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
-    }
+    networks(&mut bench, 2);
     for ports in
         ["172.16.0.0/16 range 20 - 100", "172.16.0.0/16 port 443", "172.16.1.0/24 range 65535 - 65535"]
     {

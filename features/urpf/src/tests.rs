@@ -7,7 +7,7 @@ use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
 use msg::Call;
 use net::api::{AddressFamily, InterfaceIndex};
-use net::drive::{Tx, ethernet};
+use net::drive::networks;
 use net::{Interfaces, Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use testkit::pkt;
@@ -25,14 +25,7 @@ fn run(bench: &mut Bench, line: &str) -> String {
 /// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2 that is known, and routes of all kinds.
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
-    for i in 0..2 {
-        let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
-        let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
-        run(&mut bench, &format!("set interface state t{i} up"));
-        run(&mut bench, &format!("set interface ip address t{i} 10.0.{i}.1/24"));
-        let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 2).into(), MacAddr([2, 0, 0, 0, 1, i]));
-        bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
-    }
+    networks(&mut bench, 2);
     run(&mut bench, "ip table add 7");
     for route in [
         "192.0.2.0/24 via 10.0.0.2 t0",
