@@ -35,6 +35,29 @@ pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
     }
 }
 
+/// How many of sixteen are below `value`: of the halves of all words. Each is loaded as by itself, relaxed. (The value by reference: it is
+/// spread over a vector as it is loaded.)
+#[inline(always)]
+pub fn rank_of_sixteen<I: Isa>(line: &Separators, value: &u32) -> u32 {
+    match I::LEVEL {
+        // SAFETY: `Isa` promises the level's instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => unsafe { rank_of_sixteen_v4(line, value) },
+        _ => scalar::rank_of_sixteen(line, *value),
+    }
+}
+
+/// How many of four are below `value`: of the halves of the first two words. Loaded as by themselves, relaxed.
+#[inline(always)]
+pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
+    match I::LEVEL {
+        // SAFETY: `Isa` promises the level's instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => unsafe { rank_of_four_v4(line, value) },
+        _ => scalar::rank_of_four(line, value),
+    }
+}
+
 /// As text, because the line may be written meanwhile: to the compiler these are eight loads by somebody else, and a vector
 /// load of aligned words is that to the processor.
 #[cfg(target_arch = "x86_64")]
@@ -78,4 +101,48 @@ unsafe fn rank_of_three_v4(line: &Separators, value: u32) -> u32 {
         );
     }
     (mask & 0b111).count_ones()
+}
+
+/// As text for the same reason.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn rank_of_sixteen_v4(line: &Separators, value: &u32) -> u32 {
+    let mask: u32;
+    // SAFETY: the caller has AVX-512 F; reads 64 and 4 bytes behind valid references.
+    unsafe {
+        core::arch::asm!(
+            "vmovdqu32 zmm0, [{line}]",
+            "vpcmpud k1, zmm0, dword ptr [{value}]{{1to16}}, 1",
+            "kmovw {mask:e}, k1",
+            value = in(reg) value,
+            line = in(reg) line.as_ptr(),
+            mask = lateout(reg) mask,
+            out("zmm0") _,
+            out("k1") _,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    mask.count_ones()
+}
+
+/// As text for the same reason; reads the first two words.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn rank_of_four_v4(line: &Separators, value: u32) -> u32 {
+    let mask: u32;
+    // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
+    unsafe {
+        core::arch::asm!(
+            "vpbroadcastd xmm0, {value:e}",
+            "vpcmpud k1, xmm0, [{line}], 6",
+            "kmovw {mask:e}, k1",
+            value = in(reg) value,
+            line = in(reg) line.as_ptr(),
+            mask = lateout(reg) mask,
+            out("xmm0") _,
+            out("k1") _,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    mask.count_ones()
 }

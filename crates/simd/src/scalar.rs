@@ -60,8 +60,25 @@ pub fn rank(line: &crate::Separators, key: u64) -> u32 {
 /// See [`crate::rank_of_three`].
 #[inline(always)]
 pub fn rank_of_three(line: &crate::Separators, value: u32) -> u32 {
-    let half = |i: usize| (line[1 + i / 2].load(Relaxed) >> (i % 2 * 32)) as u32;
-    (0..3).map(|i| u32::from(half(i) <= value)).sum()
+    (2..5).map(|i| u32::from(half(line, i) <= value)).sum()
+}
+
+/// See [`crate::rank_of_sixteen`].
+#[inline(always)]
+pub fn rank_of_sixteen(line: &crate::Separators, value: u32) -> u32 {
+    (0..16).map(|i| u32::from(half(line, i) < value)).sum()
+}
+
+/// See [`crate::rank_of_four`].
+#[inline(always)]
+pub fn rank_of_four(line: &crate::Separators, value: u32) -> u32 {
+    (0..4).map(|i| u32::from(half(line, i) < value)).sum()
+}
+
+/// Half a word, the lower one first.
+#[inline(always)]
+fn half(line: &crate::Separators, i: usize) -> u32 {
+    (line[i / 2].load(Relaxed) >> (i % 2 * 32)) as u32
 }
 
 /// See [`crate::copy_rewrite`].

@@ -32,6 +32,12 @@ variants! {
 variants! {
     fn rank_of_three<I: Isa>(line: &simd::Separators, value: u32) -> u32 = simd::rank_of_three::<I>;
 }
+variants! {
+    fn rank_of_four<I: Isa>(line: &simd::Separators, value: u32) -> u32 = simd::rank_of_four::<I>;
+}
+variants! {
+    fn rank_of_sixteen<I: Isa>(line: &simd::Separators, value: &u32) -> u32 = simd::rank_of_sixteen::<I>;
+}
 
 fn supported<F: Copy>(variants: Variants<F>) -> impl Iterator<Item = (Level, F)> {
     Level::ALL.into_iter().filter_map(move |level| Some((level, variants.get(level)?)))
@@ -103,15 +109,25 @@ proptest! {
     }
 
     #[test]
-    fn rank_of_three_agrees(line in any::<[u32; 16]>(), value in any::<u32>(), at in 0..16usize, near in 0..3u32) {
+    fn ranks_of_halves_agree(line in any::<[u32; 16]>(), value in any::<u32>(), at in 0..16usize, near in 0..3u32) {
         let line_of_words = core::array::from_fn(|i| u64::from(line[2 * i]) | u64::from(line[2 * i + 1]) << 32);
         let separators = line_of_words.map(AtomicU64::from);
-        for (level, f) in supported(rank_of_three()) {
-            for value in [value, line[at].wrapping_add(near).wrapping_sub(1), u32::MAX, 0] {
-                let expected = line[2..5].iter().filter(|number| **number <= value).count() as u32;
-                prop_assert_eq!(f(&separators, value), expected, "{}", level);
-                prop_assert_eq!(scalar::rank_of_three(&separators, value), expected);
+        let values = [value, line[at].wrapping_add(near).wrapping_sub(1), u32::MAX, 0];
+        for value in values {
+            let at_most = line[2..5].iter().filter(|number| **number <= value).count() as u32;
+            let below = |numbers: &[u32]| numbers.iter().filter(|number| **number < value).count() as u32;
+            for (level, f) in supported(rank_of_three()) {
+                prop_assert_eq!(f(&separators, value), at_most, "{}", level);
             }
+            for (level, f) in supported(rank_of_four()) {
+                prop_assert_eq!(f(&separators, value), below(&line[..4]), "{}", level);
+            }
+            for (level, f) in supported(rank_of_sixteen()) {
+                prop_assert_eq!(f(&separators, &value), below(&line), "{}", level);
+            }
+            prop_assert_eq!(scalar::rank_of_three(&separators, value), at_most);
+            prop_assert_eq!(scalar::rank_of_four(&separators, value), below(&line[..4]));
+            prop_assert_eq!(scalar::rank_of_sixteen(&separators, value), below(&line));
         }
     }
 

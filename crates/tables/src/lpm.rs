@@ -6,6 +6,7 @@ mod block;
 mod draft;
 mod engine;
 mod forest;
+mod index;
 mod intervals;
 mod oracle;
 mod packed;
@@ -55,12 +56,13 @@ pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// How many bits are the same before the first that differs.
     fn common(self, other: Self) -> u8;
 
-    /// The first 32 bits.
-    fn first(self) -> u32;
+    /// Where lookups in a large table begin: the number of the first thing that they read.
+    #[doc(hidden)]
+    fn node(self) -> usize;
 }
 
 macro_rules! key {
-    ($t:ty, $engine:ty) => {
+    ($t:ty, $engine:ty, $node:expr) => {
         impl Key for $t {
             const BITS: u8 = <$t>::BITS as u8;
             type Engine = $engine;
@@ -75,14 +77,14 @@ macro_rules! key {
             }
 
             #[inline(always)]
-            fn first(self) -> u32 {
-                (self >> (<$t>::BITS - 32)) as u32
+            fn node(self) -> usize {
+                $node(self) as usize
             }
         }
     };
 }
-key!(u32, whole::Either);
-key!(u128, tree::Tree);
+key!(u32, whole::Engine4, |key| key >> 14);
+key!(u128, whole::Engine6, |key| index::slot((key >> 64) as u64));
 
 /// A prefix and what its owner gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,7 +112,7 @@ impl Error for Full {}
 /// An IPv4 table: a search tree while it is small, a bitmap trie when it is large.
 pub type Lpm4 = Lpm<u32>;
 
-/// An IPv6 table: a search tree.
+/// An IPv6 table: a search tree, with an index of its intervals when it is large.
 pub type Lpm6 = Lpm<u128>;
 
 /// Holds callers to the contract of [`Lpm`].

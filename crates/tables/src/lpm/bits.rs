@@ -13,10 +13,10 @@
 
 mod change;
 
-use super::Leaf;
 use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{DOWN, Intervals};
 use super::places::Places;
+use super::{Key, Leaf};
 use mem::Reserve;
 use simd::Isa;
 use std::io;
@@ -174,7 +174,7 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     fn approach<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
         let nodes = self.nodes.as_slice();
         for (place, key) in places.iter_mut().zip(keys) {
-            *place = nodes[Grounds::node(*key)].load(Ordering::Acquire);
+            *place = nodes[key.node()].load(Ordering::Acquire);
         }
     }
 

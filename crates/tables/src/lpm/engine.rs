@@ -79,24 +79,23 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
 /// Where the lookups of a structure pass.
 #[derive(Clone, Copy)]
 pub struct Grounds<'t> {
-    /// What they begin with, by the first bits of the key; empty if that is in the cache anyway.
+    /// What they begin with, by [`Key::node`]; empty if that is in the cache anyway.
     pub nodes: &'t [AtomicU32],
     /// Where places are.
     pub words: &'t [AtomicU64],
 }
 
 impl Grounds<'_> {
-    /// The node of a key.
+    /// Fetches what [`Engine::approach`] will read for some keys.
     #[inline(always)]
-    pub fn node<K: Key>(key: K) -> usize {
-        (key.first() >> 14) as usize
-    }
-
-    /// Fetches what [`Engine::approach`] will read for a key.
-    #[inline(always)]
-    pub fn touch<K: Key>(self, key: K) {
-        if let Some(node) = self.nodes.get(Self::node(key)) {
-            simd::prefetch_read(node);
+    pub fn touch<K: Key>(self, keys: &[K]) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        for key in keys {
+            if let Some(node) = self.nodes.get(key.node()) {
+                simd::prefetch_read(node);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{Brush, cell, leaf};
-use super::whole::{SIZES, Sizes, Whole};
+use super::whole::{Sizes, Whole};
 use super::{Forest, Full, Key, Leaf, Route, check_leaf, check_len};
 use simd::Isa;
 use std::cmp::Ordering;
@@ -40,6 +40,9 @@ struct Control<K: Key> {
 /// Routes looked at one behind the other before the map is searched again.
 const STEPS: usize = 16;
 
+/// Routes that a new structure gets at once.
+const TOGETHER: usize = 8192;
+
 /// The longest of the routes of at most `len` bits that cover `key`.
 fn covering<K: Key>(routes: &Routes<K>, key: K, mut len: u8) -> Option<Route<K>> {
     loop {
@@ -66,7 +69,7 @@ impl<K: Key> Lpm<K> {
     /// # Errors
     /// A full forest.
     pub fn new(forest: &Arc<Forest>) -> Result<Self, Full> {
-        Self::with_sizes(forest, SIZES)
+        Self::with_sizes(forest, K::Engine::SIZES)
     }
 
     pub(super) fn with_sizes(forest: &Arc<Forest>, sizes: Sizes) -> Result<Self, Full> {
@@ -217,11 +220,20 @@ impl<K: Key> Lpm<K> {
 
     fn remake(&self, control: &mut Control<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
         let engine = K::Engine::of_kind(kind, &self.forest)?;
-        for (&(key, len), &leaf) in &control.routes {
-            let brush = Brush::UpTo(len, cell(leaf, len));
-            match (engine.paint(&Change { key, len, brush, shrinks: false }), K::Engine::wider(kind)) {
-                (Err(Refused::Narrow), Some(wider)) => return self.remake(control, wider),
-                (result, _) => result?,
+        let mut left = control.routes.iter().map(|(&(key, len), &leaf)| Change {
+            key,
+            len,
+            brush: Brush::UpTo(len, cell(leaf, len)),
+            shrinks: false,
+        });
+        loop {
+            let some: Vec<Change<K>> = left.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                break;
+            }
+            match (engine.paint_all(&some), K::Engine::wider(kind)) {
+                (Err((_, Refused::Narrow)), Some(wider)) => return self.remake(control, wider),
+                (result, _) => result.map_err(|(_, refused)| refused)?,
             }
         }
         self.engine.set(engine);
@@ -298,8 +310,8 @@ impl<K: Key> Lpm<K> {
     }
 }
 
-/// Lookups in steps, for who has other work to do in between and so waits for nothing: [`Self::touch`] for each key,
-/// [`Self::approach`] for all, [`Self::fetch`] for each place, [`Self::arrive`] and [`Self::resolve`] for all. The steps see one
+/// Lookups in steps, for who has other work to do in between and so waits for nothing: [`Self::touch`] and
+/// [`Self::approach`] for all keys, [`Self::fetch`] for each place, [`Self::arrive`] and [`Self::resolve`] for all. The steps see one
 /// structure, even if the table takes another one meanwhile.
 pub struct Steps<'t, K: Key> {
     engine: &'t K::Engine,
@@ -326,8 +338,8 @@ impl<K: Key> Steps<'_, K> {
 
     /// Fetches ahead what [`Self::approach`] reads.
     #[inline(always)]
-    pub fn touch(self, key: K) {
-        self.grounds.touch(key);
+    pub fn touch(self, keys: &[K]) {
+        self.grounds.touch(keys);
     }
 
     /// Finds the places where the leaves of keys are.

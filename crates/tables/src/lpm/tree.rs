@@ -12,8 +12,10 @@
 mod batch;
 mod halves;
 mod stroke;
+mod walk;
 
 pub use halves::Halves;
+pub(super) use halves::last;
 
 use super::Leaf;
 use super::block::{
@@ -26,7 +28,6 @@ use super::forest::{Control, Forest, Scratch};
 use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
 use super::packed::{self, Packed};
 use super::places::LINE;
-use halves::last;
 use simd::Isa;
 use std::ops::Range;
 use std::sync::Arc;
@@ -89,6 +90,17 @@ impl Tree {
         let root = Edit { lines: forest.lines.as_slice(), control: &mut control }.plant(0)?;
         drop(control);
         Ok(Self { forest: forest.clone(), root })
+    }
+
+    /// The cell of one key.
+    #[inline(always)]
+    pub(super) fn find<I: Isa, K: Halves>(&self, key: K) -> u64 {
+        let lines = self.forest.lines.as_slice();
+        let cell = find::<I>(lines, self.root, key.high());
+        if K::BITS > 64 && cell & DOWN != 0 {
+            return find::<I>(lines, down(cell), key.low());
+        }
+        cell
     }
 }
 
@@ -403,12 +415,7 @@ impl<K: Halves> Engine<K> for Tree {
 
     #[inline(always)]
     fn cell(&self, key: K) -> u64 {
-        let lines = self.forest.lines.as_slice();
-        let cell = find::<simd::V1>(lines, self.root, key.high());
-        if K::BITS > 64 && cell & DOWN != 0 {
-            return find::<simd::V1>(lines, down(cell), key.low());
-        }
-        cell
+        self.find::<simd::V1, K>(key)
     }
 
     #[inline(always)]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which structure a table is made of.
 
-use super::Leaf;
 use super::bits::Bits;
 use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::Forest;
+use super::index::Indexed;
 use super::tree::Tree;
+use super::{Key, Leaf};
 use simd::Isa;
 use std::sync::Arc;
 
@@ -18,9 +19,6 @@ pub struct Sizes {
     pub large: usize,
 }
 
-/// The bitmap trie takes 2 MiB at least.
-pub(super) const SIZES: Sizes = Sizes { small: 256, large: 512 };
-
 /// A structure that a table can do with alone, or change for another.
 pub trait Whole: Sized {
     /// Which it is.
@@ -28,6 +26,9 @@ pub trait Whole: Sized {
 
     /// What a table begins with.
     const FIRST: Self::Kind;
+
+    /// When another one is better.
+    const SIZES: Sizes;
 
     /// What would be better for so many routes.
     fn better(kind: Self::Kind, routes: usize, sizes: Sizes) -> Option<Self::Kind>;
@@ -39,65 +40,88 @@ pub trait Whole: Sized {
     fn of_kind(kind: Self::Kind, forest: &Arc<Forest>) -> Result<Self, Refused>;
 }
 
-impl Whole for Tree {
-    type Kind = ();
-    const FIRST: () = ();
-
-    fn better((): (), _: usize, _: Sizes) -> Option<()> {
-        None
-    }
-
-    fn wider((): ()) -> Option<()> {
-        None
-    }
-
-    fn of_kind((): (), forest: &Arc<Forest>) -> Result<Self, Refused> {
-        Tree::new(forest)
-    }
+/// One structure or another.
+pub enum Either<A, B> {
+    /// The one.
+    Small(A),
+    /// The other.
+    Large(B),
 }
 
-/// For IPv4.
-pub enum Either {
-    /// Small.
-    Tree(Tree),
-    /// Large, with fewer than 2^15 hops.
-    Narrow(Bits<4>),
-    /// Large.
-    Wide(Bits<2>),
-}
+/// For IPv4: a search tree while it is small; then a bitmap trie, with wider leaves from 2^15 hops on.
+pub type Engine4 = Either<Tree, Either<Bits<4>, Bits<2>>>;
 
-/// See [`Either`].
+/// For IPv6: a search tree, and an index of it once it is large.
+pub type Engine6 = Either<Tree, Indexed>;
+
+/// What an [`Engine4`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// [`Either::Tree`].
+pub enum Kind4 {
+    /// A search tree.
     Tree,
-    /// [`Either::Narrow`].
+    /// A bitmap trie with fewer than 2^15 hops.
     Narrow,
-    /// [`Either::Wide`].
+    /// A bitmap trie with any.
     Wide,
 }
 
-impl Whole for Either {
-    type Kind = Kind;
-    const FIRST: Kind = Kind::Tree;
+impl Whole for Engine4 {
+    type Kind = Kind4;
+    const FIRST: Kind4 = Kind4::Tree;
+    /// The bitmap trie takes 2 MiB at least.
+    const SIZES: Sizes = Sizes { small: 256, large: 512 };
 
-    fn better(kind: Kind, routes: usize, sizes: Sizes) -> Option<Kind> {
+    fn better(kind: Kind4, routes: usize, sizes: Sizes) -> Option<Kind4> {
         match kind {
-            Kind::Tree => (routes >= sizes.large).then_some(Kind::Narrow),
-            _ => (routes < sizes.small).then_some(Kind::Tree),
+            Kind4::Tree => (routes >= sizes.large).then_some(Kind4::Narrow),
+            _ => (routes < sizes.small).then_some(Kind4::Tree),
         }
     }
 
-    fn wider(kind: Kind) -> Option<Kind> {
-        (kind == Kind::Narrow).then_some(Kind::Wide)
+    fn wider(kind: Kind4) -> Option<Kind4> {
+        (kind == Kind4::Narrow).then_some(Kind4::Wide)
     }
 
-    fn of_kind(kind: Kind, forest: &Arc<Forest>) -> Result<Self, Refused> {
+    fn of_kind(kind: Kind4, forest: &Arc<Forest>) -> Result<Self, Refused> {
         let domain = forest.domain().clone();
         Ok(match kind {
-            Kind::Tree => Self::Tree(Tree::new(forest)?),
-            Kind::Narrow => Self::Narrow(Bits::new(domain).map_err(|_| Refused::Full)?),
-            Kind::Wide => Self::Wide(Bits::new(domain).map_err(|_| Refused::Full)?),
+            Kind4::Tree => Self::Small(Tree::new(forest)?),
+            Kind4::Narrow => Self::Large(Either::Small(Bits::new(domain).map_err(|_| Refused::Full)?)),
+            Kind4::Wide => Self::Large(Either::Large(Bits::new(domain).map_err(|_| Refused::Full)?)),
+        })
+    }
+}
+
+/// What an [`Engine6`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind6 {
+    /// A search tree.
+    Tree,
+    /// With an index.
+    Indexed,
+}
+
+impl Whole for Engine6 {
+    type Kind = Kind6;
+    const FIRST: Kind6 = Kind6::Tree;
+    /// The index takes 8 MiB at least.
+    const SIZES: Sizes = Sizes { small: 4096, large: 8192 };
+
+    fn better(kind: Kind6, routes: usize, sizes: Sizes) -> Option<Kind6> {
+        match kind {
+            Kind6::Tree => (routes >= sizes.large).then_some(Kind6::Indexed),
+            Kind6::Indexed => (routes < sizes.small).then_some(Kind6::Tree),
+        }
+    }
+
+    fn wider(_: Kind6) -> Option<Kind6> {
+        None
+    }
+
+    fn of_kind(kind: Kind6, forest: &Arc<Forest>) -> Result<Self, Refused> {
+        Ok(match kind {
+            Kind6::Tree => Self::Small(Tree::new(forest)?),
+            Kind6::Indexed => Self::Large(Indexed::new(forest)?),
         })
     }
 }
@@ -106,57 +130,56 @@ impl Whole for Either {
 macro_rules! each {
     ($self:ident, $engine:ident => $call:expr) => {
         match $self {
-            Either::Tree($engine) => $call,
-            Either::Narrow($engine) => $call,
-            Either::Wide($engine) => $call,
+            Either::Small($engine) => $call,
+            Either::Large($engine) => $call,
         }
     };
 }
 
-impl Engine<u32> for Either {
+impl<K: Key, A: Engine<K>, B: Engine<K>> Engine<K> for Either<A, B> {
     #[inline(always)]
-    fn lookup(&self, key: u32) -> Leaf {
-        each!(self, engine => Engine::<u32>::lookup(engine, key))
+    fn lookup(&self, key: K) -> Leaf {
+        each!(self, engine => Engine::<K>::lookup(engine, key))
     }
 
-    fn cell(&self, key: u32) -> u64 {
-        each!(self, engine => Engine::<u32>::cell(engine, key))
+    fn cell(&self, key: K) -> u64 {
+        each!(self, engine => Engine::<K>::cell(engine, key))
     }
 
     #[inline(always)]
     fn grounds(&self) -> Grounds<'_> {
-        each!(self, engine => Engine::<u32>::grounds(engine))
+        each!(self, engine => Engine::<K>::grounds(engine))
     }
 
     #[inline(always)]
-    fn approach<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
-        each!(self, engine => Engine::<u32>::approach::<I>(engine, keys, places));
+    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
+        each!(self, engine => Engine::<K>::approach::<I>(engine, keys, places));
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
-        each!(self, engine => Engine::<u32>::arrive::<I, ROUTES>(engine, keys, hops, routes));
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+        each!(self, engine => Engine::<K>::arrive::<I, ROUTES>(engine, keys, hops, routes));
     }
 
     #[inline(always)]
     fn resolve(&self, routes: &mut [u32]) {
-        each!(self, engine => Engine::<u32>::resolve(engine, routes));
+        each!(self, engine => Engine::<K>::resolve(engine, routes));
     }
 
     #[inline(always)]
-    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
-        each!(self, engine => Engine::<u32>::leaves::<I, ROUTES>(engine, keys, hops, routes));
+    fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+        each!(self, engine => Engine::<K>::leaves::<I, ROUTES>(engine, keys, hops, routes));
     }
 
-    fn paint(&self, change: &Change<u32>) -> Result<(), Refused> {
-        each!(self, engine => Engine::<u32>::paint(engine, change))
+    fn paint(&self, change: &Change<K>) -> Result<(), Refused> {
+        each!(self, engine => Engine::<K>::paint(engine, change))
     }
 
-    fn paint_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
-        each!(self, engine => Engine::<u32>::paint_all(engine, changes))
+    fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
+        each!(self, engine => Engine::<K>::paint_all(engine, changes))
     }
 
     fn memory(&self) -> usize {
-        each!(self, engine => Engine::<u32>::memory(engine))
+        each!(self, engine => Engine::<K>::memory(engine))
     }
 }

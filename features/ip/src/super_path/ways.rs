@@ -177,7 +177,7 @@ impl<F: Protocol> Ways<F> {
     #[inline(always)]
     pub fn touch(&self, plan: &Plan<F>, steps: Option<Steps<'_, F::Key>>) {
         if let Some(steps) = steps {
-            plan.keys().iter().for_each(|key| steps.touch(*key));
+            steps.touch(plan.keys());
         }
     }
 

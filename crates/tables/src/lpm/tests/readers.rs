@@ -75,7 +75,7 @@ fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     if sizes.large > 0 {
         assert_eq!(table.memory(), self::table::<K>(&domain, sizes).memory());
     } else {
-        assert!(table.memory() < (2 << 20) + (1 << 17), "{}", table.memory());
+        assert!(table.memory() < least::<K>() + (1 << 17), "{}", table.memory());
     }
 }
 
@@ -89,6 +89,16 @@ fn around_64(key: u32) -> u128 {
     0x2001_0db8 << 96 | u128::from(key) << 48
 }
 
+/// Behind 2000::/8, over 256 slots of an index.
+fn many_slots(key: u32) -> u128 {
+    0x20 << 120 | u128::from(key) << 88
+}
+
+/// In one slot or two of an index, around the end of what its separators have.
+fn around_56(key: u32) -> u128 {
+    0x2001_0d00 << 96 | u128::from(key) << 60
+}
+
 #[test]
 fn a_long_history_of_an_ip4_tree() {
     long_history::<u32>(TREE, |key| key, 0);
@@ -96,7 +106,7 @@ fn a_long_history_of_an_ip4_tree() {
 
 #[test]
 fn a_long_history_of_bits() {
-    long_history::<u32>(BITS, |key| key, 0);
+    long_history::<u32>(LARGE, |key| key, 0);
 }
 
 #[test]
@@ -108,6 +118,13 @@ fn a_long_history_of_an_ip4_table() {
 fn a_long_history_of_an_ip6_table() {
     long_history::<u128>(AS_IT_COMES, high, 16);
     long_history::<u128>(AS_IT_COMES, around_64, 48);
+}
+
+#[test]
+fn a_long_history_of_an_index() {
+    long_history::<u128>(LARGE, many_slots, 8);
+    long_history::<u128>(LARGE, around_56, 36);
+    long_history::<u128>(LARGE, around_64, 48);
 }
 
 /// Routes added many at a time, in order, into a table that has others, give what they give one by one.
@@ -154,10 +171,12 @@ fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) 
 #[test]
 fn routes_added_together_give_what_they_give_one_by_one() {
     added_together::<u32>(TREE, |key| key, 0);
-    added_together::<u32>(BITS, |key| key, 0);
+    added_together::<u32>(LARGE, |key| key, 0);
     added_together::<u32>(AS_IT_COMES, |key| key, 0);
     added_together::<u128>(AS_IT_COMES, high, 16);
     added_together::<u128>(AS_IT_COMES, around_64, 48);
+    added_together::<u128>(LARGE, many_slots, 8);
+    added_together::<u128>(LARGE, around_56, 36);
 }
 
 /// Control works through a list of changes while readers look up. What they find must have been right at some moment
@@ -221,7 +240,7 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
                         // With changes between the steps, now and then of the whole structure.
                         let (steps, keys) = (table.steps(&turn), &keys[from..from + n]);
                         let (hops, numbers) = (&mut found[..n], &mut numbers[..n]);
-                        keys.iter().for_each(|key| steps.touch(*key));
+                        steps.touch(keys);
                         steps.approach::<simd::V1>(keys, hops);
                         hops.iter().for_each(|place| steps.fetch(*place));
                         std::thread::yield_now();
@@ -262,12 +281,23 @@ fn readers_of_an_ip4_tree() {
 
 #[test]
 fn readers_of_bits() {
-    readers_look_on::<u32>(BITS, |key| key, 0);
+    readers_look_on::<u32>(LARGE, |key| key, 0);
 }
 
 #[test]
 fn readers_of_a_table_that_changes_its_structure() {
     readers_look_on::<u32>(Sizes { small: 3030, large: 3031 }, |key| key, 0);
+}
+
+#[test]
+fn readers_of_an_index() {
+    readers_look_on::<u128>(LARGE, many_slots, 8);
+    readers_look_on::<u128>(LARGE, around_56, 36);
+}
+
+#[test]
+fn readers_of_an_ip6_table_that_changes_its_structure() {
+    readers_look_on::<u128>(Sizes { small: 3030, large: 3031 }, many_slots, 8);
 }
 
 #[test]

@@ -34,6 +34,6 @@ impl Halves for u128 {
 }
 
 /// The last of the keys that begin with the first `len` bits of this.
-pub(super) fn last(key: u64, len: u8) -> u64 {
+pub(in crate::lpm) fn last(key: u64, len: u8) -> u64 {
     key | u64::MAX.checked_shr(len.into()).unwrap_or(0)
 }

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Longest prefix match for large IPv6 tables: a search tree, and its intervals once more where the first bits of a key lead to.
+//!
+//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. What lies in it is a line of up to
+//! five intervals, or up to two levels of lines with sixteen separators above such lines. A separator is 32 bits wide, which are the
+//! bits of the key behind the slot's; where something ends within a /56, and elsewhere than in 2000::/3, the tree is asked. So
+//! a lookup reads two to four lines, where the tree reads seven or eight, and most of their separators aren't
+//! shared by as many keys. A slot without boundaries leads to a line that all slots with the same cell share.
+//!
+//! The tree is what counts: it is changed first, and the slots that a change touched are made anew from it. A slot is replaced by
+//! one store; what it had is used again after a grace period.
+
+mod make;
+
+use super::Leaf;
+use super::block::{CHUNK, Line};
+use super::engine::{Change, Engine, Grounds, Refused};
+use super::forest::Forest;
+use super::intervals::{DOWN, leaf};
+use super::places::LINE;
+use super::tree::{Halves, Tree, last};
+use make::Control;
+use mem::Reserve;
+use simd::Isa;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Slots of 2000::/3. The one behind them is everybody else's.
+pub(super) const SLOTS: usize = 1 << 21;
+/// The bits of a key that stand in separators begin here.
+const FINE: u32 = 8;
+/// Lines reserved: address space of 1 GiB.
+const LINES: usize = 1 << 24;
+/// Separators of a line; one more line lies below them.
+const WIDTH: u32 = 16;
+/// Where the cells of a line of intervals are, behind their separators.
+const CELLS: usize = 2;
+/// Intervals of a line at most.
+const FULL: usize = 5;
+/// The cell of who is to ask the tree.
+const ASK: u64 = DOWN | (DOWN - 1);
+
+/// What a slot leads to. Zero is line 0, all of whose bits are set: it has no separators, and its cells are [`ASK`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry(u32);
+
+impl Entry {
+    /// It is a line of separators: those behind it are the lines below.
+    const ONE_LEVEL: u32 = 1 << 31;
+    /// Two levels: behind it [`Self::BELOW`] lines of separators, and behind these the lines below.
+    const TWO_LEVELS: u32 = Self::ONE_LEVEL | Self::SECOND;
+    const SECOND: u32 = 1 << 30;
+    /// Room for the second level.
+    const BELOW: u32 = WIDTH + 1;
+
+    #[inline(always)]
+    fn line(self) -> u32 {
+        self.0 & !Self::TWO_LEVELS
+    }
+
+    /// All bits if it has so many levels, or none.
+    #[inline(always)]
+    fn has_level(self, level: u32) -> u32 {
+        ((self.0 << (level - 1)) as i32 >> 31) as u32
+    }
+}
+
+/// The slot of a key's first 64 bits.
+#[inline(always)]
+pub(super) fn slot(key: u64) -> u32 {
+    ((key >> 40) as u32).wrapping_sub(0x20_0000).min(SLOTS as u32)
+}
+
+/// What separators are compared with.
+#[inline(always)]
+fn fine(key: u64) -> u32 {
+    (key >> FINE) as u32
+}
+
+/// A tree with an index.
+pub struct Indexed {
+    tree: Tree,
+    slots: Reserve<AtomicU32>,
+    lines: Reserve<Line>,
+    control: Mutex<Control>,
+}
+
+impl Indexed {
+    /// A table that answers [`Leaf::NONE`] everywhere.
+    ///
+    /// # Errors
+    /// A full forest.
+    pub fn new(forest: &Arc<Forest>) -> Result<Self, Refused> {
+        let reserve = || -> io::Result<_> {
+            Ok((Reserve::with_huge_pages(SLOTS + 1)?, Reserve::<Line>::with_huge_pages(LINES)?))
+        };
+        let tree = Tree::new(forest)?;
+        let (slots, lines) = reserve().map_err(|_| Refused::Full)?;
+        lines[0].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        let mut control = Control::new(forest.domain(), LINES as u32 * LINE);
+        let zero = control.take(1);
+        debug_assert_eq!(zero, Some(0), "the entry of slots that weren't made yet");
+        Ok(Self { tree, slots, lines, control: Mutex::new(control) })
+    }
+
+    /// From keys to lines of intervals; `places` has as many.
+    #[inline(always)]
+    fn places<I: Isa>(&self, keys: &[u128], places: &mut [u32]) {
+        let (slots, lines) = (self.slots.as_slice(), self.lines.as_slice());
+        let n = keys.len().min(CHUNK);
+        // Scalar loops for what loads, and loops between them over all, which become vectors.
+        let (mut at, mut keys_fine, mut entries) = ([0; CHUNK], [0; CHUNK], [Entry(0); CHUNK]);
+        for ((at, fine_of), key) in at.iter_mut().zip(&mut keys_fine).zip(keys) {
+            (*at, *fine_of) = (slot(key.high()), fine(key.high()));
+        }
+        for (entry, at) in entries[..n].iter_mut().zip(&at) {
+            *entry = Entry(slots[*at as usize].load(Ordering::Acquire));
+            simd::prefetch_read(&lines[entry.line() as usize]);
+        }
+        for (at, entry) in at.iter_mut().zip(&entries) {
+            *at = entry.line() & entry.has_level(1);
+        }
+        for (at, key) in at[..n].iter_mut().zip(&keys_fine) {
+            *at = simd::rank_of_sixteen::<I>(&lines[*at as usize], key);
+        }
+        let mut below = [0; CHUNK];
+        for ((at, below), entry) in at.iter_mut().zip(&mut below).zip(&entries) {
+            let (first, second, rank) = (entry.has_level(1), entry.has_level(2), *at);
+            *at = (entry.line() + 1 + rank) & second;
+            // Behind the separators; each of the second level has as many lines below.
+            *below = entry.line() + (first & 1) + (second & Entry::BELOW) + rank + ((rank * WIDTH) & second);
+        }
+        for (at, key) in at[..n].iter_mut().zip(&keys_fine) {
+            *at = simd::rank_of_sixteen::<I>(&lines[*at as usize], key);
+        }
+        for ((place, at), below) in places.iter_mut().zip(&at).zip(&below) {
+            *place = (at + below) * LINE;
+        }
+    }
+
+    /// Makes the slots anew that have keys of these prefixes.
+    fn refresh<'a>(&self, changes: impl Iterator<Item = &'a Change<u128>>) {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        // Changes in order are joined as they come.
+        let mut due: Option<(u32, u32)> = None;
+        for change in changes {
+            let key = change.key.high();
+            let Some((from, to)) = make::slots(key, last(key, change.len.min(64))) else { continue };
+            due = match due {
+                Some((first, until)) if first <= from && from <= until => Some((first, until.max(to))),
+                _ => {
+                    if let Some((from, to)) = due {
+                        self.make(&mut control, from, to);
+                    }
+                    Some((from, to))
+                }
+            };
+        }
+        if let Some((from, to)) = due {
+            self.make(&mut control, from, to);
+        }
+    }
+}
+
+impl Engine<u128> for Indexed {
+    #[inline(always)]
+    fn lookup(&self, key: u128) -> Leaf {
+        self.tree.lookup(key)
+    }
+
+    fn cell(&self, key: u128) -> u64 {
+        Engine::<u128>::cell(&self.tree, key)
+    }
+
+    #[inline(always)]
+    fn grounds(&self) -> Grounds<'_> {
+        Grounds { nodes: self.slots.as_slice(), words: self.lines.as_slice().as_flattened() }
+    }
+
+    #[inline(always)]
+    fn approach<I: Isa>(&self, keys: &[u128], places: &mut [u32]) {
+        for (keys, places) in keys.chunks(CHUNK).zip(places.chunks_mut(CHUNK)) {
+            self.places::<I>(keys, places);
+        }
+    }
+
+    #[inline(always)]
+    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
+        let lines = self.lines.as_slice();
+        let mut any = 0;
+        for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {
+            let line = &lines[(*hop / LINE) as usize];
+            let interval = simd::rank_of_four::<I>(line, fine(key.high())) as usize;
+            // The mask spares a test of the bounds.
+            let leaf = leaf(line[(CELLS + interval) & 7].load(Ordering::Acquire));
+            any |= leaf.hop;
+            *hop = leaf.hop;
+            if ROUTES {
+                routes[i] = leaf.route;
+            }
+        }
+        if any & DOWN as u32 != 0 {
+            for (i, key) in keys.iter().enumerate() {
+                if hops[i] & DOWN as u32 != 0 {
+                    let leaf = leaf(self.tree.find::<I, u128>(*key));
+                    hops[i] = leaf.hop;
+                    if ROUTES {
+                        routes[i] = leaf.route;
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn resolve(&self, _: &mut [u32]) {}
+
+    fn paint(&self, change: &Change<u128>) -> Result<(), Refused> {
+        self.tree.paint(change)?;
+        self.refresh([change].into_iter());
+        Ok(())
+    }
+
+    fn paint_all(&self, changes: &[Change<u128>]) -> Result<(), (usize, Refused)> {
+        let result = self.tree.paint_all(changes);
+        let done = result.map_or_else(|(done, _)| done, |()| changes.len());
+        self.refresh(changes[..done].iter());
+        result
+    }
+
+    fn memory(&self) -> usize {
+        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        Engine::<u128>::memory(&self.tree) + SLOTS * size_of::<u32>() + control.memory()
+    }
+}
