@@ -56,15 +56,20 @@ pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// How many bits are the same before the first that differs.
     fn common(self, other: Self) -> u8;
 
+    /// Routes of more bits don't profit from a structure for large tables.
+    #[doc(hidden)]
+    const FINEST: u8;
+
     /// Where lookups in a large table begin: the number of the first thing that they read.
     #[doc(hidden)]
     fn node(self) -> usize;
 }
 
 macro_rules! key {
-    ($t:ty, $engine:ty, $node:expr) => {
+    ($t:ty, $engine:ty, $finest:expr, $node:expr) => {
         impl Key for $t {
             const BITS: u8 = <$t>::BITS as u8;
+            const FINEST: u8 = $finest;
             type Engine = $engine;
 
             #[inline(always)]
@@ -83,8 +88,8 @@ macro_rules! key {
         }
     };
 }
-key!(u32, whole::Engine4, |key| key >> 14);
-key!(u128, whole::Engine6, |key| index::slot((key >> 64) as u64));
+key!(u32, whole::Engine4, 32, |key| key >> 14);
+key!(u128, whole::Engine6, index::FINEST, |key| index::slot((key >> 64) as u64));
 
 /// A prefix and what its owner gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -28,8 +28,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Slots of 2000::/3. The one behind them is everybody else's.
 pub(super) const SLOTS: usize = 1 << 21;
-/// The bits of a key that stand in separators begin here.
-const FINE: u32 = 8;
+/// Separators have the bits of a prefix of this length.
+pub(super) const FINEST: u8 = 56;
+/// Bits of a key's first 64 behind those.
+const FINE: u32 = 64 - FINEST as u32;
 /// Lines reserved: address space of 1 GiB.
 const LINES: usize = 1 << 24;
 /// Separators of a line; one more line lies below them.
@@ -139,6 +141,28 @@ impl Indexed {
         }
     }
 
+    /// Asks the tree about those keys whose hops are [`ASK`]'s.
+    #[inline(always)]
+    fn ask<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
+        let (mut asked, mut at) = ([0; CHUNK], [0; CHUNK]);
+        let (mut n, mut from) = (0, 0);
+        while from < keys.len() {
+            for i in from..keys.len().min(from + CHUNK) {
+                (asked[n % CHUNK], at[n % CHUNK]) = (keys[i], i);
+                n += usize::from(hops[i] & DOWN as u32 != 0);
+            }
+            let (mut of_hops, mut of_routes) = ([0; CHUNK], [0; CHUNK]);
+            self.tree.leaves::<I, ROUTES>(&asked[..n], &mut of_hops[..n], &mut of_routes[..n]);
+            for i in 0..n {
+                hops[at[i]] = of_hops[i];
+                if ROUTES {
+                    routes[at[i]] = of_routes[i];
+                }
+            }
+            (n, from) = (0, from + CHUNK);
+        }
+    }
+
     /// Makes the slots anew that have keys of these prefixes.
     fn refresh<'a>(&self, changes: impl Iterator<Item = &'a Change<u128>>) {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,15 +225,7 @@ impl Engine<u128> for Indexed {
             }
         }
         if any & DOWN as u32 != 0 {
-            for (i, key) in keys.iter().enumerate() {
-                if hops[i] & DOWN as u32 != 0 {
-                    let leaf = leaf(self.tree.find::<I, u128>(*key));
-                    hops[i] = leaf.hop;
-                    if ROUTES {
-                        routes[i] = leaf.route;
-                    }
-                }
-            }
+            self.ask::<I, ROUTES>(keys, hops, routes);
         }
     }
 

@@ -33,6 +33,8 @@ type Routes<K> = BTreeMap<(K, u8), Leaf>;
 /// What lookups don't need.
 struct Control<K: Key> {
     routes: Routes<K>,
+    /// How many of them are longer than [`Key::FINEST`].
+    fine: usize,
     /// The kind of the engine.
     kind: <K::Engine as Whole>::Kind,
 }
@@ -78,7 +80,7 @@ impl<K: Key> Lpm<K> {
             engine: Snapshot::new(forest.domain().clone(), engine),
             forest: forest.clone(),
             sizes,
-            control: Mutex::new(Control { routes: BTreeMap::new(), kind: K::Engine::FIRST }),
+            control: Mutex::new(Control { routes: BTreeMap::new(), fine: 0, kind: K::Engine::FIRST }),
         })
     }
 
@@ -158,6 +160,7 @@ impl<K: Key> Lpm<K> {
                 None
             }
         };
+        control.fine += usize::from(len > K::FINEST);
         self.fit(&mut control);
         Ok(old)
     }
@@ -183,7 +186,10 @@ impl<K: Key> Lpm<K> {
                 Err((n, refused)) => (n, Some(refused)),
             };
             let added = changes.iter().zip(routes).skip(done).take(n);
-            control.routes.extend(added.map(|(change, route)| ((change.key, change.len), route.leaf)));
+            for (change, route) in added {
+                let new = control.routes.insert((change.key, change.len), route.leaf).is_none();
+                control.fine += usize::from(new && change.len > K::FINEST);
+            }
             done += n;
             let wider = || K::Engine::wider(control.kind).filter(|_| refused == Some(Refused::Narrow));
             if refused.is_some() && wider().is_none_or(|kind| self.remake(&mut control, kind).is_err()) {
@@ -200,6 +206,7 @@ impl<K: Key> Lpm<K> {
         let key = key.network(len);
         let mut control = self.control();
         let old = control.routes.remove(&(key, len))?;
+        control.fine -= usize::from(len > K::FINEST);
         let under = covering(&control.routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
         let change = Change { key, len, brush: Brush::UpTo(len, under), shrinks: true };
         self.paint(&change).expect("what shrinks finds room, and a hop that was there fits");
@@ -213,7 +220,9 @@ impl<K: Key> Lpm<K> {
 
     /// Takes the structure that is best for so many routes. Without memory for it, the old one goes on.
     fn fit(&self, control: &mut Control<K>) {
-        if let Some(kind) = K::Engine::better(control.kind, control.routes.len(), self.sizes) {
+        // Those that don't profit outweigh as many that do.
+        let routes = control.routes.len().saturating_sub(2 * control.fine);
+        if let Some(kind) = K::Engine::better(control.kind, routes, self.sizes) {
             let _ = self.remake(control, kind);
         }
     }

@@ -165,6 +165,27 @@ fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
 }
 
 #[test]
+fn a_table_of_many_long_prefixes_has_no_index() {
+    let sizes = Sizes { small: 50, large: 100 };
+    let table: Lpm6 = table(&Qsbr::new(), sizes);
+    let net = |i: u32| 0x2001_0db8 << 96 | u128::from(i) << 64;
+    for i in 0..150 {
+        table.insert(net(i), 64, at(i + 1)).unwrap();
+        assert_eq!(table.kind(), Kind6::Tree);
+    }
+    let shorter = |i: u32| Route { key: net(i << 16), len: 48, leaf: at(i + 1) };
+    assert_eq!(table.insert_all(&(0..250).map(shorter).collect::<Vec<_>>()), 250);
+    assert_eq!(table.kind(), Kind6::Indexed, "a hundred more of them");
+    assert_eq!(table.insert_all(&[shorter(1)]), 1);
+    for i in 0..26 {
+        assert_eq!(table.kind(), Kind6::Indexed);
+        table.insert(net(1 << 20 | i), 64, at(1)).unwrap();
+        table.remove(shorter(100 + i).key, 48).unwrap();
+    }
+    assert_eq!(table.kind(), Kind6::Tree);
+}
+
+#[test]
 fn more_long_prefixes_than_narrow_leaves_can_name() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
