@@ -141,28 +141,6 @@ impl Indexed {
         }
     }
 
-    /// Asks the tree about those keys whose hops are [`ASK`]'s.
-    #[inline(always)]
-    fn ask<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
-        let (mut asked, mut at) = ([0; CHUNK], [0; CHUNK]);
-        let (mut n, mut from) = (0, 0);
-        while from < keys.len() {
-            for i in from..keys.len().min(from + CHUNK) {
-                (asked[n % CHUNK], at[n % CHUNK]) = (keys[i], i);
-                n += usize::from(hops[i] & DOWN as u32 != 0);
-            }
-            let (mut of_hops, mut of_routes) = ([0; CHUNK], [0; CHUNK]);
-            self.tree.leaves::<I, ROUTES>(&asked[..n], &mut of_hops[..n], &mut of_routes[..n]);
-            for i in 0..n {
-                hops[at[i]] = of_hops[i];
-                if ROUTES {
-                    routes[at[i]] = of_routes[i];
-                }
-            }
-            (n, from) = (0, from + CHUNK);
-        }
-    }
-
     /// Makes the slots anew that have keys of these prefixes.
     fn refresh<'a>(&self, changes: impl Iterator<Item = &'a Change<u128>>) {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +203,15 @@ impl Engine<u128> for Indexed {
             }
         }
         if any & DOWN as u32 != 0 {
-            self.ask::<I, ROUTES>(keys, hops, routes);
+            for (i, key) in keys.iter().enumerate() {
+                if hops[i] & DOWN as u32 != 0 {
+                    let leaf = leaf(self.tree.find::<I, u128>(*key));
+                    hops[i] = leaf.hop;
+                    if ROUTES {
+                        routes[i] = leaf.route;
+                    }
+                }
+            }
         }
     }
 
