@@ -30,7 +30,7 @@ pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { rank_of_three_v4(line, value) },
+        Level::V4 => unsafe { (halves_v4::<8, 5>(line, value) & 0b111).count_ones() },
         _ => scalar::rank_of_three(line, value),
     }
 }
@@ -53,7 +53,7 @@ pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { rank_of_four_v4(line, value) },
+        Level::V4 => unsafe { halves_v4::<0, 6>(line, value).count_ones() },
         _ => scalar::rank_of_four(line, value),
     }
 }
@@ -81,28 +81,6 @@ unsafe fn rank_v4(line: &Separators, key: &u64) -> u32 {
     mask.count_ones()
 }
 
-/// As text for the same reason; reads the second and the third word.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn rank_of_three_v4(line: &Separators, value: u32) -> u32 {
-    let mask: u32;
-    // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
-    unsafe {
-        core::arch::asm!(
-            "vpbroadcastd xmm0, {value:e}",
-            "vpcmpud k1, xmm0, [{line} + 8], 5",
-            "kmovw {mask:e}, k1",
-            value = in(reg) value,
-            line = in(reg) line.as_ptr(),
-            mask = lateout(reg) mask,
-            out("xmm0") _,
-            out("k1") _,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    (mask & 0b111).count_ones()
-}
-
 /// As text for the same reason.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -125,24 +103,28 @@ unsafe fn rank_of_sixteen_v4(line: &Separators, value: &u32) -> u32 {
     mask.count_ones()
 }
 
-/// As text for the same reason; reads the first two words.
+/// As text for the same reason: two words from the byte `AT` on, and which of their halves compare with the value by the predicate `IS`:
+/// 5, at most, or 6, below.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn rank_of_four_v4(line: &Separators, value: u32) -> u32 {
+unsafe fn halves_v4<const AT: usize, const IS: u8>(line: &Separators, value: u32) -> u32 {
+    const { assert!(AT + 16 <= size_of::<Separators>()) };
     let mask: u32;
     // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
     unsafe {
         core::arch::asm!(
             "vpbroadcastd xmm0, {value:e}",
-            "vpcmpud k1, xmm0, [{line}], 6",
+            "vpcmpud k1, xmm0, [{line} + {at}], {is}",
             "kmovw {mask:e}, k1",
             value = in(reg) value,
             line = in(reg) line.as_ptr(),
+            at = const AT,
+            is = const IS,
             mask = lateout(reg) mask,
             out("xmm0") _,
             out("k1") _,
             options(nostack, preserves_flags, readonly),
         );
     }
-    mask.count_ones()
+    mask
 }

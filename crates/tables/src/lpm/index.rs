@@ -43,17 +43,19 @@ const FULL: usize = 5;
 /// The cell of who is to ask the tree.
 const ASK: u64 = DOWN | (DOWN - 1);
 
-/// What a slot leads to. Zero is line 0, all of whose bits are set: it has no separators, and its cells are [`ASK`].
+/// What a slot leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry(u32);
 
 impl Entry {
+    /// The tree is asked about all of the slot: line 0 has no separators, and its cells are [`ASK`]. Slots begin with this.
+    const ASK: Self = Self(0);
     /// It is a line of separators: those behind it are the lines below.
     const ONE_LEVEL: u32 = 1 << 31;
     /// Two levels: behind it [`Self::BELOW`] lines of separators, and behind these the lines below.
     const TWO_LEVELS: u32 = Self::ONE_LEVEL | Self::SECOND;
     const SECOND: u32 = 1 << 30;
-    /// Room for the second level.
+    /// Lines below one of separators; room for the second level.
     const BELOW: u32 = WIDTH + 1;
 
     #[inline(always)]
@@ -102,7 +104,7 @@ impl Indexed {
         lines[0].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         let mut control = Control::new(forest.domain(), LINES as u32 * LINE);
         let zero = control.take(1);
-        debug_assert_eq!(zero, Some(0), "the entry of slots that weren't made yet");
+        debug_assert_eq!(zero, Some(Entry::ASK.line()));
         Ok(Self { tree, slots, lines, control: Mutex::new(control) })
     }
 
@@ -112,7 +114,7 @@ impl Indexed {
         let (slots, lines) = (self.slots.as_slice(), self.lines.as_slice());
         let n = keys.len().min(CHUNK);
         // Scalar loops for what loads, and loops between them over all, which become vectors.
-        let (mut at, mut keys_fine, mut entries) = ([0; CHUNK], [0; CHUNK], [Entry(0); CHUNK]);
+        let (mut at, mut keys_fine, mut entries) = ([0; CHUNK], [0; CHUNK], [Entry::ASK; CHUNK]);
         for ((at, fine_of), key) in at.iter_mut().zip(&mut keys_fine).zip(keys) {
             (*at, *fine_of) = (slot(key.high()), fine(key.high()));
         }

@@ -75,12 +75,12 @@ impl<K: Key> Lpm<K> {
     }
 
     pub(super) fn with_sizes(forest: &Arc<Forest>, sizes: Sizes) -> Result<Self, Full> {
-        let engine = K::Engine::of_kind(K::Engine::FIRST, forest).map_err(|_| Full)?;
+        let engine = K::Engine::of_kind(K::Engine::SMALL, forest).map_err(|_| Full)?;
         Ok(Self {
             engine: Snapshot::new(forest.domain().clone(), engine),
             forest: forest.clone(),
             sizes,
-            control: Mutex::new(Control { routes: BTreeMap::new(), fine: 0, kind: K::Engine::FIRST }),
+            control: Mutex::new(Control { routes: BTreeMap::new(), fine: 0, kind: K::Engine::SMALL }),
         })
     }
 

@@ -22,29 +22,39 @@ pub struct Sizes {
 /// A structure that a table can do with alone, or change for another.
 pub trait Whole: Sized {
     /// Which it is.
-    type Kind: Copy + Send;
+    type Kind: Copy + Send + PartialEq;
 
-    /// What a table begins with.
-    const FIRST: Self::Kind;
+    /// What a table is while it is small,
+    const SMALL: Self::Kind;
+    /// and what it becomes when it is large.
+    const LARGE: Self::Kind;
 
-    /// When another one is better.
+    /// When it changes.
     const SIZES: Sizes;
 
     /// What would be better for so many routes.
-    fn better(kind: Self::Kind, routes: usize, sizes: Sizes) -> Option<Self::Kind>;
+    fn better(kind: Self::Kind, routes: usize, sizes: Sizes) -> Option<Self::Kind> {
+        if kind == Self::SMALL {
+            (routes >= sizes.large).then_some(Self::LARGE)
+        } else {
+            (routes < sizes.small).then_some(Self::SMALL)
+        }
+    }
 
     /// What takes every hop, if this kind doesn't.
-    fn wider(kind: Self::Kind) -> Option<Self::Kind>;
+    fn wider(_: Self::Kind) -> Option<Self::Kind> {
+        None
+    }
 
     /// One of that kind, without routes.
     fn of_kind(kind: Self::Kind, forest: &Arc<Forest>) -> Result<Self, Refused>;
 }
 
-/// One structure or another.
+/// One structure, or what replaces it when it isn't enough.
 pub enum Either<A, B> {
-    /// The one.
+    /// For few routes, or few hops.
     Small(A),
-    /// The other.
+    /// For more.
     Large(B),
 }
 
@@ -67,16 +77,10 @@ pub enum Kind4 {
 
 impl Whole for Engine4 {
     type Kind = Kind4;
-    const FIRST: Kind4 = Kind4::Tree;
+    const SMALL: Kind4 = Kind4::Tree;
+    const LARGE: Kind4 = Kind4::Narrow;
     /// The bitmap trie takes 2 MiB at least.
     const SIZES: Sizes = Sizes { small: 256, large: 512 };
-
-    fn better(kind: Kind4, routes: usize, sizes: Sizes) -> Option<Kind4> {
-        match kind {
-            Kind4::Tree => (routes >= sizes.large).then_some(Kind4::Narrow),
-            _ => (routes < sizes.small).then_some(Kind4::Tree),
-        }
-    }
 
     fn wider(kind: Kind4) -> Option<Kind4> {
         (kind == Kind4::Narrow).then_some(Kind4::Wide)
@@ -103,20 +107,10 @@ pub enum Kind6 {
 
 impl Whole for Engine6 {
     type Kind = Kind6;
-    const FIRST: Kind6 = Kind6::Tree;
+    const SMALL: Kind6 = Kind6::Tree;
+    const LARGE: Kind6 = Kind6::Indexed;
     /// The index takes 8 MiB at least.
     const SIZES: Sizes = Sizes { small: 4096, large: 8192 };
-
-    fn better(kind: Kind6, routes: usize, sizes: Sizes) -> Option<Kind6> {
-        match kind {
-            Kind6::Tree => (routes >= sizes.large).then_some(Kind6::Indexed),
-            Kind6::Indexed => (routes < sizes.small).then_some(Kind6::Tree),
-        }
-    }
-
-    fn wider(_: Kind6) -> Option<Kind6> {
-        None
-    }
 
     fn of_kind(kind: Kind6, forest: &Arc<Forest>) -> Result<Self, Refused> {
         Ok(match kind {

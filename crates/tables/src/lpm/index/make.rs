@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::Qsbr;
 
+/// Lines that those with separators lead to.
+const GROUP: usize = Entry::BELOW as usize;
 /// Lines of intervals in a slot at most.
-const MAX: usize = ((WIDTH + 1) * (WIDTH + 1)) as usize;
+const MAX: usize = GROUP * GROUP;
 /// The last word of a line that several slots lead to: no interval's, and so zero in all others.
 const SHARED: usize = 7;
 const _: () = assert!(CELLS + FULL == SHARED);
@@ -139,9 +141,14 @@ impl Indexed {
         line.iter().zip(words).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     }
 
-    /// Release: who finds the entry finds its lines filled.
+    /// Leads a slot elsewhere, and returns where it led.
     fn publish(&self, slot: u32, entry: Entry) -> Entry {
-        Entry(self.slots[slot as usize].swap(entry.0, Ordering::AcqRel))
+        let slot = &self.slots[slot as usize];
+        // Only control writes, under its lock.
+        let old = slot.load(Ordering::Relaxed);
+        // Release: who finds the entry finds its lines filled.
+        slot.store(entry.0, Ordering::Release);
+        Entry(old)
     }
 
     /// Leads some slots to one cell.
@@ -158,9 +165,9 @@ impl Indexed {
             });
             *slots += to - from + 1;
         }
-        let entry = Entry(line.unwrap_or(0));
+        let entry = line.map_or(Entry::ASK, Entry);
         // Slots in a row often had the same.
-        let (mut had, mut n) = (Entry(0), 0);
+        let (mut had, mut n) = (Entry::ASK, 0);
         for slot in from..=to {
             let old = self.publish(slot, entry);
             if old != had {
@@ -174,7 +181,7 @@ impl Indexed {
 
     /// Leads a slot to some intervals.
     fn fill_with(&self, control: &mut Control, slot: u32, row: &[(u32, u64)]) {
-        let old = self.publish(slot, self.lay(control, row).unwrap_or(Entry(0)));
+        let old = self.publish(slot, self.lay(control, row).unwrap_or(Entry::ASK));
         self.give(control, old, 1);
     }
 
@@ -184,18 +191,17 @@ impl Indexed {
         let n = parts.len();
         let (levels, above) = match n {
             1 => (0, 0),
-            2..=17 => (Entry::ONE_LEVEL, 1),
-            18..=MAX => (Entry::TWO_LEVELS, 1 + Entry::BELOW),
+            2..=GROUP => (Entry::ONE_LEVEL, 1),
+            n if n <= MAX => (Entry::TWO_LEVELS, 1 + Entry::BELOW),
             _ => return None,
         };
         let first = control.take(above + n as u32)?;
         // The last line of a group is told from the next group's by the level above.
         let end = |i: usize| row[(i + 1) * FULL - 1].0;
-        let group = WIDTH as usize + 1;
         let ends = |from: usize| (from..n - 1).take(WIDTH as usize).map(end);
         if levels == Entry::TWO_LEVELS {
-            self.write(first, separators((group - 1..n - 1).step_by(group).map(end)));
-            for (i, from) in (0..n).step_by(group).enumerate() {
+            self.write(first, separators((GROUP - 1..n - 1).step_by(GROUP).map(end)));
+            for (i, from) in (0..n).step_by(GROUP).enumerate() {
                 self.write(first + 1 + i as u32, separators(ends(from)));
             }
         } else if levels == Entry::ONE_LEVEL {
@@ -214,7 +220,7 @@ impl Indexed {
 
     /// Takes back what some slots had.
     fn give(&self, control: &mut Control, entry: Entry, slots: u32) {
-        if entry == Entry(0) {
+        if entry == Entry::ASK {
             return;
         }
         let first = entry.line();
@@ -222,7 +228,7 @@ impl Indexed {
         let load = |word: usize| line(first)[word].load(Ordering::Relaxed);
         let lines = if entry.has_level(2) != 0 {
             let groups = width(line(first));
-            1 + Entry::BELOW + groups * (WIDTH + 1) + width(line(first + 1 + groups)) + 1
+            1 + Entry::BELOW + groups * Entry::BELOW + width(line(first + 1 + groups)) + 1
         } else if entry.has_level(1) != 0 {
             1 + width(line(first)) + 1
         } else {
