@@ -201,8 +201,9 @@ impl<F: Protocol> Ways<F> {
                 let leaf = table.map(|table| table.lookup(plan.keys()[i], turn)).unwrap_or_default();
                 (plan.hops[i], plan.routes[i]) = (leaf.hop, leaf.route);
             }
-        } else if keys.iter().fold(true, |same, key| same & (*key == keys[0])) {
-            // One flow, or nothing.
+        } else if keys.first() == keys.last() && keys.iter().fold(true, |same, key| same & (*key == keys[0]))
+        {
+            // One flow, or nothing. With more, the ends tell soonest.
             if let Some(key) = keys.first() {
                 let leaf = steps.lookup(*key);
                 hops.fill(leaf.hop);
