@@ -21,7 +21,7 @@ pub struct Run {
     pub scenario: Scenario,
     /// Of [`Rig::sites`].
     site: usize,
-    stream: Arc<pg::Stream>,
+    streams: Vec<Arc<pg::Stream>>,
     /// Clocks per packet of each block, by node.
     pub blocks: Vec<BTreeMap<String, f64>>,
     /// Allocations on this thread during all measured blocks.
@@ -31,7 +31,7 @@ pub struct Run {
 impl Run {
     /// Packets of a block.
     pub fn packets(&self) -> u64 {
-        self.stream.spec.limit
+        self.streams.iter().map(|stream| stream.spec.limit).sum()
     }
 }
 
@@ -52,12 +52,12 @@ impl Rig {
             };
             // Small vectors cost more a packet: fewer of them make a block.
             let packets = if smoke { 2048 } else { (scenario.vector as u64 * 4096).clamp(65_536, 524_288) };
-            let stream = rig.sites[site].stream(&scenario, packets)?;
-            rig.runs.push(Run { scenario, site, stream, blocks: Vec::new(), allocations: 0 });
+            let streams = rig.sites[site].streams(&scenario, packets)?;
+            rig.runs.push(Run { scenario, site, streams, blocks: Vec::new(), allocations: 0 });
         }
-        for Run { scenario, site, stream, .. } in &rig.runs {
-            rig.sites[*site].run(scenario, stream)?;
-            rig.sites[*site].run(scenario, stream)?;
+        for Run { scenario, site, streams, .. } in &rig.runs {
+            rig.sites[*site].run(scenario, streams)?;
+            rig.sites[*site].run(scenario, streams)?;
         }
         Ok(rig)
     }
@@ -67,7 +67,7 @@ impl Rig {
         for run in &mut self.runs {
             let site = &mut self.sites[run.site];
             let before = site.clocks();
-            run.allocations += site.run(&run.scenario, &run.stream)?;
+            run.allocations += site.run(&run.scenario, &run.streams)?;
             let after = site.clocks();
             let per_packet = |i: usize| (after[i] - before[i]) as f64 / run.packets() as f64;
             let all = (0..site.names.len()).map(|i| (site.names[i].clone(), per_packet(i)));

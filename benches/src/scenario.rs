@@ -35,8 +35,10 @@ pub struct Scenario {
     pub name: String,
     pub table: Table,
     pub traffic: Traffic,
-    /// Packets of a vector.
+    /// Packets that an input brings at once.
     pub vector: usize,
+    /// Interfaces that packets come in by, one after the other in each turn: they meet in one vector.
+    pub inputs: usize,
     /// Each route counts its packets.
     pub counters: bool,
     /// The super-path is on; else packets go through the graph node by node.
@@ -46,6 +48,9 @@ pub struct Scenario {
     /// What we aim at, clocks per packet.
     pub target: Option<f64>,
 }
+
+/// Interfaces that packets can come in by.
+pub const INPUTS: usize = 2;
 
 /// Two scenarios whose ratio is a promise.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +117,11 @@ pub fn all() -> Vec<Scenario> {
             let table = Table { family, routes: outputs, outputs };
             all.push(Scenario::new(table, Uniform, 256, true, peer, target));
         }
+        let middle = if family == Ip4 { 10_000 } else { 20_000 };
+        let table = Table { family, routes: middle, outputs: 1 };
+        for vector in [32, 96] {
+            all.push(Scenario::new(table, Uniform, vector, true, None, None).by_inputs(INPUTS));
+        }
         let large = if family == Ip4 { 1_000_000 } else { 200_000 };
         for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
             let table = Table { family, routes, outputs: 1 };
@@ -147,7 +157,12 @@ impl Scenario {
         if counters {
             name += "-counted";
         }
-        Self { name, table, traffic, vector, counters, super_path: true, peer, target }
+        Self { name, table, traffic, vector, inputs: 1, counters, super_path: true, peer, target }
+    }
+
+    /// The same packets, by several interfaces.
+    fn by_inputs(self, inputs: usize) -> Self {
+        Self { name: format!("{}-{inputs}-inputs", self.name), inputs, ..self }
     }
 
     /// The same without the super-path.

@@ -2,7 +2,7 @@
 //! A router with its table, which several scenarios send packets through.
 
 use crate::alloc;
-use crate::scenario::{Family, Scenario, Table};
+use crate::scenario::{Family, INPUTS, Scenario, Table};
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
@@ -28,7 +28,7 @@ pub struct Site {
     rt: Runtime,
     /// Names of the nodes, by index.
     pub names: Vec<String>,
-    input: SwIfIndex,
+    inputs: Vec<SwIfIndex>,
     outputs: Vec<SwIfIndex>,
     /// What adding the routes took and cost.
     pub load: Load,
@@ -60,12 +60,13 @@ impl Side for Ip4 {
 
     fn addresses(outputs: usize) -> Vec<String> {
         let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} 10.{i}.0.1/16"));
-        std::iter::once("set interface ip address pg0 192.168.1.1/24".into()).chain(out).collect()
+        let into = |i| format!("set interface ip address pg{i} 192.168.{i}.1/24");
+        out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
     fn packet(to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
         let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let headers = pkt::ether(from, mac).ip4(Ipv4Addr::new(192, 168, 1, 2), to);
+        let headers = pkt::ether(from, mac).ip4(Ipv4Addr::new(192, 168, 0, 2), to);
         headers.udp(1000, 2000).payload([0; 18]).build()
     }
 }
@@ -77,12 +78,13 @@ impl Side for Ip6 {
 
     fn addresses(outputs: usize) -> Vec<String> {
         let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} fd00:0:0:{i}::1/64"));
-        std::iter::once("set interface ip address pg0 fd00::1/64".into()).chain(out).collect()
+        let into = |i| format!("set interface ip address pg{i} fd00:1:0:{i}::1/64");
+        out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
     fn packet(to: Ipv6Addr, mac: MacAddr) -> Vec<u8> {
         let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let headers = pkt::ether(from, mac).ip6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2), to);
+        let headers = pkt::ether(from, mac).ip6(Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2), to);
         headers.udp(1000, 2000).payload([0; 12]).build()
     }
 }
@@ -104,7 +106,7 @@ impl Site {
         let rt = runtimes.pop().ok_or("the instance has no thread")?;
         let names = world.nodes().iter().map(|n| n.name.to_string()).collect();
         let load = Load { routes: 0, time: Duration::ZERO, bytes: 0 };
-        let mut site = Self { table, world, rt, names, input: SwIfIndex(0), outputs: Vec::new(), load };
+        let mut site = Self { table, world, rt, names, inputs: Vec::new(), outputs: Vec::new(), load };
         match table.family {
             Family::Ip4 => site.set_up::<Ip4>()?,
             Family::Ip6 => site.set_up::<Ip6>()?,
@@ -136,7 +138,7 @@ impl Site {
 
     fn set_up<F: Side>(&mut self) -> Result<(), String> {
         let outputs = self.table.outputs;
-        for i in 0..=outputs {
+        for i in 1..=outputs + INPUTS {
             self.command(&format!("create packet-generator interface pg{i}"))?;
             self.command(&format!("set interface state pg{i} up"))?;
         }
@@ -145,8 +147,8 @@ impl Site {
         }
         let interfaces = self.world.get::<Interfaces>();
         let find = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
-        self.input = find(0)?;
         self.outputs = (1..=outputs).map(find).collect::<Result<_, _>>()?;
+        self.inputs = (outputs + 1..=outputs + INPUTS).map(find).collect::<Result<_, _>>()?;
         let hops = if self.table.routes <= FEW { 1 } else { HOPS };
         let neighbors = self.world.get::<Neighbors>();
         for (at, sw_if) in self.outputs.iter().enumerate() {
@@ -173,23 +175,33 @@ impl Site {
         Ok(())
     }
 
-    /// The stream of a scenario, ready to be run.
-    pub fn stream(&mut self, scenario: &Scenario, limit: u64) -> Result<Arc<pg::Stream>, String> {
+    /// The streams of a scenario, one for each of its inputs, ready to be run.
+    pub fn streams(&mut self, scenario: &Scenario, limit: u64) -> Result<Vec<Arc<pg::Stream>>, String> {
+        let inputs = self.inputs[..scenario.inputs].to_vec();
+        inputs.into_iter().map(|input| self.stream(scenario, input, limit / scenario.inputs as u64)).collect()
+    }
+
+    fn stream(
+        &mut self,
+        scenario: &Scenario,
+        input: SwIfIndex,
+        limit: u64,
+    ) -> Result<Arc<pg::Stream>, String> {
         let interfaces = self.world.get::<Interfaces>();
-        let mac = interfaces.get(self.input).map_err(|e| e.to_string())?.mac;
+        let mac = interfaces.get(input).map_err(|e| e.to_string())?.mac;
         let packets = match self.table.family {
             Family::Ip4 => packets::<Ip4>(self.table.routes, scenario.traffic, mac),
             Family::Ip6 => packets::<Ip6>(self.table.routes, scenario.traffic, mac),
         };
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
-            name: scenario.name.clone(),
+            name: format!("{} by {input}", scenario.name),
             limit,
             rate: 0.0,
             queue: 0,
             max_frame: scenario.vector,
             size: (0, 0),
-            interface: self.input,
+            interface: input,
             node: self.world.node("ethernet-input").ok_or("ethernet-input is missing")?,
             from_device: true,
             thread: ThreadIndex(0),
@@ -200,19 +212,21 @@ impl Site {
         generator.streams().pop().ok_or_else(|| "the stream is missing".into())
     }
 
-    /// Sends a stream's packets. Every one has to arrive. Gives the allocations while they were forwarded.
-    pub fn run(&mut self, scenario: &Scenario, stream: &Arc<pg::Stream>) -> Result<u64, String> {
+    /// Sends the packets of streams. Every one has to arrive. Gives the allocations while they were forwarded.
+    pub fn run(&mut self, scenario: &Scenario, streams: &[Arc<pg::Stream>]) -> Result<u64, String> {
         self.world.get::<Routes>().set_counting(scenario.counters);
         self.command(if scenario.super_path { "set super-path on" } else { "set super-path off" })?;
         let counters = self.world.get::<IfCounters>();
         let sent = |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();
         let before = sent(&self.outputs);
         let generator = self.world.get::<pg::Generator>();
-        generator.enable(&self.world, Some(&stream.spec.name)).map_err(|e| e.to_string())?;
+        for stream in streams {
+            generator.enable(&self.world, Some(&stream.spec.name)).map_err(|e| e.to_string())?;
+        }
         // Control's message is taken by the first turn; what follows is the packet path alone.
         self.rt.turn(true);
         let mut allocations = 0;
-        while stream.enabled.load(Ordering::Relaxed) {
+        while streams.iter().any(|stream| stream.enabled.load(Ordering::Relaxed)) {
             let before = alloc::count();
             for _ in 0..64 {
                 self.rt.turn(true);
@@ -222,10 +236,11 @@ impl Site {
         self.settle();
         let arrived = sent(&self.outputs) - before;
         // An IPv6 router says a word of its own now and then.
-        if (0..8).contains(&(arrived as i64 - stream.spec.limit as i64)) {
+        let limit: u64 = streams.iter().map(|stream| stream.spec.limit).sum();
+        if (0..8).contains(&(arrived as i64 - limit as i64)) {
             Ok(allocations)
         } else {
-            Err(format!("{}: {arrived} of {} packets arrived", scenario.name, stream.spec.limit))
+            Err(format!("{}: {arrived} of {limit} packets arrived", scenario.name))
         }
     }
 
