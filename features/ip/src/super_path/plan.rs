@@ -12,12 +12,12 @@ use wire::{Address, Ip4, Ip6};
 /// Packets are fetched so far ahead.
 const AHEAD: usize = 8;
 
-/// Where the packets of a plan came in.
-#[derive(Clone, Copy, Default)]
-pub struct From {
-    /// The interface; the last one if they differ.
-    pub rx_if: u32,
-    pub differ: bool,
+/// Packets of a vector, one behind the other, that came in by one interface.
+pub struct Block {
+    from: usize,
+    len: usize,
+    /// Those that no plan has yet.
+    left: u64,
 }
 
 /// Packets of one protocol, first those that are for us, then those of them whose headers are ordinary.
@@ -28,7 +28,10 @@ pub struct Plan<F: Protocol> {
     /// Their destinations.
     keys: [F::Key; BLOCK],
     headers: Headers<F>,
-    pub from: From,
+    /// The interface that they came in by.
+    pub rx_if: u32,
+    /// The table that they are looked up in.
+    pub table: u32,
     /// What was found for them; before that, how far the lookups are.
     pub hops: [u32; BLOCK],
     pub routes: [u32; BLOCK],
@@ -43,7 +46,8 @@ impl<F: Protocol> Plan<F> {
             at: [0; BLOCK],
             keys: [F::key(F::Addr::ZERO); BLOCK],
             headers: Headers::default(),
-            from: From::default(),
+            rx_if: 0,
+            table: 0,
             hops: [0; BLOCK],
             routes: [0; BLOCK],
             stepping: false,
@@ -97,24 +101,19 @@ impl<F: Protocol> Plan<F> {
         self.headers.any_longer(self.len(), than)
     }
 
-    /// Takes those packets of a block that carry this protocol to us; gives the others.
+    /// Takes those packets of a block that carry this protocol to us. The block ends before a packet of another interface.
     #[inline(always)]
-    fn gather(
-        &mut self,
-        v: &mut Vector<'_, To>,
-        from: usize,
-        which: u64,
-        seen: &mut Seen<impl Fn(u32) -> Rx>,
-    ) -> u64 {
+    fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
-        for i in Bits(which) {
-            let at = from + i;
+        for i in Bits(block.left) {
+            let at = block.from + i;
             v.prefetch(at + AHEAD);
             let b = v.get(at);
-            if b.rx_if != seen.rx.rx_if {
-                seen.another(b.rx_if);
+            if b.rx_if != rx.rx_if {
+                block.len = i;
+                break;
             }
-            let (true, Some((words, key))) = (carries::<F>(b, &seen.rx), F::look(b)) else {
+            let (true, Some((words, key))) = (carries::<F>(b, rx), F::look(b)) else {
                 others |= 1 << i;
                 continue;
             };
@@ -124,7 +123,8 @@ impl<F: Protocol> Plan<F> {
             n += 1;
         }
         self.n = n;
-        others
+        block.left = others;
+        (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
 
     /// Leaves the ordinary ones.
@@ -158,21 +158,6 @@ pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
         && rx.open[usize::from(F::IS_V6)]
 }
 
-/// What is known of the interface of the packet before, and how to find it for another one.
-struct Seen<L> {
-    rx: Rx,
-    look: L,
-    differ: bool,
-}
-
-impl<L: Fn(u32) -> Rx> Seen<L> {
-    #[cold]
-    fn another(&mut self, rx_if: u32) {
-        self.rx = (self.look)(rx_if);
-        self.differ = true;
-    }
-}
-
 /// Plans for a block of packets.
 pub struct Plans {
     // Here, and not on the stack, only to be filled anew without being cleared.
@@ -191,8 +176,8 @@ impl Plans {
         self.ip6.clear();
     }
 
-    /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them. `rx` is what is known of the interface of the packet
-    /// before, and `look` finds it for another one.
+    /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came in by one interface; says where the
+    /// next block begins. `rx` is what is known of the interface of the packet before, and `look` finds it for another one.
     #[inline(always)]
     pub fn make(
         &mut self,
@@ -200,7 +185,7 @@ impl Plans {
         (from, to): (usize, usize),
         rx: &mut Rx,
         look: impl Fn(u32) -> Rx,
-    ) {
+    ) -> usize {
         let Self { ip4, ip6 } = self;
         ip4.clear();
         ip6.clear();
@@ -210,21 +195,18 @@ impl Plans {
         }
         // One protocol after the other, so that a loop has less to keep in mind; the one that there are probably more of goes first.
         let is_6 = carries::<Ip6>(first, rx);
-        let mut seen = Seen { rx: *rx, look, differ: false };
-        let mut which = u64::MAX >> (BLOCK - (to - from));
+        let mut block = Block { from, len: to - from, left: u64::MAX >> (BLOCK - (to - from)) };
         if is_6 {
-            which = ip6.gather(v, from, which, &mut seen);
+            ip6.gather(v, &mut block, rx);
         }
-        if which != 0 {
-            which = ip4.gather(v, from, which, &mut seen);
+        if block.left != 0 {
+            ip4.gather(v, &mut block, rx);
         }
-        if !is_6 && which != 0 {
-            ip6.gather(v, from, which, &mut seen);
+        if !is_6 && block.left != 0 {
+            ip6.gather(v, &mut block, rx);
         }
         ip4.judge();
         ip6.judge();
-        *rx = seen.rx;
-        let from = From { rx_if: rx.rx_if, differ: seen.differ };
-        (ip4.from, ip6.from) = (from, from);
+        from + block.len
     }
 }

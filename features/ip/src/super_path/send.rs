@@ -97,7 +97,7 @@ impl<F: Protocol> Ways<F> {
         let Means { views, cx, counting } = means;
         let least = self.least(cx);
         let mut left = u64::MAX >> (BLOCK - n);
-        if plan.from.differ || plan.any_longer(least as u32) {
+        if plan.any_longer(least as u32) {
             self.others(plan, left, desk, v, means);
             left = 0;
         }
@@ -122,7 +122,7 @@ impl<F: Protocol> Ways<F> {
                 self.way(adj, &mut desk.exits, views, cx)
             };
             let Some(way) = way else { continue };
-            if plan.any_longer(way.mtu) || way.tx_if == plan.from.rx_if {
+            if plan.any_longer(way.mtu) || way.tx_if == plan.rx_if {
                 self.others(plan, group, desk, v, means);
                 continue;
             }
@@ -136,7 +136,7 @@ impl<F: Protocol> Ways<F> {
             if packets == 0 {
                 continue;
             }
-            self.received.add(plan.from.rx_if as usize, packets.into());
+            self.received.add(plan.rx_if as usize, packets.into());
             self.count_over(&way, packets.into(), bytes.into());
             if counting {
                 if !many_routes {
@@ -218,7 +218,7 @@ impl<F: Protocol> Ways<F> {
                 };
                 let way = Self::short_way(adj, exit.to());
                 let (at, onward) = (plan.at(i), plan.onward(i));
-                if way.take::<F>(v.get_mut(at), onward).is_none() {
+                if way.take::<F>(v.get_mut(at), plan.rx_if, onward).is_none() {
                     packets -= 1;
                     continue;
                 }
@@ -232,7 +232,7 @@ impl<F: Protocol> Ways<F> {
                 v.set(at, way.to);
             }
         }
-        self.received.add(plan.from.rx_if as usize, packets - u64::from(others.count_ones()));
+        self.received.add(plan.rx_if as usize, packets - u64::from(others.count_ones()));
         if others != 0 {
             self.others(plan, others, desk, v, means);
         }
@@ -251,14 +251,13 @@ impl<F: Protocol> Ways<F> {
         for i in Bits(which) {
             let (at, onward) = (plan.at(i), plan.onward(i));
             let b = v.get_mut(at);
-            let table = self.table_of(b, views);
-            let Some(adj) = self.adj(b, AdjIndex(plan.hops[i]), table, cx) else { continue };
+            let Some(adj) = self.adj(b, AdjIndex(plan.hops[i]), plan.table, cx) else { continue };
             let Some(way) = self.way(adj, exits, views, cx) else { continue };
-            if way.take::<F>(b, onward).is_none() {
+            if way.take::<F>(b, plan.rx_if, onward).is_none() {
                 continue;
             }
             let total = u64::from(onward.total);
-            self.received.add(b.rx_if as usize, 1);
+            self.received.add(plan.rx_if as usize, 1);
             self.count_over(&way, 1, total);
             if counting {
                 owed.add(plan.routes[i], 1, onward.total);

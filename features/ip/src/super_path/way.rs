@@ -44,10 +44,10 @@ pub struct Way {
 }
 
 impl Way {
-    /// Changes the packet for its way; `None`, and nothing changed, if the graph shall have it.
+    /// Changes a packet that came in by `rx_if` for its way; `None`, and nothing changed, if the graph shall have it.
     #[inline(always)]
-    pub fn take<F: Protocol>(&self, b: &mut Buffer, onward: Onward) -> Option<()> {
-        if b.rx_if == self.tx_if || onward.total > self.mtu {
+    pub fn take<F: Protocol>(&self, b: &mut Buffer, rx_if: u32, onward: Onward) -> Option<()> {
+        if rx_if == self.tx_if || onward.total > self.mtu {
             return None;
         }
         self.send_on::<F>(b, onward)

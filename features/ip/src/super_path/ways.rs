@@ -10,7 +10,7 @@ use crate::headers::Onward;
 use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
 use buffer::Buffer;
-use graph::{Cx, ThreadIndex, Vector, World};
+use graph::{Cx, ThreadIndex, World};
 use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Ordinary, TableIndex};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
@@ -157,7 +157,7 @@ impl<F: Protocol> Ways<F> {
         }
         let to = To::Tx(self.outward.look(adj.tx_if, adj.output, views, cx)?);
         let way = self.way_by(adj, to, cx)?;
-        way.take::<F>(b, Onward { word, total })?;
+        way.take::<F>(b, b.rx_if, Onward { word, total })?;
         self.received.add(b.rx_if as usize, 1);
         self.count_over(&way, 1, total.into());
         if self.counting() {
@@ -183,26 +183,10 @@ impl<F: Protocol> Ways<F> {
 
     /// Begins the lookups for a plan. Those that are simple are done then.
     #[inline(always)]
-    pub fn approach<I: Isa>(
-        &self,
-        plan: &mut Plan<F>,
-        steps: Option<Steps<'_, F::Key>>,
-        v: &Vector<'_, To>,
-        views: &[IfView],
-        turn: &Turn<'_>,
-    ) {
+    pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>) {
         let Some(steps) = steps else { return plan.clear() };
-        let differ = plan.from.differ;
         let (keys, hops, routes) = plan.columns();
-        if differ {
-            for i in 0..plan.len() {
-                let table = self.table_of(v.get(plan.at(i)), views);
-                let table = self.fib.table(TableIndex(table), turn);
-                let leaf = table.map(|table| table.lookup(plan.keys()[i], turn)).unwrap_or_default();
-                (plan.hops[i], plan.routes[i]) = (leaf.hop, leaf.route);
-            }
-        } else if keys.first() == keys.last() && keys.iter().fold(true, |same, key| same & (*key == keys[0]))
-        {
+        if keys.first() == keys.last() && keys.iter().fold(true, |same, key| same & (*key == keys[0])) {
             // One flow, or nothing. With more, the ends tell soonest.
             if let Some(key) = keys.first() {
                 let leaf = steps.lookup(*key);
@@ -225,11 +209,6 @@ impl<F: Protocol> Ways<F> {
         } else {
             steps.arrive::<I, false>(keys, hops, &mut []);
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn table_of(&self, b: &Buffer, views: &[IfView]) -> u32 {
-        views.get(b.rx_if as usize).map_or(0, |view| F::table_of(view).0)
     }
 
     /// Counts for the adjacency, and for the interface that packets leave by.
