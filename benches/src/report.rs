@@ -142,7 +142,7 @@ pub fn json(rig: &Rig) -> Value {
             names.into_iter().filter_map(|name| Some((name.clone(), json!(node(run, name)?.0)))).collect();
         let s = &run.scenario;
         json!({
-            "name": s.name, "routes": s.table.routes, "outputs": s.table.outputs, "vector": s.vector, "inputs": s.inputs, "counters": s.counters, "super_path": s.super_path,
+            "name": s.name, "routes": s.table.routes, "outputs": s.table.outputs, "paths": s.table.paths, "vector": s.vector, "inputs": s.inputs, "counters": s.counters, "super_path": s.super_path,
             "packets": run.packets(), "blocks": run.blocks.len(), "clocks": middle, "quartiles": [low, high],
             "target": s.target, "peer": s.peer, "allocations": run.allocations, "nodes": nodes,
         })

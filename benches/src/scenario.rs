@@ -27,6 +27,8 @@ pub struct Table {
     pub routes: usize,
     /// Interfaces that these leave by.
     pub outputs: usize,
+    /// Next hops that each shares its packets out among.
+    pub paths: usize,
 }
 
 /// A router, its traffic, and what the peer and we aim at.
@@ -76,7 +78,7 @@ pub fn all() -> Vec<Scenario> {
     let mut all = Vec::new();
     // VPP's figures: quiet machine, route counters on, see docs/performance.md.
     let mut add = |family, routes, traffic, peer, target| {
-        let table = Table { family, routes, outputs: 1 };
+        let table = Table { family, routes, outputs: 1, paths: 1 };
         for counters in [false, true] {
             all.push(Scenario::new(table, traffic, 256, counters, peer, target));
         }
@@ -103,7 +105,7 @@ pub fn all() -> Vec<Scenario> {
     add(Ip6, 1_000_000, Zipf, None, None);
     add(Ip6, 1_000_000, Uniform, Some(2497.0), Some(72.0));
     for family in [Ip4, Ip6] {
-        let table = Table { family, routes: 1, outputs: 1 };
+        let table = Table { family, routes: 1, outputs: 1, paths: 1 };
         for (vector, vpp, target) in
             [(64, 59.0, 43.0), (16, 163.0, 65.0), (4, 500.0, 150.0), (1, 744.0, 450.0)]
         {
@@ -114,17 +116,19 @@ pub fn all() -> Vec<Scenario> {
         for (outputs, vpp) in [(2, 66.5), (4, 58.0)] {
             // One clock more than over one output.
             let (peer, target) = if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
-            let table = Table { family, routes: outputs, outputs };
+            let table = Table { family, routes: outputs, outputs, paths: 1 };
             all.push(Scenario::new(table, Uniform, 256, true, peer, target));
         }
         let middle = if family == Ip4 { 10_000 } else { 20_000 };
-        let table = Table { family, routes: middle, outputs: 1 };
+        let table = Table { family, routes: middle, outputs: 1, paths: 1 };
         for vector in [32, 96] {
             all.push(Scenario::new(table, Uniform, vector, true, None, None).by_inputs(INPUTS));
         }
+        let table = Table { paths: 2, ..table };
+        all.push(Scenario::new(table, Uniform, 256, true, None, None));
         let large = if family == Ip4 { 1_000_000 } else { 200_000 };
         for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
-            let table = Table { family, routes, outputs: 1 };
+            let table = Table { family, routes, outputs: 1, paths: 1 };
             all.push(Scenario::new(table, traffic, 256, false, None, None).by_the_graph());
         }
     }
@@ -150,6 +154,9 @@ impl Scenario {
                 Traffic::Zipf => "-zipf",
                 Traffic::Uniform | Traffic::AllAddresses => "-uniform",
             };
+        }
+        if table.paths > 1 {
+            name += &format!("-{}-paths", table.paths);
         }
         if vector != 256 {
             name += &format!("-vector-{vector}");

@@ -164,9 +164,12 @@ impl Site {
         let (start, before) = (Instant::now(), resident());
         for route in &routes {
             let at = usize::from(route.hop) % outputs;
-            let nexthop = F::hop(at + 1, route.hop % hops).into();
-            let path = Path::new(PathKind::Neighbor { sw_if: self.outputs[at], nexthop });
-            fib.set(&self.world, TableIndex::DEFAULT, route.prefix, Source::Api, &[path])
+            let path = |i: usize| {
+                let nexthop = F::hop(at + 1, (route.hop + i as u16) % hops).into();
+                Path::new(PathKind::Neighbor { sw_if: self.outputs[at], nexthop })
+            };
+            let paths: Vec<_> = (0..self.table.paths).map(path).collect();
+            fib.set(&self.world, TableIndex::DEFAULT, route.prefix, Source::Api, &paths)
                 .map_err(|e| e.to_string())?;
         }
         self.load =

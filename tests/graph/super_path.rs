@@ -86,9 +86,19 @@ const CONFIGURATION: &[&str] = &[
     "ip route add 25.0.0.0/8 via unreach",
     "ip route add 26.0.0.0/8 via prohibit",
     "ip route add 27.0.0.0/8 via 10.0.1.2 e1",
+    "ip route add 29.0.0.0/8 via 10.0.2.2 e2 via 10.0.3.2 e3",
+    "ip route add 30.0.0.0/8 via 29.0.0.1",
+    "ip route add 31.0.0.0/8 via 30.0.0.1 via 29.0.0.1 via 20.0.0.1 via 10.0.4.2 e4",
+    "ip route add 32.0.0.0/8 via 21.0.0.1",
     "set interface ip table e5 7",
     "enable ip4 interface e5",
     "ip route add 20.0.0.0/8 table 7 via 10.0.4.2 e4",
+];
+
+/// Choices of IPv6.
+const CONFIGURATION6: &[&str] = &[
+    "ip route add 3005::/16 via 2001:db8:2::2 e2 via 2001:db8:3::2 e3",
+    "ip route add 3006::/16 via 3005::1",
 ];
 
 /// Done to both, and taken back by the next one.
@@ -111,6 +121,15 @@ const CHANGES: &[[&str; 2]] = &[
     ["ip path-mtu 10.0.2.2 300", "ip path-mtu 10.0.2.2 del"],
     ["set interface ip directed-broadcast e2 enable", "set interface ip directed-broadcast e2 disable"],
     ["set urpf ip4 rx strict e3", "set urpf ip4 rx off e3"],
+    [
+        "set ip flow-hash table 0 src dst sport dport proto reverse",
+        "set ip flow-hash table 0 src dst sport dport proto",
+    ],
+    ["set ip6 flow-hash table 0 src sport", "set ip6 flow-hash table 0 src dst sport dport proto"],
+    [
+        "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:22 static",
+        "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:02 static",
+    ],
     // Tables of another structure.
     [
         "ip route add count 600 28.0.0.0/24 via 10.0.2.2 e2",
@@ -146,6 +165,9 @@ impl Router {
             bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
         }
         six(&bench);
+        for line in CONFIGURATION6 {
+            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
         bench.cli(if super_path { "set super-path on" } else { "set super-path off" }).expect("switched");
         bench.settle();
         Self { bench, sent }
@@ -250,6 +272,8 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     let udp = |packet: Packet| packet.udp(1234, 4321).payload_len(40);
     let mut all = Vec::new();
     for to in ["20.0.0.1", "20.1.0.1", "20.1.2.3", "21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9", "10.0.2.3"]
+        .into_iter()
+        .chain(["29.1.1.1", "29.2.3.4", "30.0.0.9", "31.0.0.9", "31.1.2.3", "32.0.0.9"])
     {
         all.push(udp(ip(to)).build());
         all.push(ip(to).tcp(1, 2).payload_len(500).build());
@@ -264,7 +288,7 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     for to in ["28.0.0.1", "28.1.7.1"] {
         all.push(udp(ip(to)).build());
     }
-    for to in ["3004::1", "3004:0:1234::1", "3004:0:2327::1"] {
+    for to in ["3004::1", "3004:0:1234::1", "3004:0:2327::1", "3005::1", "3005::77", "3006::1", "3006::2"] {
         all.push(udp(ip6(to)).build());
     }
     all.extend([
@@ -317,7 +341,7 @@ fn same_bytes_same_counters_with_and_without() {
         // One interface as a driver's frame, several as a busy turn brings them, one flow.
         let (one_if, one_flow) = (mutator.rng().one_in(2), mutator.rng().one_in(4));
         let mut rx_if = 1 + mutator.rng().below(INTERFACES as usize) as u32;
-        let mut at = mutator.rng().below(64);
+        let mut at = mutator.rng().below(80);
         let mut frames = Vec::new();
         for _ in 0..n {
             if !one_if {

@@ -34,7 +34,8 @@ mod view;
 
 pub use addr::{Addresses, Hold};
 pub use adj::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, Ordinaries, Ordinary, Rewrite, ethernet_rewrite,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, Ordinaries, Ordinary, Rewrite,
+    ethernet_rewrite,
 };
 pub use counters::{IfCounters, IfLanes};
 pub use device::{Device, RxQueue};

@@ -107,7 +107,7 @@ pub trait Ip: Net {
     fn upper(b: &Buffer) -> Result<Upper, Refusal>;
 
     /// The fields that flows are told apart by.
-    fn fields(b: &Buffer) -> Fields;
+    fn fields(b: &Buffer, at: usize) -> Fields;
 }
 
 /// One of a version's arcs; `name` with the placeholder `{ip}`.

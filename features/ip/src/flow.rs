@@ -8,19 +8,20 @@ use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash of the packet's fields that `flow` names, and of the router's number. Fragments of one packet have to take one path, and only the first has
-/// ports: they are hashed without.
+/// A hash of the fields that `flow` names of a packet whose IP header begins at byte `at`, and of the router's number. Fragments of one packet
+/// have to take one path, and only the first has ports: they are hashed without.
 #[inline(always)]
-pub fn hash<F: Ip>(b: &Buffer, flow: Flow) -> u32 {
-    let fields = F::fields(b);
-    let Fields { source, destination, ports, protocol, label } = if flow.fields == FlowHash::default() {
-        Fields { label: 0, ..fields }
-    } else {
-        fields.choose(flow.fields)
-    };
-    let rest = u64::from(label) << 40 | u64::from(ports) << 8 | u64::from(protocol);
-    let router = u64::from(flow.router_id).wrapping_mul(MIX);
-    mix(source ^ destination.rotate_left(32) ^ router, rest)
+pub fn hash<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
+    // The other choices by themselves: fields that are handed to another function stand in memory for all.
+    if flow.fields != FlowHash::default() {
+        return hash_of::<F>(b, at, flow);
+    }
+    Fields { label: 0, ..F::fields(b, at) }.hash(flow.router_id)
+}
+
+#[inline(never)]
+fn hash_of<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
+    F::fields(b, at).choose(flow.fields).hash(flow.router_id)
 }
 
 /// What flows are told apart by.
@@ -49,7 +50,6 @@ pub fn ports(b: &Buffer, protocol: u8, at: usize) -> u32 {
 }
 
 impl Fields {
-    #[inline(never)]
     fn choose(self, choice: FlowHash) -> Self {
         let keep = |field, mask: u64| if choice.has(field) { mask } else { 0 };
         let (source, destination) =
@@ -66,6 +66,14 @@ impl Fields {
         let protocol = self.protocol & keep(FlowHash::PROTO, 0xff) as u8;
         let label = self.label & keep(FlowHash::LABEL, 0xf_ffff) as u32;
         Self { source, destination, ports, protocol, label }
+    }
+
+    #[inline(always)]
+    fn hash(self, router_id: u32) -> u32 {
+        let Self { source, destination, ports, protocol, label } = self;
+        let rest = u64::from(label) << 40 | u64::from(ports) << 8 | u64::from(protocol);
+        let router = u64::from(router_id).wrapping_mul(MIX);
+        mix(source ^ destination.rotate_left(32) ^ router, rest)
     }
 }
 
@@ -107,8 +115,10 @@ mod tests {
         };
         let b = bench.buffer(&bytes);
         let fields = FlowHash::from_bits(choice).expect("bits");
-        let hash = hash::<F>(&b, Flow { fields, router_id: 0 });
-        bench.rt.cache().free(b);
+        let hash = hash::<F>(&b, 0, Flow { fields, router_id: 0 });
+        let framed = bench.buffer(&[&[0; 14][..], &bytes].concat());
+        assert_eq!(hash, self::hash::<F>(&framed, 14, Flow { fields, router_id: 0 }));
+        [b, framed].into_iter().for_each(|b| bench.rt.cache().free(b));
         hash
     }
 
@@ -148,7 +158,7 @@ mod tests {
         let mut bench = Bench::new(&[]);
         let mut of = |port, router_id| {
             let b = bench.buffer(&pkt::ip4("10.0.0.1", "10.0.0.2").udp(port, 7).build());
-            let hash = hash::<Ip4>(&b, Flow { router_id, ..Flow::default() });
+            let hash = hash::<Ip4>(&b, 0, Flow { router_id, ..Flow::default() });
             bench.rt.cache().free(b);
             hash
         };
@@ -166,7 +176,7 @@ mod tests {
         let mut bench = Bench::new(&[]);
         let mut of = |bytes: &[u8], fields| {
             let b = bench.buffer(bytes);
-            let hash = hash::<Ip6>(&b, Flow { fields, router_id: 0 });
+            let hash = hash::<Ip6>(&b, 0, Flow { fields, router_id: 0 });
             bench.rt.cache().free(b);
             hash
         };

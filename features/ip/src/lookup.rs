@@ -149,7 +149,7 @@ impl<F: Ip> Lookup<F> {
 
     #[inline(always)]
     fn choose<'t>(&'t self, b: &mut Buffer, mut at: Found<'t>, turn: &'t Turn<'_>) -> Option<Found<'t>> {
-        let hash = flow::hash::<F>(b, self.fib.flow(at.fib, turn));
+        let hash = flow::hash::<F>(b, 0, self.fib.flow(at.fib, turn));
         b.flow_hash = hash;
         let bytes = b.packet_len() as u64;
         for step in 0..STEPS {

@@ -243,15 +243,15 @@ impl Ip for Ip4 {
     }
 
     #[inline(always)]
-    fn fields(b: &Buffer) -> Fields {
-        let Some(header) = b.bytes::<HEADER>(0) else { return Fields::default() };
+    fn fields(b: &Buffer, begin: usize) -> Fields {
+        let Some(header) = b.bytes::<HEADER>(begin) else { return Fields::default() };
         let word = |at: usize| {
             u64::from(u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
         };
         let whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
         let at = if header[0] == Ipv4Header::PLAIN { HEADER } else { usize::from(header[0] & 15) * 4 };
         let protocol = header[9];
-        let ports = if whole { flow::ports(b, protocol, at) } else { 0 };
+        let ports = if whole { flow::ports(b, protocol, begin + at) } else { 0 };
         Fields { source: word(12), destination: word(16), ports, protocol, label: 0 }
     }
 }

@@ -195,8 +195,8 @@ impl Ip for Ip6 {
     }
 
     #[inline(always)]
-    fn fields(b: &Buffer) -> Fields {
-        let Some(header) = b.bytes::<HEADER>(0).and_then(|header| Ipv6Header::view(header)) else {
+    fn fields(b: &Buffer, begin: usize) -> Fields {
+        let Some(header) = b.bytes::<HEADER>(begin).and_then(|header| Ipv6Header::view(header)) else {
             return Fields::default();
         };
         let fields = Fields {
@@ -207,20 +207,21 @@ impl Ip for Ip6 {
             label: header.flow_label(),
         };
         if header.next_header.is_ip6_extension() {
-            return behind_extensions(b, fields);
+            return behind_extensions(b, begin, fields);
         }
-        Fields { ports: flow::ports(b, fields.protocol, HEADER), ..fields }
+        Fields { ports: flow::ports(b, fields.protocol, begin + HEADER), ..fields }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn behind_extensions(b: &Buffer, fields: Fields) -> Fields {
-    let Ok(upper) = UpperLayer::find6(b.data()) else { return fields };
+fn behind_extensions(b: &Buffer, begin: usize, fields: Fields) -> Fields {
+    let packet = b.data().get(begin..).unwrap_or_default();
+    let Ok(upper) = UpperLayer::find6(packet) else { return fields };
     let protocol = upper.protocol.0;
     if upper.is_fragment() {
         // Only the first has a transport header, and what follows it must be told of neither.
         return Fields { protocol: IpProtocol::FRAGMENT.0, ..fields };
     }
-    Fields { ports: flow::ports(b, protocol, upper.offset), protocol, ..fields }
+    Fields { ports: flow::ports(b, protocol, begin + upper.offset), protocol, ..fields }
 }

@@ -154,7 +154,9 @@ impl Adjacencies {
     /// What workers find at the index from now on.
     fn store(&self, index: AdjIndex, adj: Adj) {
         self.slots.set(index.0, adj);
-        self.ordinary.set(index, &adj);
+        let of_choice = |adj: &Adj| (adj.kind == AdjKind::LoadBalance).then_some(adj.counter);
+        let buckets = of_choice(&adj).map(|index| self.buckets_of(AdjIndex(index))).unwrap_or_default();
+        self.ordinary.set(index, &adj, &buckets);
     }
 
     /// The adjacency of this key, with one more holder, if there is one.

@@ -17,7 +17,7 @@ mod tests;
 use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex};
 pub use make::ethernet_rewrite;
-pub use ordinary::{Ordinaries, Ordinary};
+pub use ordinary::{Choice, Ordinaries, Ordinary};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
@@ -329,7 +329,7 @@ impl Adjacencies {
         self.slots.get(index.0, turn)
     }
 
-    /// The same for most of them, sooner.
+    /// The same for most of them, and what choices are among, sooner.
     #[inline(always)]
     pub fn ordinaries(&self) -> Ordinaries<'_> {
         self.ordinary.view()

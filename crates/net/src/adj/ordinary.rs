@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What forwarding most packets needs of an adjacency, in half a cache line at a place that its index gives: found without following
-//! pointers, and five hundred of them fit into half of a first-level cache.
+//! pointers, and five hundred of them fit into half of a first-level cache. Of a choice among few, which these are.
 
 use super::{Adj, AdjIndex, AdjKind};
 use graph::NodeIndex;
@@ -12,12 +12,18 @@ const CAPACITY: usize = 1 << 22;
 /// Bytes of an Ethernet header without tags.
 const ETHERNET: u8 = 14;
 
-/// Where each field stands. `LAST` is 0 for what isn't ordinary.
+/// Where each field stands: Ethernet header or members of a choice, and two words that tell what was written together. `LAST` is 0 for what
+/// has no record.
 const ENDS: [usize; 2] = [0, 1];
 const FIRST: usize = 2;
 const LAST: usize = 3;
 /// In the first word and the last, the number of the writing.
 const NUMBER: u32 = 48;
+/// Writings until their number comes again. With it, the number would match a last word of 0.
+const NUMBERS: u64 = 0x7fff;
+/// By what the numbers in first and last word differ, for each kind of record.
+const ORDINARY: u64 = 0xffff;
+const CHOICE: u64 = 0x7fff;
 
 /// A neighbour on an Ethernet without tags whose address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +59,31 @@ impl Ordinary {
     }
 }
 
-/// The ordinary ones of all adjacencies, by index.
+/// A choice among few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What the lowest two bits of a flow's hash choose.
+    pub members: [AdjIndex; 4],
+    /// See [`Adj::via`].
+    pub via: u32,
+}
+
+impl Choice {
+    fn of(adj: &Adj, buckets: &[AdjIndex]) -> Option<Self> {
+        if adj.kind != AdjKind::LoadBalance || adj.via >= 1 << 24 || !matches!(buckets.len(), 1 | 2 | 4) {
+            return None;
+        }
+        Some(Self { members: std::array::from_fn(|i| buckets[i % buckets.len()]), via: adj.via })
+    }
+}
+
+/// Those of all adjacencies that have one, by index.
 ///
 /// A record is written in place, by control alone. Its first word carries the number of the writing, and its last one the same number
-/// with all bits turned: who reads the last one before and the first one after the rest, and finds them to match, has read what was
-/// written together (a seqlock, but a reader that is disturbed doesn't wait: the adjacency isn't ordinary for it this time). Two words that
-/// are zero don't match. The numbers have 16 bits: a reader would have to be away for exactly 65,535 writings of one adjacency to send a
-/// packet by a mixture of two.
+/// with all bits turned (of a choice, all but the highest): who reads the last one before and the first one after the rest, and finds them to
+/// match, has read what was written together (a seqlock, but a reader that is disturbed doesn't wait: the adjacency has no record for it this
+/// time). Two words that are zero don't match. The numbers have 15 bits: a reader would have to be away for exactly 32,767 writings of one
+/// adjacency to send a packet by a mixture of two.
 pub(super) struct Records(Reserve<[AtomicU64; 4]>);
 
 impl Records {
@@ -67,31 +91,34 @@ impl Records {
         Self(Reserve::new(CAPACITY).expect("address space for the adjacencies"))
     }
 
-    /// Control, one at a time.
-    pub fn set(&self, index: AdjIndex, adj: &Adj) {
+    /// Control, one at a time. `buckets` are those of a choice.
+    pub fn set(&self, index: AdjIndex, adj: &Adj, buckets: &[AdjIndex]) {
         if index.at() >= CAPACITY {
             return;
         }
         let record = &self.0[index.at()];
-        // All but 0xffff, which would match a last word of 0.
-        let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER) + 1) % 0xffff;
-        let Some(o) = Ordinary::of(adj) else {
+        let (kind, ends, first, last) = if let Some(o) = Ordinary::of(adj) {
+            // Interface and output node side by side, as the super-path compares them.
+            let over = u64::from(o.output.0) << 16 | u64::from(o.tx_if);
+            let last = u64::from(o.via) << 24 | u64::from(o.counter);
+            (ORDINARY, o.ends.map(u64::from_le_bytes), u64::from(o.mtu) << 32 | over, last)
+        } else if let Some(Choice { members: [a, b, c, d], via }) = Choice::of(adj, buckets) {
+            let pair = |a: AdjIndex, b: AdjIndex| u64::from(b.0) << 32 | u64::from(a.0);
+            (CHOICE, [pair(a, b), pair(c, d)], 0, u64::from(via) << 24)
+        } else {
             if record[LAST].load(Ordering::Relaxed) != 0 {
                 record[LAST].store(0, Ordering::Release);
             }
             return;
         };
-        // Interface and output node side by side, as the super-path compares them.
-        let over = u64::from(o.output.0) << 16 | u64::from(o.tx_if);
-        let first = number << NUMBER | u64::from(o.mtu) << 32 | over;
-        let last = (number ^ 0xffff) << NUMBER | u64::from(o.via) << 24 | u64::from(o.counter);
-        record[FIRST].store(first, Ordering::Relaxed);
+        let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER) + 1) % NUMBERS;
+        record[FIRST].store(number << NUMBER | first, Ordering::Relaxed);
         // Who reads one of the words below, or a later first one, finds this first one or a later one.
         fence(Ordering::Release);
-        for (at, end) in ENDS.into_iter().zip(o.ends) {
-            record[at].store(u64::from_le_bytes(end), Ordering::Relaxed);
+        for (at, end) in ENDS.into_iter().zip(ends) {
+            record[at].store(end, Ordering::Relaxed);
         }
-        record[LAST].store(last, Ordering::Release);
+        record[LAST].store((number ^ kind) << NUMBER | last, Ordering::Release);
     }
 
     #[inline(always)]
@@ -105,19 +132,31 @@ impl Records {
 pub struct Ordinaries<'a>(&'a [[AtomicU64; 4]]);
 
 impl Ordinaries<'_> {
+    /// A record of that kind: the first words, and the other two.
+    #[inline(always)]
+    fn read(self, index: AdjIndex, kind: u64) -> Option<([u64; 2], u64, u64)> {
+        let record = self.0.get(index.at())?;
+        let last = record[LAST].load(Ordering::Acquire);
+        let ends = ENDS.map(|at| record[at].load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        let first = record[FIRST].load(Ordering::Relaxed);
+        ((first ^ last) >> NUMBER == kind).then_some((ends, first, last))
+    }
+
+    /// What a choice is among, if that is few; `None` says nothing.
+    #[inline(always)]
+    pub fn choice(self, index: AdjIndex) -> Option<Choice> {
+        let ([ab, cd], _, last) = self.read(index, CHOICE)?;
+        let members = [ab, ab >> 32, cd, cd >> 32].map(|member| AdjIndex(member as u32));
+        Some(Choice { members, via: (last >> 24) as u32 & 0xff_ffff })
+    }
+
     /// What forwarding needs of an adjacency, for most of them; `None` says nothing.
     #[inline(always)]
     pub fn get(self, index: AdjIndex) -> Option<Ordinary> {
-        let record = self.0.get(index.at())?;
-        let last = record[LAST].load(Ordering::Acquire);
-        let ends = ENDS.map(|at| record[at].load(Ordering::Relaxed).to_le_bytes());
-        fence(Ordering::Acquire);
-        let first = record[FIRST].load(Ordering::Relaxed);
-        if (first ^ last) >> NUMBER != 0xffff {
-            return None;
-        }
+        let (ends, first, last) = self.read(index, ORDINARY)?;
         Some(Ordinary {
-            ends,
+            ends: ends.map(u64::to_le_bytes),
             tx_if: first as u16,
             output: NodeIndex((first >> 16) as u16),
             mtu: (first >> 32) as u16,
@@ -126,7 +165,7 @@ impl Ordinaries<'_> {
         })
     }
 
-    /// Fetches what [`Self::get`] will read.
+    /// Fetches what [`Self::get`] or [`Self::choice`] will read.
     #[inline(always)]
     pub fn prefetch(self, index: AdjIndex) {
         if let Some(record) = self.0.get(index.at()) {
@@ -172,31 +211,53 @@ mod tests {
         };
         let others = [
             Adj { kind: AdjKind::Incomplete, ..adj(1) },
-            Adj { kind: AdjKind::LoadBalance, ..adj(1) },
             tagged,
             Adj { tx_if: 1 << 16, ..adj(1) },
             Adj { counter: 1 << 24, ..adj(1) },
             Adj { via: 1 << 24, ..adj(1) },
         ];
         for other in others {
-            records.set(index, &adj(7));
+            records.set(index, &adj(7), &[]);
             assert_eq!(records.view().get(index).as_ref().and_then(number), Some(7));
-            records.set(index, &other);
+            records.set(index, &other, &[]);
             assert_eq!(records.view().get(index), None, "{other:?}");
+            assert_eq!(records.view().choice(index), None, "{other:?}");
         }
         let edge = Adj { counter: (1 << 24) - 1, via: (1 << 24) - 1, mtu: u16::MAX, tx_if: 0xffff, ..adj(9) };
-        records.set(index, &edge);
+        records.set(index, &edge, &[]);
         assert_eq!(records.view().get(index), Ordinary::of(&edge));
         let beyond = AdjIndex(CAPACITY as u32);
-        records.set(beyond, &adj(1));
+        records.set(beyond, &adj(1), &[]);
         assert_eq!(records.view().get(beyond), None);
+    }
+
+    #[test]
+    fn a_choice_among_few_is_found() {
+        let records = Records::new();
+        let index = AdjIndex(20);
+        let balance = Adj { kind: AdjKind::LoadBalance, via: (1 << 24) - 1, ..adj(1) };
+        let members = [21, u32::MAX, 23, 24].map(AdjIndex);
+        for n in [1, 2, 4] {
+            records.set(index, &balance, &members[..n]);
+            assert_eq!(records.view().get(index), None);
+            let found = records.view().choice(index).expect("a choice");
+            assert_eq!(found.via, balance.via);
+            assert!((0..4).all(|hash| found.members[hash] == members[hash & (n - 1)]), "{found:?}");
+            records.set(index, &adj(7), &[]);
+            assert_eq!(records.view().choice(index), None);
+        }
+        for (other, n) in [(balance, 8), (Adj { via: 1 << 24, ..balance }, 2)] {
+            records.set(index, &balance, &members);
+            records.set(index, &other, &[AdjIndex(21); 8][..n]);
+            assert_eq!(records.view().choice(index), None);
+        }
     }
 
     #[test]
     fn the_number_of_the_writing_wraps() {
         let records = Records::new();
         for i in 0..70_000_u32 {
-            records.set(AdjIndex(16), &adj(i as u8 | 1));
+            records.set(AdjIndex(16), &adj(i as u8 | 1), &[]);
             assert_eq!(records.view().get(AdjIndex(16)).as_ref().and_then(number), Some(i as u8 | 1));
         }
     }
@@ -215,14 +276,22 @@ mod tests {
                             assert!(number(&ordinary).is_some(), "{ordinary:?}");
                             found += 1;
                         }
+                        if let Some(choice) = records.view().choice(index) {
+                            assert_eq!(choice.members, [AdjIndex(choice.via); 4]);
+                            found += 1;
+                        }
                     }
                 });
             }
             for i in 0..WRITES {
-                let kind = if i % 7 == 0 { AdjKind::Incomplete } else { AdjKind::Rewrite };
-                records.set(index, &Adj { kind, ..adj(i as u8) });
+                let kind = match i % 7 {
+                    0 => AdjKind::Incomplete,
+                    1 | 4 => AdjKind::LoadBalance,
+                    _ => AdjKind::Rewrite,
+                };
+                records.set(index, &Adj { kind, ..adj(i as u8) }, &[AdjIndex(i & 0xff)]);
             }
-            records.set(index, &adj(1));
+            records.set(index, &adj(1), &[]);
             done.store(true, Ordering::Release);
         });
     }

@@ -7,6 +7,7 @@
 //! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
 //! Traced packets take the graph, so a trace shows every step.
 
+mod choice;
 mod exits;
 mod owed;
 mod plan;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a way to the transmit node.
 
+use super::choice::Hops;
 use super::exits::Exits;
 use super::owed::Owed;
 use super::plan::Plan;
@@ -32,11 +33,12 @@ pub struct Means<'a, 't> {
 pub struct Desk {
     pub exits: Exits,
     pub owed: Owed,
+    chosen: Hops,
 }
 
 impl Desk {
     pub fn new() -> Self {
-        Self { exits: Exits::new(), owed: Owed::new() }
+        Self { exits: Exits::new(), owed: Owed::new(), chosen: Hops::NONE }
     }
 }
 
@@ -96,7 +98,8 @@ impl<F: Protocol> Ways<F> {
         }
         let Means { views, cx, counting } = means;
         let least = self.least(cx);
-        let mut left = u64::MAX >> (BLOCK - n);
+        // Those that are left to be sent, and those whose hop isn't ordinary.
+        let (mut left, mut unusual) = (u64::MAX >> (BLOCK - n), 0);
         if plan.any_longer(least as u32) {
             self.others(plan, left, desk, v, means);
             left = 0;
@@ -116,7 +119,7 @@ impl<F: Protocol> Ways<F> {
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
-                    self.others(plan, group, desk, v, means);
+                    unusual |= group;
                     continue;
                 }
                 self.way(adj, &mut desk.exits, views, cx)
@@ -142,11 +145,22 @@ impl<F: Protocol> Ways<F> {
                 if !many_routes {
                     desk.owed.add(route, packets, bytes);
                 }
-                self.count_via(&way, packets.into(), bytes.into(), cx);
+                self.count_via(way.via, packets.into(), bytes.into(), cx);
             }
         }
+        let none = &[0; BLOCK];
+        let Desk { exits, owed, chosen } = desk;
         if left != 0 {
-            self.each(plan, left, ahead, desk, v, means);
+            // A small loop of its own, so that what isn't in the cache is waited for together.
+            let records = self.adjacencies.ordinaries();
+            plan.hops[..n].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
+            unusual |= self.each(plan, left, (&plan.hops, none), ahead, exits, owed, v, means);
+        }
+        if unusual != 0 {
+            let which = self.choose(plan, unusual, chosen, v, cx);
+            unusual &= !which;
+            unusual |= self.each(plan, which, (&chosen.to, &chosen.via), ahead, exits, owed, v, means);
+            self.others(plan, unusual, desk, v, means);
         }
         if counting {
             if let (true, Some(steps)) = (plan.stepping, steps) {
@@ -186,32 +200,32 @@ impl<F: Protocol> Ways<F> {
         (packets, bytes)
     }
 
-    /// Packets of a plan that go many ways, none of them too long for every way.
+    /// Packets of a plan that go many ways, none of them too long for every way. Says whose hop isn't ordinary.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
     fn each(
         &self,
         plan: &Plan<F>,
         which: u64,
+        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
         ahead: &mut Ahead<'_, '_, F::Key>,
-        desk: &mut Desk,
+        exits: &mut Exits,
+        owed: &mut Owed,
         v: &mut Vector<'_, To>,
         means: Means<'_, '_>,
-    ) {
+    ) -> u64 {
         let Means { views, cx, counting } = means;
         let records = self.adjacencies.ordinaries();
-        // A small loop of its own, so that what isn't in the cache is waited for together.
-        plan.hops[..plan.len()].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
         let counters = self.counters.cells();
         let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
         for part in chunks(which) {
             ahead.some();
             for i in Bits(part) {
-                let Some(adj) = records.get(AdjIndex(plan.hops[i])) else {
+                let Some(adj) = records.get(AdjIndex(hops[i])) else {
                     others |= 1 << i;
                     continue;
                 };
-                let exit = desk.exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                let exit = exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
                 let Some(exit) = exit else {
                     packets -= 1;
                     continue;
@@ -226,16 +240,15 @@ impl<F: Protocol> Ways<F> {
                 counters.add(way.counter as usize, 1, bytes);
                 exit.count(onward.total + ETHERNET as u32);
                 if counting {
-                    desk.owed.add(plan.routes[i], 1, onward.total);
-                    self.count_via(&way, 1, bytes, cx);
+                    owed.add(plan.routes[i], 1, onward.total);
+                    self.count_via(vias[i], 1, bytes, cx);
+                    self.count_via(way.via, 1, bytes, cx);
                 }
                 v.set(at, way.to);
             }
         }
         self.received.add(plan.rx_if as usize, packets - u64::from(others.count_ones()));
-        if others != 0 {
-            self.others(plan, others, desk, v, means);
-        }
+        others
     }
 
     /// Packets of a plan whose adjacency has to be looked at whole.
@@ -251,7 +264,9 @@ impl<F: Protocol> Ways<F> {
         for i in Bits(which) {
             let (at, onward) = (plan.at(i), plan.onward(i));
             let b = v.get_mut(at);
-            let Some(adj) = self.adj(b, AdjIndex(plan.hops[i]), plan.table, cx) else { continue };
+            let Some((adj, via)) = self.adj(b, AdjIndex(plan.hops[i]), onward.total, plan.table, cx) else {
+                continue;
+            };
             let Some(way) = self.way(adj, exits, views, cx) else { continue };
             if way.take::<F>(b, plan.rx_if, onward).is_none() {
                 continue;
@@ -261,7 +276,8 @@ impl<F: Protocol> Ways<F> {
             self.count_over(&way, 1, total);
             if counting {
                 owed.add(plan.routes[i], 1, onward.total);
-                self.count_via(&way, 1, total, cx);
+                self.count_via(via, 1, total, cx);
+                self.count_via(way.via, 1, total, cx);
             }
             v.set(at, way.to);
         }

@@ -5,7 +5,6 @@ use super::exits::{Exits, Outward};
 use super::plan::Plan;
 use super::way::{Ends, Protocol, Way};
 use super::{ETHERNET, To};
-use crate::flow;
 use crate::headers::Onward;
 use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
@@ -20,7 +19,7 @@ use tables::Steps;
 
 /// Routes of one protocol, and what is counted for them.
 pub struct Ways<F: Protocol> {
-    fib: Arc<Fib<F>>,
+    pub(super) fib: Arc<Fib<F>>,
     pub(super) adjacencies: Arc<Adjacencies>,
     path_mtus: Arc<PathMtus<F>>,
     pub(super) outward: Outward,
@@ -100,39 +99,24 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// What a route leads to: one of several ways by the packet's flow, if there are several.
+    /// What a route leads to, for a packet of so many bytes: one of several ways by its flow, if there are several; and the route that
+    /// was followed to that choice ([`Adj::via`]).
     #[inline(always)]
     pub(super) fn adj<'t, const TRACED: bool>(
         &'t self,
         b: &mut Buffer,
         hop: AdjIndex,
+        total: u32,
         table: u32,
         cx: &Cx<'t, TRACED>,
-    ) -> Option<&'t Adj> {
+    ) -> Option<(&'t Adj, u32)> {
         let adj = self.adjacencies.get(hop, cx.turn)?;
-        if adj.kind == AdjKind::LoadBalance { self.choose(b, adj, table, cx) } else { Some(adj) }
-    }
-
-    #[inline(always)]
-    fn choose<'t, const TRACED: bool>(
-        &'t self,
-        b: &mut Buffer,
-        adj: &Adj,
-        table: u32,
-        cx: &Cx<'t, TRACED>,
-    ) -> Option<&'t Adj> {
-        // One that is followed and chosen from is counted in several places: the graph's business.
-        if adj.via != 0 || !b.pull(ETHERNET) {
-            return None;
+        if adj.kind != AdjKind::LoadBalance {
+            return Some((adj, 0));
         }
-        // What lies behind the packet has no ports.
-        b.truncate(F::total(F::words(b).0) as usize);
-        let hash = flow::hash::<F>(b, self.fib.flow(TableIndex(table), cx.turn));
-        let back = b.rewind(ETHERNET);
-        debug_assert!(back);
-        b.flow_hash = hash;
-        let index = *self.adjacencies.buckets(adj, cx.turn).get((hash & adj.table) as usize)?;
-        self.adjacencies.get(index, cx.turn)
+        let hash = Self::hash(b, total, self.fib.flow(TableIndex(table), cx.turn));
+        let (member, via) = self.member(hop, hash, cx)?;
+        Some((self.adjacencies.get(member, cx.turn)?, via))
     }
 
     /// One packet.
@@ -151,7 +135,7 @@ impl<F: Protocol> Ways<F> {
         }
         let total = F::total(words.0);
         let leaf = self.fib.table(TableIndex(table), cx.turn)?.lookup(key, cx.turn);
-        let adj = self.adj(b, AdjIndex(leaf.hop), table, cx)?;
+        let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table, cx)?;
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
@@ -162,7 +146,8 @@ impl<F: Protocol> Ways<F> {
         self.count_over(&way, 1, total.into());
         if self.counting() {
             self.routes.to(leaf.route, 1, total.into());
-            self.count_via(&way, 1, total.into(), cx);
+            self.count_via(via, 1, total.into(), cx);
+            self.count_via(way.via, 1, total.into(), cx);
         }
         Some(way.to)
     }
@@ -218,17 +203,17 @@ impl<F: Protocol> Ways<F> {
         self.outward.tx.add(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
     }
 
-    /// Counts for the routes that a route follows.
+    /// Counts for the route that was followed, if one was, and those that it follows.
     #[inline(always)]
     pub(super) fn count_via<const TRACED: bool>(
         &self,
-        way: &Way,
+        via: u32,
         packets: u64,
         bytes: u64,
         cx: &Cx<'_, TRACED>,
     ) {
-        if way.via != 0 {
-            self.routes.via(way.via, packets, bytes, cx.turn);
+        if via != 0 {
+            self.routes.via(via, packets, bytes, cx.turn);
         }
     }
 }
