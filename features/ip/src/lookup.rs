@@ -275,13 +275,15 @@ impl<F: Ip> Node for Lookup<F> {
             bytes += b.packet_len() as u64;
             differ |= (b.rx_if ^ rx_if) | (b.flags.0 & Flags::TABLE.0);
         }
-        if differ != 0 {
+        let fib = table_of::<F>(v.get(0), views);
+        // Interfaces may have the same table.
+        let in_fib = |b: &mut Buffer| !b.flags.has(Flags::TABLE) && table_of::<F>(b, views) == fib;
+        if differ != 0 && !v.iter_mut().all(in_fib) {
             for (b, out) in v.packets() {
                 out.go(self.find(b, views, cx));
             }
             return;
         }
-        let fib = table_of::<F>(v.get(0), views);
         let Some(table) = self.fib.table(fib, turn) else { return v.set_all(To::NoTable) };
         if self.routes.counting() {
             let mut routes = [0; FRAME_SIZE];
