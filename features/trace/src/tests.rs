@@ -349,6 +349,15 @@ fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
         b.rx_if = 1;
         b.mark_l2();
     });
+    // As a feature would where packets leave: another Ethernet header, whose first byte could begin an IP header, stands there.
+    let leaving = ping("45:00:00:00:00:01");
+    bench.send("error-drop", &leaving, |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+        assert!(b.pull(14));
+        b.mark_l3();
+        assert!(b.rewind(14));
+    });
     run(&mut bench, "pcap trace off");
     let (interfaces, packets) = read(&path);
     assert_eq!(
@@ -356,6 +365,7 @@ fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
         [DataLink::ETHERNET, DataLink::RAW]
     );
     assert_eq!((&packets[0].3, &packets[1].3[..]), (&ping(OWN), &ping(OWN)[14..]));
+    assert_eq!((packets[2].0, &packets[2].3), (packets[0].0, &leaving));
     assert_eq!(packets[0].2.as_deref(), Some("dropped: no reason"));
 }
 

@@ -105,7 +105,8 @@ impl Capture {
         if direction == Direction::Drop && !ip {
             let node = cx.reason(b.error()).map_or("", |reason| &*reason.node);
             match b.l2_len() {
-                _ if sees_ethernet(node) => {}
+                // Where packets leave, the next Ethernet header stands in front already.
+                _ if sees_ethernet(node) || b.l3_at() > 0 => {}
                 n @ 14..=64 if b.rewind(n) => uncovered = n,
                 _ => ip = matches!(b.data().first().map(|byte| byte >> 4), Some(4 | 6)),
             }
