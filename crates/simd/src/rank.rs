@@ -17,7 +17,7 @@ pub fn rank<I: Isa>(line: &Separators, key: &u64) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { rank_v4(line, key) },
+        Level::V4 => unsafe { mask_v4(line, key).count_ones() },
         // With AVX2, flipping signs and moving the mask cost what eight compares with carry cost.
         _ => scalar::rank(line, *key),
     }
@@ -30,7 +30,7 @@ pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { (halves_v4::<8, 5>(line, value) & 0b111).count_ones() },
+        Level::V4 => unsafe { (mask_of_three_v4(line, value) & 0b111).count_ones() },
         _ => scalar::rank_of_three(line, value),
     }
 }
@@ -42,7 +42,7 @@ pub fn rank_of_sixteen<I: Isa>(line: &Separators, value: &u32) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { rank_of_sixteen_v4(line, value) },
+        Level::V4 => unsafe { mask_of_sixteen_v4(line, value).count_ones() },
         _ => scalar::rank_of_sixteen(line, *value),
     }
 }
@@ -53,78 +53,57 @@ pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::V4 => unsafe { halves_v4::<0, 6>(line, value).count_ones() },
+        Level::V4 => unsafe { mask_of_four_v4(line, value).count_ones() },
         _ => scalar::rank_of_four(line, value),
     }
 }
 
-/// As text, because the line may be written meanwhile: to the compiler these are eight loads by somebody else, and a vector
-/// load of aligned words is that to the processor.
+/// Compares separators with a value: the mask in `k1`. As text, because the line may be written meanwhile: to the
+/// compiler these are loads by somebody else, and a vector load of aligned words is that to the processor.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn rank_v4(line: &Separators, key: &u64) -> u32 {
-    let mask: u32;
-    // SAFETY: the caller has AVX-512 F and DQ; reads 64 and 8 bytes behind valid references.
-    unsafe {
+macro_rules! mask {
+    ($line:ident, $value:ident, $($text:literal),+) => {{
+        let mask: u32;
         core::arch::asm!(
-            "vpbroadcastq zmm0, qword ptr [{key}]",
-            "vpcmpuq k1, zmm0, [{line}], 6",
-            "kmovb {mask:e}, k1",
-            key = in(reg) key,
-            line = in(reg) line.as_ptr(),
+            $($text,)+
+            "kmovw {mask:e}, k1",
+            value = in(reg) $value,
+            line = in(reg) $line.as_ptr(),
             mask = lateout(reg) mask,
             out("zmm0") _,
             out("k1") _,
             options(nostack, preserves_flags, readonly),
         );
-    }
-    mask.count_ones()
+        mask
+    }};
 }
 
-/// As text for the same reason.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn rank_of_sixteen_v4(line: &Separators, value: &u32) -> u32 {
-    let mask: u32;
+unsafe fn mask_v4(line: &Separators, key: &u64) -> u32 {
+    // SAFETY: the caller has AVX-512 F; reads 64 and 8 bytes behind valid references.
+    unsafe { mask!(line, key, "vpbroadcastq zmm0, qword ptr [{value}]", "vpcmpuq k1, zmm0, [{line}], 6") }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn mask_of_three_v4(line: &Separators, value: u32) -> u32 {
+    // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
+    unsafe { mask!(line, value, "vpbroadcastd xmm0, {value:e}", "vpcmpud k1, xmm0, [{line} + 8], 5") }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn mask_of_sixteen_v4(line: &Separators, value: &u32) -> u32 {
     // SAFETY: the caller has AVX-512 F; reads 64 and 4 bytes behind valid references.
     unsafe {
-        core::arch::asm!(
-            "vmovdqu32 zmm0, [{line}]",
-            "vpcmpud k1, zmm0, dword ptr [{value}]{{1to16}}, 1",
-            "kmovw {mask:e}, k1",
-            value = in(reg) value,
-            line = in(reg) line.as_ptr(),
-            mask = lateout(reg) mask,
-            out("zmm0") _,
-            out("k1") _,
-            options(nostack, preserves_flags, readonly),
-        );
+        mask!(line, value, "vmovdqu32 zmm0, [{line}]", "vpcmpud k1, zmm0, dword ptr [{value}]{{1to16}}, 1")
     }
-    mask.count_ones()
 }
 
-/// As text for the same reason: two words from the byte `AT` on, and which of their halves compare with the value by the predicate `IS`:
-/// 5, at most, or 6, below.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn halves_v4<const AT: usize, const IS: u8>(line: &Separators, value: u32) -> u32 {
-    const { assert!(AT + 16 <= size_of::<Separators>()) };
-    let mask: u32;
+unsafe fn mask_of_four_v4(line: &Separators, value: u32) -> u32 {
     // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
-    unsafe {
-        core::arch::asm!(
-            "vpbroadcastd xmm0, {value:e}",
-            "vpcmpud k1, xmm0, [{line} + {at}], {is}",
-            "kmovw {mask:e}, k1",
-            value = in(reg) value,
-            line = in(reg) line.as_ptr(),
-            at = const AT,
-            is = const IS,
-            mask = lateout(reg) mask,
-            out("xmm0") _,
-            out("k1") _,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    mask
+    unsafe { mask!(line, value, "vpbroadcastd xmm0, {value:e}", "vpcmpud k1, xmm0, [{line}], 6") }
 }
