@@ -154,8 +154,8 @@ impl Adjacencies {
     /// What workers find at the index from now on.
     fn store(&self, index: AdjIndex, adj: Adj) {
         self.slots.set(index.0, adj);
-        let of_choice = |adj: &Adj| (adj.kind == AdjKind::LoadBalance).then_some(adj.counter);
-        let buckets = of_choice(&adj).map(|index| self.buckets_of(AdjIndex(index))).unwrap_or_default();
+        let is_choice = adj.kind == AdjKind::LoadBalance;
+        let buckets = if is_choice { self.buckets_of(AdjIndex(adj.counter)) } else { Vec::new() };
         self.ordinary.set(index, &adj, &buckets);
     }
 

@@ -13,7 +13,7 @@ use wire::{Address, Ip4, Ip6};
 const AHEAD: usize = 8;
 
 /// Packets of a vector, one behind the other, that came in by one interface.
-pub struct Block {
+struct Block {
     from: usize,
     len: usize,
     /// Those that no plan has yet.
