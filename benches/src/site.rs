@@ -17,6 +17,8 @@ use testkit::internet::{self, HOPS, Internet, Traffic};
 use testkit::pkt;
 use wire::{Ip4, Ip6, MacAddr, Prefix};
 
+/// Buffers of an instance.
+const BUFFERS: usize = 8192;
 /// Different packets of a scenario; then they come again.
 const PACKETS: usize = 1 << 18;
 /// Routes that aren't worth a table of the Internet's shape.
@@ -99,10 +101,12 @@ impl Site {
     pub fn new(table: Table, level: Option<Level>) -> Result<Self, String> {
         let config = WorldConfig {
             level: level.unwrap_or_else(Level::detect),
-            buffers: 8192,
+            buffers: BUFFERS,
             ..WorldConfig::default()
         };
         let (world, mut runtimes) = World::new(&config, daemon::plugins::ALL)?;
+        // As the daemon does at its start.
+        world.pool.commit(BUFFERS).map_err(|e| format!("memory for the buffers: {e}"))?;
         let rt = runtimes.pop().ok_or("the instance has no thread")?;
         let names = world.nodes().iter().map(|n| n.name.to_string()).collect();
         let load = Load { routes: 0, time: Duration::ZERO, bytes: 0 };
