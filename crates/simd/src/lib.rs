@@ -26,7 +26,6 @@
 //! On other processors than x86-64 everything is there and scalar.
 #![warn(missing_docs)]
 
-mod cache;
 mod clock;
 mod compress;
 mod equal;
@@ -38,7 +37,6 @@ mod rank;
 pub mod scalar;
 mod words;
 
-pub use cache::l1_data;
 pub use clock::{rdtsc, tsc_hz};
 pub use compress::compress_u32;
 pub use equal::{all_equal, equal_mask};

@@ -35,9 +35,6 @@ use wire::{Ip4, Ip6};
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = 14;
 
-/// A first-level cache of so many bytes has room for two whole blocks of packets and all that is kept for them.
-const LARGE: usize = 48 << 10;
-
 /// Packets that take the graph whatever their bytes are.
 const ASIDE: Flags = Flags::CHAINED
     .with(Flags::TRACED)
@@ -87,8 +84,6 @@ pub struct SuperPath {
     // Here only to be filled anew without being cleared.
     plans: [Plans; 2],
     desks: [Desk; 2],
-    /// Packets that are looked at in one go.
-    step: usize,
 }
 
 impl Build for SuperPath {
@@ -101,7 +96,6 @@ impl Build for SuperPath {
             ip6: Ways::new(world, thread, counters.ip6.lane(thread.at())),
             plans: [Plans::new(), Plans::new()],
             desks: [Desk::new(), Desk::new()],
-            step: if simd::l1_data().is_some_and(|bytes| bytes >= LARGE) { BLOCK } else { BLOCK / 2 },
         }
     }
 }
@@ -131,8 +125,8 @@ impl Node for SuperPath {
     /// interface: inputs bring several packets each, and few packets together cost less than many that differ.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6], step } = self;
-        let (mut now, mut next, step) = (now, next, *step);
+        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
+        let (mut now, mut next) = (now, next);
         let (cx, turn) = (&*cx, cx.turn);
         let views = interfaces.views(turn);
         let means = Means { views, cx, counting: ip4.counting() };
@@ -148,7 +142,7 @@ impl Node for SuperPath {
             let (last4, last6) = (steps4, steps6);
             more = from < n;
             if more {
-                from = next.make(v, (from, (from + step).min(n)), &mut rx, look);
+                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look);
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
