@@ -13,6 +13,7 @@
 
 mod change;
 
+use super::block::CHUNK;
 use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{DOWN, Intervals};
 use super::places::Places;
@@ -31,6 +32,8 @@ pub(super) const MARK: u32 = 1 << 31;
 const _: () = assert!(MARK as u64 == DOWN);
 /// Words of runs: address space of 1 GiB.
 const WORDS: u32 = 1 << 27;
+/// So few keys aren't worth clearing room for [`CHUNK`].
+const FEW: usize = 4;
 /// Words of bits of a deep run.
 pub(super) const DEEP: u32 = 4;
 
@@ -182,17 +185,13 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
         let words = self.words.as_slice();
         let mut any = 0;
-        for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {
-            let direct = *hop & MARK != 0;
-            // Who has a hop already reads the first run and keeps what it had.
-            let number = Self::in_run(words, if direct { 0 } else { *hop }, *key);
-            let leaf = Self::leaf(words, number);
-            let down = leaf & Self::TOP;
-            let found = (leaf ^ down) | down << (32 - Self::BITS);
-            *hop = if direct { *hop & !MARK } else { found };
-            any |= *hop;
-            if ROUTES {
-                routes[i] = if direct { key >> 14 } else { NODES as u32 + number };
+        if keys.len() <= FEW {
+            any = Self::part::<ROUTES, FEW>(words, keys, hops, routes);
+        } else {
+            for first in (0..keys.len()).step_by(CHUNK) {
+                let end = keys.len().min(first + CHUNK);
+                let routes = if ROUTES { &mut routes[first..end] } else { &mut [][..] };
+                any |= Self::part::<ROUTES, CHUNK>(words, &keys[first..end], &mut hops[first..end], routes);
             }
         }
         if any & MARK != 0 {
@@ -245,7 +244,56 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     }
 }
 
+/// All ones if a node or place holds a hop, and isn't a run's first word.
+#[inline(always)]
+fn direct(place: u32) -> u32 {
+    (place as i32 >> 31) as u32
+}
+
 impl<const PER: u32> Bits<PER> {
+    /// The second step for a part of the keys, `N` at most; says all that was found, put together by or. Scalar loops for what loads,
+    /// and loops between them over all, which become vectors.
+    #[inline(always)]
+    fn part<const ROUTES: bool, const N: usize>(
+        words: &[AtomicU64],
+        keys: &[u32],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) -> u32 {
+        let n = keys.len().min(N);
+        let (keys, hops) = (&keys[..n], &mut hops[..n]);
+        let (mut found, mut numbers) = ([0u64; N], [0u32; N]);
+        let (found, numbers) = (&mut found[..n], &mut numbers[..n]);
+        for ((bits, number), place) in found.iter_mut().zip(&mut *numbers).zip(&*hops) {
+            // Who has a hop already reads the first run and keeps what it had.
+            *number = *place & !direct(*place);
+            *bits = words[*number as usize].load(Ordering::Acquire);
+        }
+        for ((number, bits), key) in numbers.iter_mut().zip(&*found).zip(keys) {
+            let before = (*bits << (63 - u64::from(*key >> 8 & 63))).count_ones();
+            *number = *number * PER + PER - 1 + before;
+        }
+        for (word, number) in found.iter_mut().zip(&*numbers) {
+            *word = words[(*number / PER) as usize].load(Ordering::Acquire);
+        }
+        if ROUTES {
+            for (((route, number), place), key) in routes.iter_mut().zip(&*numbers).zip(&*hops).zip(keys) {
+                let had = direct(*place);
+                *route = *key >> 14 & had | (NODES as u32 + *number) & !had;
+            }
+        }
+        let mut any = 0;
+        for ((hop, word), number) in hops.iter_mut().zip(&*found).zip(&*numbers) {
+            let leaf =
+                (*word >> u64::from(*number % PER * Self::BITS)) as u32 & (Self::TOP | (Self::TOP - 1));
+            let (down, had) = (leaf & Self::TOP, direct(*hop));
+            let leaf = (leaf ^ down) | down << (32 - Self::BITS);
+            *hop = leaf & !had | *hop & !MARK & had;
+            any |= *hop;
+        }
+        any
+    }
+
     /// Finishes those of a batch that a deep run has.
     #[inline(always)]
     fn leaves_below<const ROUTES: bool>(
