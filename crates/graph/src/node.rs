@@ -194,12 +194,22 @@ impl<N: Next> Vector<'_, N> {
     pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
         self.frame.range_mut(from, to)
     }
+    /// The same, each with the place to say where it goes.
+    #[inline(always)]
+    pub fn range_packets(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
+        let codes = self.codes[from.min(FRAME_SIZE)..].iter_mut().map(|code| Out(code, PhantomData));
+        self.frame.range_mut(from, to).zip(codes)
+    }
     /// Says where packet `i` goes.
     #[inline(always)]
     pub fn set(&mut self, i: usize, next: N) {
         self.codes[i] = next.code();
     }
-    /// The same, with metadata and first line of the packets fetched ahead.
+    /// Packets `from .. to` in order, to change, with metadata and first line fetched ahead.
     #[inline(always)]
     pub fn range_mut_ahead(&mut self, from: usize, to: usize) -> impl Iterator<Item = &mut Buffer> {
         self.frame.range_mut_ahead(from, to, dispatch::fetch::<true>)

@@ -44,6 +44,22 @@ pub struct Headers<F> {
     version: PhantomData<F>,
 }
 
+/// Where one header is taken over.
+pub struct Place<'a> {
+    row: &'a mut [u32; 4],
+    destination: &'a mut u32,
+    have: &'a mut u32,
+}
+
+impl Place<'_> {
+    /// Takes over the header of a packet of so many bytes.
+    #[inline(always)]
+    pub fn put(self, words: Words, have: u32) {
+        (*self.row, *self.destination) = words;
+        *self.have = have;
+    }
+}
+
 impl<F> Default for Headers<F> {
     fn default() -> Self {
         Self {
@@ -66,12 +82,17 @@ impl<F: Ip> Headers<F> {
         packets: impl Iterator<Item = &'b mut Buffer>,
         mut also: impl FnMut(&Buffer),
     ) {
-        let columns = self.rows.iter_mut().zip(&mut self.destination).zip(&mut self.have);
-        for (((row, destination), have), b) in columns.zip(packets) {
-            (*row, *destination) = F::words(b);
-            *have = b.packet_len() as u32;
+        for (place, b) in self.places().zip(packets) {
+            place.put(F::words(b), b.packet_len() as u32);
             also(b);
         }
+    }
+
+    /// The places of headers in order.
+    #[inline(always)]
+    pub fn places(&mut self) -> impl Iterator<Item = Place<'_>> {
+        let columns = self.rows.iter_mut().zip(&mut self.destination).zip(&mut self.have);
+        columns.map(|((row, destination), have)| Place { row, destination, have })
     }
 
     /// Takes over one header, of a packet of so many bytes, as number `i`, below [`BLOCK`].

@@ -123,13 +123,13 @@ impl Records {
 
     #[inline(always)]
     pub fn view(&self) -> Ordinaries<'_> {
-        Ordinaries(self.0.as_slice())
+        Ordinaries(self.0.as_slice().first_chunk().expect("as many as were reserved"))
     }
 }
 
 /// The records, for a loop: where they are isn't read again for each packet.
 #[derive(Clone, Copy)]
-pub struct Ordinaries<'a>(&'a [[AtomicU64; 4]]);
+pub struct Ordinaries<'a>(&'a [[AtomicU64; 4]; CAPACITY]);
 
 impl Ordinaries<'_> {
     /// A record of that kind: the first words, and the other two.

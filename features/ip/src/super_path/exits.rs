@@ -116,6 +116,19 @@ impl Exits {
         Some(&mut self.exits[at])
     }
 
+    /// Whether nothing is known.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.known == 0
+    }
+
+    /// The same as [`Self::find`], if that was asked for before; `None` says nothing.
+    #[inline(always)]
+    pub fn known(&mut self, tx_if: u32, output: NodeIndex) -> Option<&mut Exit> {
+        let exit = &mut self.exits[tx_if as usize % Self::N];
+        (exit.over == over(tx_if, output)).then_some(exit)
+    }
+
     /// Counts what has left for the interfaces, and forgets them: before another vector they may change.
     #[inline(always)]
     pub fn settle(&mut self, outward: &Outward) {

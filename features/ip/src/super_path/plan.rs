@@ -23,6 +23,11 @@ struct Block {
 /// Packets of one protocol, first those that are for us, then those of them whose headers are ordinary.
 pub struct Plan<F: Protocol> {
     n: usize,
+    /// They follow each other in the vector, from the first of its block on.
+    in_row: bool,
+    from: usize,
+    /// Something may lie behind some of them.
+    pub padded: bool,
     /// Their places in the vector.
     at: [u8; BLOCK],
     /// Their destinations.
@@ -43,6 +48,9 @@ impl<F: Protocol> Plan<F> {
     fn new() -> Self {
         Self {
             n: 0,
+            in_row: false,
+            from: 0,
+            padded: false,
             at: [0; BLOCK],
             keys: [F::key(F::Addr::ZERO); BLOCK],
             headers: Headers::default(),
@@ -101,10 +109,41 @@ impl<F: Protocol> Plan<F> {
         self.headers.any_longer(self.len(), than)
     }
 
+    /// Where these packets begin in the vector, if they are all of the plan and follow each other there.
+    #[inline(always)]
+    pub fn row(&self, which: u64) -> Option<usize> {
+        (self.in_row && which == u64::MAX >> (BLOCK - self.len())).then_some(self.from)
+    }
+
+    /// Takes the first packets of a block, as long as they carry this protocol to us; says how many.
+    #[inline(always)]
+    fn gather_row(&mut self, v: &mut Vector<'_, To>, block: &Block, rx: &Rx) -> usize {
+        let places = self.headers.places().zip(&mut self.keys);
+        let mut n = 0;
+        for (b, (place, key_place)) in v.range_mut_ahead(block.from, block.from + block.len).zip(places) {
+            if b.rx_if != rx.rx_if || !carries::<F>(b, rx) {
+                break;
+            }
+            let Some((words, key)) = F::look(b) else { break };
+            place.put(words, (b.len() - ETHERNET) as u32);
+            *key_place = key;
+            n += 1;
+        }
+        for (i, at) in self.at.iter_mut().enumerate() {
+            *at = (block.from + i) as u8;
+        }
+        n
+    }
+
     /// Takes those packets of a block that carry this protocol to us. The block ends before a packet of another interface.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
+        if block.left == u64::MAX >> (BLOCK - block.len) {
+            n = self.gather_row(v, block, rx);
+            block.left &= u64::MAX.checked_shl(n as u32).unwrap_or(0);
+        }
+        let row = n;
         for i in Bits(block.left) {
             let at = block.from + i;
             v.prefetch(at + AHEAD);
@@ -122,7 +161,7 @@ impl<F: Protocol> Plan<F> {
             self.keys[n % BLOCK] = key;
             n += 1;
         }
-        self.n = n;
+        (self.n, self.in_row, self.from) = (n, n == row, block.from);
         block.left = others;
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
@@ -131,10 +170,15 @@ impl<F: Protocol> Plan<F> {
     #[inline(always)]
     fn judge(&mut self) {
         let n = self.len();
-        if n == 0 || !self.headers.judge::<true, true>(n).wrong {
+        if n == 0 {
             return;
         }
-        self.n = 0;
+        let found = self.headers.judge::<true, true>(n);
+        self.padded = found.padded;
+        if !found.wrong {
+            return;
+        }
+        (self.n, self.in_row) = (0, false);
         for i in 0..n {
             let to = self.n % BLOCK;
             (self.at[to], self.keys[to]) = (self.at[i], self.keys[i]);

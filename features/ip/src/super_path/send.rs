@@ -153,7 +153,9 @@ impl<F: Protocol> Ways<F> {
         if left != 0 {
             // A small loop of its own, so that what isn't in the cache is waited for together.
             let records = self.adjacencies.ordinaries();
-            plan.hops[..n].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
+            if plan.row(left).is_none() {
+                plan.hops[..n].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
+            }
             unusual |= self.each(plan, left, (&plan.hops, none), ahead, exits, owed, v, means);
         }
         if unusual != 0 {
@@ -215,10 +217,32 @@ impl<F: Protocol> Ways<F> {
         means: Means<'_, '_>,
     ) -> u64 {
         let Means { views, cx, counting } = means;
-        let records = self.adjacencies.ordinaries();
-        let counters = self.counters.cells();
-        let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
-        for part in chunks(which) {
+        let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
+        let mut left = which;
+        // What the first one needs, the others mostly need too.
+        let ordinary = records.get(AdjIndex(hops[first(which)])).is_some();
+        if let Some(from) = plan.row(which).filter(|_| ordinary) {
+            if exits.is_empty() {
+                for adj in hops[..plan.len()].iter().filter_map(|hop| records.get(AdjIndex(*hop))) {
+                    exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                }
+            }
+            let mut followed = [0; BLOCK];
+            let pass = if plan.padded { Self::each_in_row::<true> } else { Self::each_in_row::<false> };
+            left = pass(self, plan, from, hops, counting.then_some(&mut followed), ahead, exits, v);
+            let gone = which & !left;
+            self.received.add(plan.rx_if as usize, gone.count_ones().into());
+            if counting {
+                for i in Bits(gone) {
+                    let total = plan.onward(i).total;
+                    owed.add(plan.routes[i], 1, total);
+                    self.count_via(vias[i], 1, total.into(), cx);
+                    self.count_via(followed[i], 1, total.into(), cx);
+                }
+            }
+        }
+        let (mut packets, mut others) = (u64::from(left.count_ones()), 0u64);
+        for part in chunks(left) {
             ahead.some();
             for i in Bits(part) {
                 let Some(adj) = records.get(AdjIndex(hops[i])) else {
@@ -249,6 +273,51 @@ impl<F: Protocol> Ways<F> {
         }
         self.received.add(plan.rx_if as usize, packets - u64::from(others.count_ones()));
         others
+    }
+
+    /// The same for packets that follow each other from place `from` of the vector on, as far as they are ordinary and what they leave
+    /// by is known. Says which stay, and writes down in `followed` the route that each of the others has followed to its neighbour.
+    ///
+    /// A function of its own, and nothing in it that isn't done for each packet: among all the rest, half of what the loop needs would
+    /// be kept on the stack. `PADDED` as for [`Way::send_short`].
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments, reason = "state of a loop")]
+    fn each_in_row<const PADDED: bool>(
+        &self,
+        plan: &Plan<F>,
+        from: usize,
+        hops: &[u32; BLOCK],
+        mut followed: Option<&mut [u32; BLOCK]>,
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        exits: &mut Exits,
+        v: &mut Vector<'_, To>,
+    ) -> u64 {
+        let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
+        let (n, rx_if, mut stay) = (plan.len(), plan.rx_if, 0);
+        for first in (0..n).step_by(CHUNK) {
+            ahead.some();
+            let end = n.min(first + CHUNK);
+            for (i, (b, out)) in (first..end).zip(v.range_packets(from + first, from + end)) {
+                let onward = plan.onward(i);
+                let adj = records.get(AdjIndex(hops[i % BLOCK]));
+                if let Some(adj) = adj
+                    && let Some(exit) = exits.known(adj.tx_if.into(), adj.output)
+                    && let way = Self::short_way(adj, exit.to())
+                    && way.takes(rx_if, onward)
+                    && way.send_short::<F, PADDED>(b, onward).is_some()
+                {
+                    counters.add(way.counter as usize, 1, onward.total.into());
+                    exit.count(onward.total + ETHERNET as u32);
+                    out.go(way.to);
+                    if let Some(followed) = &mut followed {
+                        followed[i % BLOCK] = way.via;
+                    }
+                } else {
+                    stay |= 1 << (i % BLOCK);
+                }
+            }
+        }
+        stay
     }
 
     /// Packets of a plan whose adjacency has to be looked at whole.

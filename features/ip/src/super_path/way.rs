@@ -47,33 +47,50 @@ impl Way {
     /// Changes a packet that came in by `rx_if` for its way; `None`, and nothing changed, if the graph shall have it.
     #[inline(always)]
     pub fn take<F: Protocol>(&self, b: &mut Buffer, rx_if: u32, onward: Onward) -> Option<()> {
-        if rx_if == self.tx_if || onward.total > self.mtu {
+        if !self.takes(rx_if, onward) {
             return None;
         }
         self.send_on::<F>(b, onward)
     }
 
+    /// Whether a packet that came in by `rx_if` isn't too long and doesn't go back to where it came from.
+    #[inline(always)]
+    pub fn takes(&self, rx_if: u32, onward: Onward) -> bool {
+        rx_if != self.tx_if && onward.total <= self.mtu
+    }
+
     /// The same for a packet that isn't too long and doesn't go back to where it came from.
     #[inline(always)]
-    pub fn send_on<F: Protocol>(&self, b: &mut Buffer, Onward { word, total }: Onward) -> Option<()> {
-        // What lies behind the packet was padding of the frame.
-        let len = ETHERNET + total as usize;
+    pub fn send_on<F: Protocol>(&self, b: &mut Buffer, onward: Onward) -> Option<()> {
         if self.header_len == ETHERNET {
-            F::write(b, word, Some(&self.ends))?;
-            b.truncate(len);
-            b.tx_if = self.tx_if;
-            return Some(());
+            return self.send_short::<F, true>(b, onward);
         }
         if b.headroom() + ETHERNET < self.header_len {
             return None;
         }
-        F::write(b, word, None)?;
-        b.truncate(len);
+        F::write(b, onward.word, None)?;
+        b.truncate(ETHERNET + onward.total as usize);
         b.tx_if = self.tx_if;
         let Ends([first, last]) = self.ends;
         let pulled = b.pull(ETHERNET);
         let pushed = b.push_ends(&first, &last, self.header_len);
         debug_assert!(pulled && pushed);
+        Some(())
+    }
+
+    /// The same for a header without tags; `PADDED` if something may lie behind the packet.
+    #[inline(always)]
+    pub fn send_short<F: Protocol, const PADDED: bool>(
+        &self,
+        b: &mut Buffer,
+        Onward { word, total }: Onward,
+    ) -> Option<()> {
+        F::write(b, word, Some(&self.ends))?;
+        if PADDED {
+            // It was padding of the frame.
+            b.truncate(ETHERNET + total as usize);
+        }
+        b.tx_if = self.tx_if;
         Some(())
     }
 }
