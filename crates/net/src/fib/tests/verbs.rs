@@ -147,7 +147,8 @@ fn ten_thousand_tables_cost_kilobytes_each() {
             fib.add_table(world, id, "").expect("made")
         })
         .collect();
-    let each = (resident() - before) / u64::from(N);
+    // Beside other tests of the process, which may give memory back.
+    let each = resident().saturating_sub(before) / u64::from(N);
     println!("{each} bytes for a VRF without routes of its own, both protocols");
     assert!(each < 8 << 10, "{each}");
     assert_eq!(fib.find_table(N / 2).ok(), Some(tables[N as usize / 2 - 1]));
