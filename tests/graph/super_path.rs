@@ -54,8 +54,9 @@ struct Router {
     sent: Sent,
 }
 
+/// The last two have the same.
 fn own_mac(i: u32) -> MacAddr {
-    MacAddr([2, 0xfe, 0, 0, 0, i as u8])
+    MacAddr([2, 0xfe, 0, 0, 0, i.min(INTERFACES - 1) as u8])
 }
 
 /// Networks of two stations each, so that no time passes with questions for neighbours.
@@ -307,6 +308,22 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     all
 }
 
+/// Packets of each protocol to the router's interface `i` that the super-path may take, for vectors that have nothing else.
+fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
+    let ether = || pkt::ether(MacAddr([2, 0xaa, 0, 0, 0, i as u8]), own_mac(i));
+    let to4 =
+        ["20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1", "30.0.0.9"];
+    let to6 = ["3000::1", "3000:1::1", "3000:1::5", "3003::1", "3004:0:1234::1", "3005::1", "3006::1"];
+    let ip4 = to4.map(|to| ether().ip4("10.9.9.9", to).udp(1234, 4321));
+    let ip6 = to6.map(|to| ether().ip6("2001:db8:9::9", to).udp(1234, 4321));
+    // As long as they are, padded, and too long for some.
+    let lengths = |packet: Packet| {
+        let long = packet.clone().payload_len(1400).build();
+        [packet.clone().payload_len(40).build(), packet.pad_to(90).build(), long]
+    };
+    [ip4.into_iter().flat_map(lengths).collect(), ip6.into_iter().flat_map(lengths).collect()]
+}
+
 /// What one router sent and the other didn't, in few words.
 #[track_caller]
 fn same(with: &[(u32, Vec<u8>)], without: &[(u32, Vec<u8>)], when: &str) {
@@ -331,6 +348,7 @@ fn same_bytes_same_counters_with_and_without() {
     let mut without = Router::new(false);
     let mut mutator = Mutator::new(SEED);
     let bases: Vec<_> = (1..=INTERFACES).map(bases).collect();
+    let ordinary: Vec<_> = (1..=INTERFACES).map(ordinary).collect();
     let (mut sent, mut changes) = (0, 0);
     while sent < FRAMES {
         let n = match mutator.rng().below(4) {
@@ -342,10 +360,19 @@ fn same_bytes_same_counters_with_and_without() {
         let (one_if, one_flow) = (mutator.rng().one_in(2), mutator.rng().one_in(4));
         let mut rx_if = 1 + mutator.rng().below(INTERFACES as usize) as u32;
         let mut at = mutator.rng().below(80);
+        // Nothing but ordinary packets, of which most are short.
+        let calm = mutator.rng().one_in(3).then(|| mutator.rng().below(2));
         let mut frames = Vec::new();
         for _ in 0..n {
             if !one_if {
                 rx_if = 1 + mutator.rng().below(INTERFACES as usize) as u32;
+            }
+            if let Some(protocol) = calm {
+                let all = &ordinary[rx_if as usize - 1][protocol];
+                let at = mutator.rng().below(all.len());
+                let long = at % 3 == 2 && !mutator.rng().one_in(100);
+                frames.push((rx_if, all[if long { at - 1 } else { at }].clone()));
+                continue;
             }
             let bases = &bases[rx_if as usize - 1];
             if !one_flow {
