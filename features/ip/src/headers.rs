@@ -154,10 +154,16 @@ impl<F: Ip> Headers<F> {
         Found { wrong, padded: padded != [0; LANES] }
     }
 
+    /// [`Onward::total`] of the first `n` packets.
+    #[inline(always)]
+    pub fn totals(&self, n: usize) -> &[u32] {
+        &self.total[..n.min(BLOCK)]
+    }
+
     /// Whether some of the first `n` packets is longer than that, by what [`Self::judge`] with `ONWARD` has found.
     #[inline(always)]
     pub fn any_longer(&self, n: usize, than: u32) -> bool {
-        self.total[..n.min(BLOCK)].iter().fold(false, |any, total| any | (*total > than))
+        self.totals(n).iter().fold(false, |any, total| any | (*total > than))
     }
 }
 

@@ -25,6 +25,17 @@ impl Owed {
         self.n += 1;
     }
 
+    /// To count a packet of so many bytes for each of these routes; nothing is owed yet.
+    #[inline(always)]
+    pub fn add_each(&mut self, routes: &[u32], bytes: &[u32]) {
+        debug_assert_eq!(self.n, 0);
+        let n = routes.len().min(BLOCK);
+        self.routes[..n].copy_from_slice(&routes[..n]);
+        self.packets[..n].fill(1);
+        self.bytes[..n].copy_from_slice(&bytes[..n]);
+        self.n = n;
+    }
+
     /// The routes.
     #[inline(always)]
     pub fn routes(&mut self) -> &mut [u32] {

@@ -103,6 +103,18 @@ impl<F: Protocol> Plan<F> {
         self.headers.onward(i)
     }
 
+    /// The routes that were found for the packets, in order.
+    #[inline(always)]
+    pub fn routes(&self) -> &[u32] {
+        &self.routes[..self.len()]
+    }
+
+    /// How long the packets are, in order.
+    #[inline(always)]
+    pub fn totals(&self) -> &[u32] {
+        self.headers.totals(self.len())
+    }
+
     /// Whether some packet is longer than that.
     #[inline(always)]
     pub fn any_longer(&self, than: u32) -> bool {

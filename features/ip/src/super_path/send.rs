@@ -233,11 +233,20 @@ impl<F: Protocol> Ways<F> {
             let gone = which & !left;
             self.received.add(plan.rx_if as usize, gone.count_ones().into());
             if counting {
-                for i in Bits(gone) {
-                    let total = plan.onward(i).total;
-                    owed.add(plan.routes[i], 1, total);
-                    self.count_via(vias[i], 1, total.into(), cx);
-                    self.count_via(followed[i], 1, total.into(), cx);
+                if left == 0 {
+                    owed.add_each(plan.routes(), plan.totals());
+                } else {
+                    for i in Bits(gone) {
+                        owed.add(plan.routes[i], 1, plan.onward(i).total);
+                    }
+                }
+                // Most routes have followed none.
+                if vias.iter().chain(&followed).fold(0, |any, via| any | via) != 0 {
+                    for i in Bits(gone) {
+                        let total = plan.onward(i).total.into();
+                        self.count_via(vias[i], 1, total, cx);
+                        self.count_via(followed[i], 1, total, cx);
+                    }
                 }
             }
         }
