@@ -55,10 +55,10 @@ class Traffic(Connected):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.ports = [cls.port(cls(), number) for number in (0, 1)]
         cls.stats = VPPStats(STATS_SOCK)
         cls.stats.connect()
         cls.addClassCleanup(cls.stats.disconnect)
+        cls.ports = [cls.port(cls(), number) for number in (0, 1)]
 
     def port(self, number):
         """pgN, up, with the address 10.(N+1).0.1/24 and a host 10.(N+1).0.2 behind it."""
@@ -71,6 +71,8 @@ class Traffic(Connected):
         static = VppEnum.vl_api_ip_neighbor_flags_t.IP_API_NEIGHBOR_FLAG_STATIC
         neighbor = {"sw_if_index": index, "flags": static, "mac_address": HOST, "ip_address": f"{network}.2"}
         self.ok(self.api.ip_neighbor_add_del(is_add=1, neighbor=neighbor))
+        # An announcement that is still on its way would be counted and captured among the packets.
+        eventually("the address's announcement", lambda: self.combined("/if/tx", index)[0] == 1)
         return index
 
     def interface(self, index):
