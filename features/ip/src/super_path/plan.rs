@@ -4,6 +4,7 @@
 use super::rx::Rx;
 use super::way::Protocol;
 use super::{ASIDE, Bits, ETHERNET, To};
+use crate::family::Words;
 use crate::headers::{BLOCK, Headers, Onward};
 use buffer::Buffer;
 use graph::Vector;
@@ -133,10 +134,7 @@ impl<F: Protocol> Plan<F> {
         let places = self.headers.places().zip(&mut self.keys);
         let mut n = 0;
         for (b, (place, key_place)) in v.range_mut_ahead(block.from, block.from + block.len).zip(places) {
-            if b.rx_if != rx.rx_if || !carries::<F>(b, rx) {
-                break;
-            }
-            let Some((words, key)) = F::look(b) else { break };
+            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look::<F>(b, rx)) else { break };
             place.put(words, (b.len() - ETHERNET) as u32);
             *key_place = key;
             n += 1;
@@ -164,7 +162,7 @@ impl<F: Protocol> Plan<F> {
                 block.len = i;
                 break;
             }
-            let (true, Some((words, key))) = (carries::<F>(b, rx), F::look(b)) else {
+            let Some((words, key)) = look::<F>(b, rx) else {
                 others |= 1 << i;
                 continue;
             };
@@ -212,6 +210,12 @@ pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
         && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
         && !b.flags.any(ASIDE)
         && rx.open[usize::from(F::IS_V6)]
+}
+
+/// What is judged of a frame that does, and the destination.
+#[inline(always)]
+fn look<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
+    if carries::<F>(b, rx) { F::look(b) } else { None }
 }
 
 /// Plans for a block of packets.

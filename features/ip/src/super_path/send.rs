@@ -148,20 +148,14 @@ impl<F: Protocol> Ways<F> {
                 self.count_via(way.via, packets.into(), bytes.into(), cx);
             }
         }
-        let none = &[0; BLOCK];
         let Desk { exits, owed, chosen } = desk;
         if left != 0 {
-            // A small loop of its own, so that what isn't in the cache is waited for together.
-            let records = self.adjacencies.ordinaries();
-            if plan.row(left).is_none() {
-                plan.hops[..n].iter().for_each(|hop| records.prefetch(AdjIndex(*hop)));
-            }
-            unusual |= self.each(plan, left, (&plan.hops, none), ahead, exits, owed, v, means);
+            unusual |= self.apart(plan, left, (&plan.hops, &[0; BLOCK]), ahead, exits, owed, v, means);
         }
         if unusual != 0 {
             let which = self.choose(plan, unusual, chosen, v, cx);
             unusual &= !which;
-            unusual |= self.each(plan, which, (&chosen.to, &chosen.via), ahead, exits, owed, v, means);
+            unusual |= self.apart(plan, which, (&chosen.to, &chosen.via), ahead, exits, owed, v, means);
             self.others(plan, unusual, desk, v, means);
         }
         if counting {
@@ -205,7 +199,7 @@ impl<F: Protocol> Ways<F> {
     /// Packets of a plan that go many ways, none of them too long for every way. Says whose hop isn't ordinary.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
-    fn each(
+    fn apart(
         &self,
         plan: &Plan<F>,
         which: u64,
@@ -216,42 +210,86 @@ impl<F: Protocol> Ways<F> {
         v: &mut Vector<'_, To>,
         means: Means<'_, '_>,
     ) -> u64 {
-        let Means { views, cx, counting } = means;
-        let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
-        let mut left = which;
+        let records = self.adjacencies.ordinaries();
         // What the first one needs, the others mostly need too.
         let ordinary = records.get(AdjIndex(hops[first(which)])).is_some();
-        if let Some(from) = plan.row(which).filter(|_| ordinary) {
-            if exits.is_empty() {
-                for adj in hops[..plan.len()].iter().filter_map(|hop| records.get(AdjIndex(*hop))) {
-                    exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
-                }
+        let left = match plan.row(which) {
+            Some(from) if ordinary => self.row(plan, from, (hops, vias), ahead, exits, owed, v, means),
+            _ => {
+                // A small loop of its own, so that what isn't in the cache is waited for together.
+                Bits(which).for_each(|i| records.prefetch(AdjIndex(hops[i])));
+                which
             }
-            let mut followed = [0; BLOCK];
-            let pass = if plan.padded { Self::each_in_row::<true> } else { Self::each_in_row::<false> };
-            left = pass(self, plan, from, hops, counting.then_some(&mut followed), ahead, exits, v);
-            let gone = which & !left;
-            self.received.add(plan.rx_if as usize, gone.count_ones().into());
-            if counting {
-                if left == 0 {
-                    owed.add_each(plan.routes(), plan.totals());
-                } else {
-                    for i in Bits(gone) {
-                        owed.add(plan.routes[i], 1, plan.onward(i).total);
-                    }
-                }
-                // Most routes have followed none.
-                if vias.iter().chain(&followed).fold(0, |any, via| any | via) != 0 {
-                    for i in Bits(gone) {
-                        let total = plan.onward(i).total.into();
-                        self.count_via(vias[i], 1, total, cx);
-                        self.count_via(followed[i], 1, total, cx);
-                    }
-                }
+        };
+        if left == 0 {
+            return 0;
+        }
+        self.each(plan, left, (hops, vias), ahead, exits, owed, v, means)
+    }
+
+    /// The same for all of a plan, in order from place `from` of the vector on, as far as that is quick. Says which stay.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
+    fn row(
+        &self,
+        plan: &Plan<F>,
+        from: usize,
+        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        exits: &mut Exits,
+        owed: &mut Owed,
+        v: &mut Vector<'_, To>,
+        Means { views, cx, counting }: Means<'_, '_>,
+    ) -> u64 {
+        if exits.is_empty() {
+            let records = self.adjacencies.ordinaries();
+            for adj in hops[..plan.len()].iter().filter_map(|hop| records.get(AdjIndex(*hop))) {
+                exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
             }
         }
-        let (mut packets, mut others) = (u64::from(left.count_ones()), 0u64);
-        for part in chunks(left) {
+        let mut followed = [0; BLOCK];
+        let pass = if plan.padded { Self::each_in_row::<true> } else { Self::each_in_row::<false> };
+        let left = pass(self, plan, from, hops, counting.then_some(&mut followed), ahead, exits, v);
+        let gone = u64::MAX >> (BLOCK - plan.len()) & !left;
+        self.received.add(plan.rx_if as usize, gone.count_ones().into());
+        if !counting {
+            return left;
+        }
+        if left == 0 {
+            owed.add_each(plan.routes(), plan.totals());
+        } else {
+            for i in Bits(gone) {
+                owed.add(plan.routes[i], 1, plan.onward(i).total);
+            }
+        }
+        // Most routes have followed none.
+        if vias.iter().chain(&followed).fold(0, |any, via| any | via) != 0 {
+            for i in Bits(gone) {
+                let total = plan.onward(i).total.into();
+                self.count_via(vias[i], 1, total, cx);
+                self.count_via(followed[i], 1, total, cx);
+            }
+        }
+        left
+    }
+
+    /// Packets of a plan, one by one. Says whose hop isn't ordinary.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
+    fn each(
+        &self,
+        plan: &Plan<F>,
+        which: u64,
+        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        exits: &mut Exits,
+        owed: &mut Owed,
+        v: &mut Vector<'_, To>,
+        Means { views, cx, counting }: Means<'_, '_>,
+    ) -> u64 {
+        let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
+        let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
+        for part in chunks(which) {
             ahead.some();
             for i in Bits(part) {
                 let Some(adj) = records.get(AdjIndex(hops[i])) else {
@@ -284,8 +322,8 @@ impl<F: Protocol> Ways<F> {
         others
     }
 
-    /// The same for packets that follow each other from place `from` of the vector on, as far as they are ordinary and what they leave
-    /// by is known. Says which stay, and writes down in `followed` the route that each of the others has followed to its neighbour.
+    /// Sends all of a plan, in order from place `from` of the vector on, as far as hops are ordinary and what they leave by is known.
+    /// Says which stay, and writes down in `followed` the route that each of the others has followed to its neighbour.
     ///
     /// A function of its own, and nothing in it that isn't done for each packet: among all the rest, half of what the loop needs would
     /// be kept on the stack. `PADDED` as for [`Way::send_short`].

@@ -59,7 +59,7 @@ impl Way {
         rx_if != self.tx_if && onward.total <= self.mtu
     }
 
-    /// The same for a packet that isn't too long and doesn't go back to where it came from.
+    /// As [`Self::take`], for a packet that [`Self::takes`] lets pass.
     #[inline(always)]
     pub fn send_on<F: Protocol>(&self, b: &mut Buffer, onward: Onward) -> Option<()> {
         if self.header_len == ETHERNET {
@@ -78,7 +78,7 @@ impl Way {
         Some(())
     }
 
-    /// The same for a header without tags; `PADDED` if something may lie behind the packet.
+    /// As [`Self::send_on`], for a header without tags; `PADDED` if something may lie behind the packet.
     #[inline(always)]
     pub fn send_short<F: Protocol, const PADDED: bool>(
         &self,
