@@ -36,6 +36,19 @@ pub struct Errors {
 /// The first 16 bytes of a header as little-endian words, and the first word of the destination.
 pub type Words = ([u32; 4], u32);
 
+/// Those of a header, whose destination begins with word `destination`. One by one: `array::map` isn't always inlined, and then not
+/// compiled for the caller's instruction set.
+#[inline(always)]
+pub fn words(header: &[[u8; 4]], destination: usize) -> Words {
+    let first = [
+        u32::from_le_bytes(header[0]),
+        u32::from_le_bytes(header[1]),
+        u32::from_le_bytes(header[2]),
+        u32::from_le_bytes(header[3]),
+    ];
+    (first, u32::from_le_bytes(header[destination]))
+}
+
 /// What kind of good packet it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Class {

@@ -181,6 +181,12 @@ fn columns(rows: &[[u32; 4]; LANES]) -> [Lanes; 4] {
     words
 }
 
+/// The words of one header.
+#[inline(always)]
+fn first(words: &[Lanes; 4], lane: usize) -> [u32; 4] {
+    [words[0][lane], words[1][lane], words[2][lane], words[3][lane]]
+}
+
 /// One vector register of packets: a loop of known length over arrays of that length, which becomes vector code.
 #[inline(always)]
 fn judge_lanes<F: Ip, const VERIFY: bool>(
@@ -191,7 +197,7 @@ fn judge_lanes<F: Ip, const VERIFY: bool>(
     padded: &mut Lanes,
 ) {
     for lane in 0..LANES {
-        let first = words.each_ref().map(|word| word[lane]);
+        let first = first(words, lane);
         wrong[lane] = F::wrong::<VERIFY>((first, destination[lane]), have[lane]);
         padded[lane] |= bit(F::total(first) < have[lane]);
     }
@@ -201,7 +207,7 @@ fn judge_lanes<F: Ip, const VERIFY: bool>(
 #[inline(always)]
 fn onward_lanes<F: Ip>(words: &[Lanes; 4], wrong: &mut Lanes, onward: &mut Lanes, total: &mut Lanes) {
     for lane in 0..LANES {
-        let first = words.each_ref().map(|word| word[lane]);
+        let first = first(words, lane);
         let (word, stays) = F::onward(first);
         wrong[lane] |= stays;
         onward[lane] = word;

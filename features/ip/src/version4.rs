@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4, in what it differs from IPv6.
 
-use crate::family::{Class, Errors, Ip, Ways, Words};
+use crate::family::{Class, Errors, Ip, Ways, Words, words};
 use crate::flow::{self, Fields};
 use crate::frag::Template4;
 use crate::headers::bit;
@@ -100,8 +100,7 @@ impl Ip for Ip4 {
     #[inline(always)]
     fn words(b: &Buffer) -> Words {
         let header = b.bytes::<HEADER>(0).unwrap_or(&[0; HEADER]);
-        let (words, _) = header.as_chunks::<4>();
-        ([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])), u32::from_le_bytes(words[4]))
+        words(header.as_chunks().0, 4)
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //! IPv6, in what it differs from IPv4.
 
 use crate::extension;
-use crate::family::{Class, Errors, Ip, Ways, Words};
+use crate::family::{Class, Errors, Ip, Ways, Words, words};
 use crate::flow::{self, Fields};
 use crate::frag::Template6;
 use crate::headers::bit;
@@ -89,8 +89,7 @@ impl Ip for Ip6 {
     #[inline(always)]
     fn words(b: &Buffer) -> Words {
         let header = b.bytes::<HEADER>(0).unwrap_or(&[0; HEADER]);
-        let (words, _) = header.as_chunks::<4>();
-        ([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])), u32::from_le_bytes(words[6]))
+        words(header.as_chunks().0, 6)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 
 use super::ETHERNET;
 use super::way::{Ends, Protocol};
-use crate::family::{Ip, Words};
+use crate::family::{Ip, Words, words};
 use buffer::Buffer;
 use wire::{Ip4, Ip6};
 
@@ -16,12 +16,8 @@ impl Protocol for Ip4 {
     fn look(b: &Buffer) -> Option<(Words, u32)> {
         let frame: &Frame4 = b.bytes(0)?;
         let header: &[u8; 20] = frame.last_chunk()?;
-        let (words, _) = header.as_chunks::<4>();
-        let destination = u32::from_le_bytes(words[4]);
-        Some((
-            ([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])), destination),
-            u32::from_be(destination),
-        ))
+        let words = words(header.as_chunks().0, 4);
+        Some((words, u32::from_be(words.1)))
     }
 
     #[inline(always)]
@@ -40,10 +36,7 @@ impl Protocol for Ip6 {
     fn look(b: &Buffer) -> Option<(Words, u128)> {
         let frame: &Frame6 = b.bytes(0)?;
         let header: &[u8; 40] = frame.last_chunk()?;
-        let (words, _) = header.as_chunks::<4>();
-        let destination = u32::from_le_bytes(words[6]);
-        let words = [0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word]));
-        Some(((words, destination), u128::from_be_bytes(*header.last_chunk()?)))
+        Some((words(header.as_chunks().0, 6), u128::from_be_bytes(*header.last_chunk()?)))
     }
 
     #[inline(always)]
@@ -65,8 +58,7 @@ mod tests {
 
     /// What [`Ip::onward`] makes of a header, beside what the headers' own way makes of it.
     fn both<F: Protocol, H: Header + IpHeader, const N: usize>(bytes: [u8; N]) -> ([u8; N], [u8; N]) {
-        let (words, _) = bytes.as_chunks::<4>();
-        let (word, _) = F::onward([0, 1, 2, 3].map(|word| u32::from_le_bytes(words[word])));
+        let (word, _) = F::onward(words(bytes.as_chunks().0, 4).0);
         let (mut fast, mut slow) = (bytes, bytes);
         fast[F::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
         H::view_mut(&mut slow).unwrap().decrement_ttl();
