@@ -135,15 +135,25 @@ impl<const PER: u32> Bits<PER> {
     /// The leaf of this number: word, and place in it.
     #[inline(always)]
     pub(super) fn leaf(words: &[AtomicU64], leaf: u32) -> u32 {
-        let word = words[(leaf / PER) as usize].load(Ordering::Acquire);
-        (word >> (leaf % PER * Self::BITS)) as u32 & (Self::TOP | (Self::TOP - 1))
+        Self::leaf_of(words[(leaf / PER) as usize].load(Ordering::Acquire), leaf)
+    }
+
+    /// The same of its word.
+    #[inline(always)]
+    fn leaf_of(word: u64, leaf: u32) -> u32 {
+        (word >> u64::from(leaf % PER * Self::BITS)) as u32 & (Self::TOP | (Self::TOP - 1))
     }
 
     /// The number of the leaf of an address behind the run at word `run`.
     #[inline(always)]
     fn in_run(words: &[AtomicU64], run: u32, key: u32) -> u32 {
-        let bits = words[run as usize].load(Ordering::Acquire);
-        run * PER + PER - 1 + (bits << (63 - (key >> 8 & 63))).count_ones()
+        Self::behind(words[run as usize].load(Ordering::Acquire), run, key)
+    }
+
+    /// The same of the run's bits.
+    #[inline(always)]
+    fn behind(bits: u64, run: u32, key: u32) -> u32 {
+        run * PER + PER - 1 + (bits << (63 - u64::from(key >> 8 & 63))).count_ones()
     }
 
     /// As [`Self::in_run`], in a deep one.
@@ -270,8 +280,7 @@ impl<const PER: u32> Bits<PER> {
             *bits = words[*number as usize].load(Ordering::Acquire);
         }
         for ((number, bits), key) in numbers.iter_mut().zip(&*found).zip(keys) {
-            let before = (*bits << (63 - u64::from(*key >> 8 & 63))).count_ones();
-            *number = *number * PER + PER - 1 + before;
+            *number = Self::behind(*bits, *number, *key);
         }
         for (word, number) in found.iter_mut().zip(&*numbers) {
             *word = words[(*number / PER) as usize].load(Ordering::Acquire);
@@ -284,8 +293,7 @@ impl<const PER: u32> Bits<PER> {
         }
         let mut any = 0;
         for ((hop, word), number) in hops.iter_mut().zip(&*found).zip(&*numbers) {
-            let leaf =
-                (*word >> u64::from(*number % PER * Self::BITS)) as u32 & (Self::TOP | (Self::TOP - 1));
+            let leaf = Self::leaf_of(*word, *number);
             let (down, had) = (leaf & Self::TOP, direct(*hop));
             let leaf = (leaf ^ down) | down << (32 - Self::BITS);
             *hop = leaf & !had | *hop & !MARK & had;
