@@ -95,12 +95,11 @@ impl<F: Ip> Headers<F> {
         columns.map(|((row, destination), have)| Place { row, destination, have })
     }
 
-    /// Takes over one header, of a packet of so many bytes, as number `i`, below [`BLOCK`].
+    /// The place of header `i`, below [`BLOCK`].
     #[inline(always)]
-    pub fn put(&mut self, i: usize, words: Words, have: u32) {
+    pub fn place(&mut self, i: usize) -> Place<'_> {
         let i = i % BLOCK;
-        (self.rows[i], self.destination[i]) = words;
-        self.have[i] = have;
+        Place { row: &mut self.rows[i], destination: &mut self.destination[i], have: &mut self.have[i] }
     }
 
     /// The total length of packet `i`.

@@ -167,7 +167,7 @@ impl<F: Protocol> Plan<F> {
                 continue;
             };
             self.at[n % BLOCK] = at as u8;
-            self.headers.put(n, words, (b.len() - ETHERNET) as u32);
+            self.headers.place(n).put(words, (b.len() - ETHERNET) as u32);
             self.keys[n % BLOCK] = key;
             n += 1;
         }
