@@ -29,6 +29,15 @@ pub struct Means<'a, 't> {
     pub counting: bool,
 }
 
+/// Packets of a plan with their hops, which needn't be those that were found for them.
+struct Apart<'a, 't, F: Protocol> {
+    plan: &'a Plan<F>,
+    hops: &'a [u32; BLOCK],
+    /// The routes that were followed to these hops.
+    vias: &'a [u32; BLOCK],
+    means: Means<'a, 't>,
+}
+
 /// What sending works with.
 pub struct Desk {
     pub exits: Exits,
@@ -150,12 +159,14 @@ impl<F: Protocol> Ways<F> {
         }
         let Desk { exits, owed, chosen } = desk;
         if left != 0 {
-            unusual |= self.apart(plan, left, (&plan.hops, &[0; BLOCK]), ahead, exits, owed, v, means);
+            let found = Apart { plan, hops: &plan.hops, vias: &[0; BLOCK], means };
+            unusual |= self.apart(&found, left, ahead, exits, owed, v);
         }
         if unusual != 0 {
             let which = self.choose(plan, unusual, chosen, v, cx);
             unusual &= !which;
-            unusual |= self.apart(plan, which, (&chosen.to, &chosen.via), ahead, exits, owed, v, means);
+            let chosen = Apart { plan, hops: &chosen.to, vias: &chosen.via, means };
+            unusual |= self.apart(&chosen, which, ahead, exits, owed, v);
             self.others(plan, unusual, desk, v, means);
         }
         if counting {
@@ -198,23 +209,21 @@ impl<F: Protocol> Ways<F> {
 
     /// Packets of a plan that go many ways, none of them too long for every way. Says whose hop isn't ordinary.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
     fn apart(
         &self,
-        plan: &Plan<F>,
+        packets: &Apart<'_, '_, F>,
         which: u64,
-        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
         ahead: &mut Ahead<'_, '_, F::Key>,
         exits: &mut Exits,
         owed: &mut Owed,
         v: &mut Vector<'_, To>,
-        means: Means<'_, '_>,
     ) -> u64 {
+        let (plan, hops) = (packets.plan, packets.hops);
         let records = self.adjacencies.ordinaries();
         // What the first one needs, the others mostly need too.
         let ordinary = records.get(AdjIndex(hops[first(which)])).is_some();
         let left = match plan.row(which) {
-            Some(from) if ordinary => self.row(plan, from, (hops, vias), ahead, exits, owed, v, means),
+            Some(from) if ordinary => self.row(packets, from, ahead, exits, owed, v),
             _ => {
                 // A small loop of its own, so that what isn't in the cache is waited for together.
                 Bits(which).for_each(|i| records.prefetch(AdjIndex(hops[i])));
@@ -224,22 +233,19 @@ impl<F: Protocol> Ways<F> {
         if left == 0 {
             return 0;
         }
-        self.each(plan, left, (hops, vias), ahead, exits, owed, v, means)
+        self.each(packets, left, ahead, exits, owed, v)
     }
 
     /// The same for all of a plan, in order from place `from` of the vector on, as far as that is quick. Says which stay.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
     fn row(
         &self,
-        plan: &Plan<F>,
+        &Apart { plan, hops, vias, means: Means { views, cx, counting } }: &Apart<'_, '_, F>,
         from: usize,
-        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
         ahead: &mut Ahead<'_, '_, F::Key>,
         exits: &mut Exits,
         owed: &mut Owed,
         v: &mut Vector<'_, To>,
-        Means { views, cx, counting }: Means<'_, '_>,
     ) -> u64 {
         if exits.is_empty() {
             let records = self.adjacencies.ordinaries();
@@ -275,17 +281,14 @@ impl<F: Protocol> Ways<F> {
 
     /// Packets of a plan, one by one. Says whose hop isn't ordinary.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
     fn each(
         &self,
-        plan: &Plan<F>,
+        &Apart { plan, hops, vias, means: Means { views, cx, counting } }: &Apart<'_, '_, F>,
         which: u64,
-        (hops, vias): (&[u32; BLOCK], &[u32; BLOCK]),
         ahead: &mut Ahead<'_, '_, F::Key>,
         exits: &mut Exits,
         owed: &mut Owed,
         v: &mut Vector<'_, To>,
-        Means { views, cx, counting }: Means<'_, '_>,
     ) -> u64 {
         let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
         let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
