@@ -221,7 +221,7 @@ impl Site {
 
     /// Sends the packets of streams. Every one has to arrive. Gives the allocations while they were forwarded.
     pub fn run(&mut self, scenario: &Scenario, streams: &[Arc<pg::Stream>]) -> Result<u64, String> {
-        self.world.get::<Routes>().set_counting(scenario.counters);
+        Routes::set_counting(&self.world, scenario.counters);
         self.command(if scenario.super_path { "set super-path on" } else { "set super-path off" })?;
         let counters = self.world.get::<IfCounters>();
         let sent = |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();

@@ -45,5 +45,5 @@ pub use header::{copy_rewrite, ip4_header_sum};
 pub use isa::__isa;
 pub use isa::{Isa, Level, ParseLevelError, V1, Variants};
 pub use prefetch::{prefetch_once, prefetch_ptr, prefetch_read, prefetch_write};
-pub use rank::{Separators, rank, rank_of_four, rank_of_sixteen, rank_of_three};
+pub use rank::{Separators, rank, rank_of_eight, rank_of_four, rank_of_sixteen, rank_of_three};
 pub use words::equal_words;

@@ -58,6 +58,17 @@ pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
     }
 }
 
+/// How many of eight are below `value`: of the halves of the first four words. Loaded as by themselves, relaxed.
+#[inline(always)]
+pub fn rank_of_eight<I: Isa>(line: &Separators, value: u32) -> u32 {
+    match I::LEVEL {
+        // SAFETY: `Isa` promises the level's instructions.
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => unsafe { mask_of_eight_v4(line, value).count_ones() },
+        _ => scalar::rank_of_eight(line, value),
+    }
+}
+
 /// Compares separators with a value: the mask in `k1`. As text, because the line may be written meanwhile: to the
 /// compiler these are loads by somebody else, and a vector load of aligned words is that to the processor.
 #[cfg(target_arch = "x86_64")]
@@ -106,4 +117,11 @@ unsafe fn mask_of_sixteen_v4(line: &Separators, value: &u32) -> u32 {
 unsafe fn mask_of_four_v4(line: &Separators, value: u32) -> u32 {
     // SAFETY: the caller has AVX-512 F and VL; reads 16 bytes of a valid reference.
     unsafe { mask!(line, value, "vpbroadcastd xmm0, {value:e}", "vpcmpud k1, xmm0, [{line}], 6") }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn mask_of_eight_v4(line: &Separators, value: u32) -> u32 {
+    // SAFETY: the caller has AVX-512 F and VL; reads 32 bytes of a valid reference.
+    unsafe { mask!(line, value, "vpbroadcastd ymm0, {value:e}", "vpcmpud k1, ymm0, [{line}], 6") }
 }

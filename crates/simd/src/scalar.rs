@@ -75,6 +75,12 @@ pub fn rank_of_four(line: &crate::Separators, value: u32) -> u32 {
     (0..4).map(|i| u32::from(half(line, i) < value)).sum()
 }
 
+/// See [`crate::rank_of_eight`].
+#[inline(always)]
+pub fn rank_of_eight(line: &crate::Separators, value: u32) -> u32 {
+    (0..8).map(|i| u32::from(half(line, i) < value)).sum()
+}
+
 /// Half a word, the lower one first.
 #[inline(always)]
 fn half(line: &crate::Separators, i: usize) -> u32 {

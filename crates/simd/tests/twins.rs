@@ -36,6 +36,9 @@ variants! {
     fn rank_of_four<I: Isa>(line: &simd::Separators, value: u32) -> u32 = simd::rank_of_four::<I>;
 }
 variants! {
+    fn rank_of_eight<I: Isa>(line: &simd::Separators, value: u32) -> u32 = simd::rank_of_eight::<I>;
+}
+variants! {
     fn rank_of_sixteen<I: Isa>(line: &simd::Separators, value: &u32) -> u32 = simd::rank_of_sixteen::<I>;
 }
 
@@ -122,11 +125,15 @@ proptest! {
             for (level, f) in supported(rank_of_four()) {
                 prop_assert_eq!(f(&separators, value), below(&line[..4]), "{}", level);
             }
+            for (level, f) in supported(rank_of_eight()) {
+                prop_assert_eq!(f(&separators, value), below(&line[..8]), "{}", level);
+            }
             for (level, f) in supported(rank_of_sixteen()) {
                 prop_assert_eq!(f(&separators, &value), below(&line), "{}", level);
             }
             prop_assert_eq!(scalar::rank_of_three(&separators, value), at_most);
             prop_assert_eq!(scalar::rank_of_four(&separators, value), below(&line[..4]));
+            prop_assert_eq!(scalar::rank_of_eight(&separators, value), below(&line[..8]));
             prop_assert_eq!(scalar::rank_of_sixteen(&separators, value), below(&line));
         }
     }

@@ -12,6 +12,6 @@ mod lpm;
 mod pool;
 mod timer_wheel;
 
-pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps};
+pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps, Wanted};
 pub use pool::Pool;
 pub use timer_wheel::{TimerId, TimerWheel};

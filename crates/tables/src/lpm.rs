@@ -41,6 +41,16 @@ impl Leaf {
     pub const ROUTES: u32 = 1 << 24;
 }
 
+/// What lookups in a table want, as a rule. They get what they ask for in any case, if not as fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wanted {
+    /// Hops alone.
+    Hops,
+    /// The routes, too.
+    #[default]
+    Routes,
+}
+
 /// An address as an integer, the bit sent first being the most significant: `u32` or `u128`.
 pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Width in bits: the greatest prefix length.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes as workers know them: numbers, with what each leads to, and its counters.
 
+use super::Fib;
 use crate::AdjIndex;
 use graph::{Shared, World};
 use mem::Reserve;
@@ -10,6 +11,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::{GraceTicket, Qsbr};
+use wire::{Ip4, Ip6};
 
 /// Names a route: an entry of a table, whatever its paths. Small and dense over the tables of both protocols; 0 is none.
 /// Cells of `/net/route/to` and `/net/route/via` go by it; the binary API calls it `stats_index`.
@@ -96,9 +98,11 @@ impl Routes {
     }
 
     /// Counts packets by route, or no longer: with many routes in use at once, the cells of the counters cost more than the
-    /// rest of the lookup.
-    pub fn set_counting(&self, on: bool) {
-        self.off.store(!on, Ordering::Relaxed);
+    /// rest of the lookup. Large tables are laid out anew for it, which takes a while, and lookups are slower meanwhile.
+    pub fn set_counting(world: &World, on: bool) {
+        world.get::<Self>().off.store(!on, Ordering::Relaxed);
+        world.get::<Fib<Ip4>>().suit_counting();
+        world.get::<Fib<Ip6>>().suit_counting();
     }
 
     /// Notes where a route leads.

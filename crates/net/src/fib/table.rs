@@ -8,7 +8,7 @@ use cli::Error;
 use graph::{SwIfIndex, World};
 use msg::retval;
 use std::sync::Arc;
-use tables::Lpm;
+use tables::{Lpm, Wanted};
 use wire::Prefix;
 
 /// How much was removed, and where to go on.
@@ -36,9 +36,21 @@ impl<F: Net> Fib<F> {
         self.make_table(world, sw_if.0, name, true)
     }
 
+    /// What workers look routes up for.
+    fn wanted(&self) -> Wanted {
+        if self.routes.counting() { Wanted::Routes } else { Wanted::Hops }
+    }
+
+    /// Lays large tables out for what workers look routes up for now.
+    pub(super) fn suit_counting(&self) {
+        let inner = self.inner();
+        inner.tables.iter().flatten().for_each(|table| table.lpm.set_wanted(self.wanted()));
+    }
+
     fn make_table(&self, world: &World, id: u32, name: &str, of_link: bool) -> Result<TableIndex, Error> {
         let mut inner = self.inner();
         let lpm = Lpm::new(&self.forest).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
+        lpm.set_wanted(self.wanted());
         let lpm = Arc::new(lpm);
         let free = inner.tables.iter().position(Option::is_none).unwrap_or(inner.tables.len());
         let index = TableIndex(free as u32);

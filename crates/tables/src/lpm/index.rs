@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Longest prefix match for large IPv6 tables: a search tree, and its intervals once more where the first bits of a key lead to.
 //!
-//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. What lies in it is a line of up to
-//! five intervals, or up to two levels of lines with sixteen separators above such lines. A separator is 32 bits wide, which are the
-//! bits of the key behind the slot's; where something ends within a /56, and elsewhere than in 2000::/3, the tree is asked. So
-//! a lookup reads two to four lines, where the tree reads seven or eight, and most of their separators aren't
-//! shared by as many keys. A slot without boundaries leads to a line that all slots with the same cell share.
+//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. What lies in it is a [line of
+//! intervals](leaves), or up to two levels of lines with sixteen separators above such lines. A separator is 32 bits wide, which are the
+//! bits of the key behind the slot's; a /56 that is cut up has a line of intervals for itself, whose separators are the 32 bits up to /64.
+//! What that doesn't hold, and what isn't in 2000::/3, the tree is asked. So a lookup reads two to four lines, where
+//! the tree reads seven or eight, and most of their separators aren't shared by as many keys. A slot without boundaries leads to a
+//! line that all slots with the same cell share.
 //!
 //! The tree is what counts: it is changed first, and the slots that a change touched are made anew from it. A slot is replaced by
 //! one store; what it had is used again after a grace period.
 
+mod leaves;
 mod make;
 
-use super::Leaf;
+use super::{Leaf, Wanted};
 use super::block::{CHUNK, Line};
 use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::Forest;
 use super::intervals::{DOWN, leaf};
 use super::places::LINE;
 use super::tree::{Halves, Tree, last};
+use leaves::ASK;
 use make::Control;
 use mem::Reserve;
 use simd::Isa;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Slots of 2000::/3. The one behind them is everybody else's.
 pub(super) const SLOTS: usize = 1 << 21;
@@ -36,12 +39,6 @@ const FINE: u32 = 64 - FINEST as u32;
 const LINES: usize = 1 << 24;
 /// Separators of a line; one more line lies below them.
 const WIDTH: u32 = 16;
-/// Where the cells of a line of intervals are, behind their separators.
-const CELLS: usize = 2;
-/// Intervals of a line at most.
-const FULL: usize = 5;
-/// The cell of who is to ask the tree.
-const ASK: u64 = DOWN | (DOWN - 1);
 
 /// What a slot leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,12 +52,14 @@ impl Entry {
     /// Two levels: behind it [`Self::BELOW`] lines of separators, and behind these the lines below.
     const TWO_LEVELS: u32 = Self::ONE_LEVEL | Self::SECOND;
     const SECOND: u32 = 1 << 30;
+    /// Other slots lead to the same line.
+    const SHARED: u32 = 1 << 29;
     /// Lines below one of separators; room for the second level.
     const BELOW: u32 = WIDTH + 1;
 
     #[inline(always)]
     fn line(self) -> u32 {
-        self.0 & !Self::TWO_LEVELS
+        self.0 & (LINES as u32 - 1)
     }
 
     /// All bits if it has so many levels, or none.
@@ -82,9 +81,17 @@ fn fine(key: u64) -> u32 {
     (key >> FINE) as u32
 }
 
+/// The same where a /56 is cut up.
+#[inline(always)]
+fn finer(key: u64) -> u32 {
+    key as u32
+}
+
 /// A tree with an index.
 pub struct Indexed {
-    tree: Tree,
+    tree: Arc<Tree>,
+    /// What the lines of intervals have.
+    wanted: Wanted,
     slots: Reserve<AtomicU32>,
     lines: Reserve<Line>,
     control: Mutex<Control>,
@@ -95,17 +102,34 @@ impl Indexed {
     ///
     /// # Errors
     /// A full forest.
-    pub fn new(forest: &Arc<Forest>) -> Result<Self, Refused> {
+    pub fn new(forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
+        Self::over(Arc::new(Tree::new(forest)?), forest, wanted)
+    }
+
+    /// The same table with an index for who wants something else.
+    ///
+    /// # Errors
+    /// No address space.
+    pub fn again(&self, forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
+        let this = Self::over(self.tree.clone(), forest, wanted)?;
+        this.make(&mut this.control(), 0, SLOTS as u32 - 1);
+        Ok(this)
+    }
+
+    fn over(tree: Arc<Tree>, forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
         let reserve = || -> io::Result<_> {
             Ok((Reserve::with_huge_pages(SLOTS + 1)?, Reserve::<Line>::with_huge_pages(LINES)?))
         };
-        let tree = Tree::new(forest)?;
         let (slots, lines) = reserve().map_err(|_| Refused::Full)?;
         lines[0].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         let mut control = Control::new(forest.domain(), LINES as u32 * LINE);
         let zero = control.take(1);
         debug_assert_eq!(zero, Some(Entry::ASK.line()));
-        Ok(Self { tree, slots, lines, control: Mutex::new(control) })
+        Ok(Self { tree, wanted, slots, lines, control: Mutex::new(control) })
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From keys to lines of intervals; `places` has as many.
@@ -143,9 +167,22 @@ impl Indexed {
         }
     }
 
+    /// The cell of a key whose line of intervals has no leaf for it but this.
+    #[inline(always)]
+    fn below<I: Isa>(&self, hop: u32, key: u128) -> u64 {
+        if hop != ASK as u32 {
+            let line = &self.lines.as_slice()[(hop & !(DOWN as u32)) as usize];
+            let cell = leaves::kept_of::<I>(self.wanted, line, finer(key.high()));
+            if cell & DOWN == 0 {
+                return cell;
+            }
+        }
+        self.tree.find::<I, u128>(key)
+    }
+
     /// Makes the slots anew that have keys of these prefixes.
     fn refresh<'a>(&self, changes: impl Iterator<Item = &'a Change<u128>>) {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut control = self.control();
         // Changes in order are joined as they come.
         let mut due: Option<(u32, u32)> = None;
         for change in changes {
@@ -174,7 +211,7 @@ impl Engine<u128> for Indexed {
     }
 
     fn cell(&self, key: u128) -> u64 {
-        Engine::<u128>::cell(&self.tree, key)
+        Engine::<u128>::cell(&*self.tree, key)
     }
 
     #[inline(always)]
@@ -191,27 +228,39 @@ impl Engine<u128> for Indexed {
 
     #[inline(always)]
     fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
-        let lines = self.lines.as_slice();
-        let mut any = 0;
-        for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {
-            let line = &lines[(*hop / LINE) as usize];
-            let interval = simd::rank_of_four::<I>(line, fine(key.high())) as usize;
-            // The mask spares a test of the bounds.
-            let leaf = leaf(line[(CELLS + interval) & 7].load(Ordering::Acquire));
-            any |= leaf.hop;
-            *hop = leaf.hop;
-            if ROUTES {
-                routes[i] = leaf.route;
+        let (lines, mut any) = (self.lines.as_slice(), 0);
+        match self.wanted {
+            // Whoever turns from one to the other has a few that ask for what isn't there any more, or not yet.
+            Wanted::Hops if ROUTES => {
+                hops.fill(ASK as u32);
+                any = ASK as u32;
             }
-        }
-        if any & DOWN as u32 != 0 {
-            for (i, key) in keys.iter().enumerate() {
-                if hops[i] & DOWN as u32 != 0 {
-                    let leaf = leaf(self.tree.find::<I, u128>(*key));
-                    hops[i] = leaf.hop;
+            Wanted::Hops => {
+                for (key, hop) in keys.iter().zip(&mut *hops) {
+                    *hop = leaves::hop::<I>(&lines[(*hop / LINE) as usize], fine(key.high()));
+                    any |= *hop;
+                }
+            }
+            Wanted::Routes => {
+                for (i, (key, hop)) in keys.iter().zip(&mut *hops).enumerate() {
+                    let leaf = leaf(leaves::cell::<I>(&lines[(*hop / LINE) as usize], fine(key.high())));
+                    any |= leaf.hop;
+                    *hop = leaf.hop;
                     if ROUTES {
                         routes[i] = leaf.route;
                     }
+                }
+            }
+        }
+        if any & DOWN as u32 == 0 {
+            return;
+        }
+        for (i, key) in keys.iter().enumerate() {
+            if hops[i] & DOWN as u32 != 0 {
+                let leaf = leaf(self.below::<I>(hops[i], *key));
+                hops[i] = leaf.hop;
+                if ROUTES {
+                    routes[i] = leaf.route;
                 }
             }
         }
@@ -234,7 +283,7 @@ impl Engine<u128> for Indexed {
     }
 
     fn memory(&self) -> usize {
-        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        Engine::<u128>::memory(&self.tree) + SLOTS * size_of::<u32>() + control.memory()
+        let control = self.control();
+        Engine::<u128>::memory(&*self.tree) + SLOTS * size_of::<u32>() + control.memory()
     }
 }

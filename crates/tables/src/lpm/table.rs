@@ -4,7 +4,7 @@
 use super::engine::{BATCH, Change, Engine, Grounds, Refused};
 use super::intervals::{Brush, cell, leaf};
 use super::whole::{Sizes, Whole};
-use super::{Forest, Full, Key, Leaf, Route, check_leaf, check_len};
+use super::{Forest, Full, Key, Leaf, Route, Wanted, check_leaf, check_len};
 use simd::Isa;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ struct Control<K: Key> {
     fine: usize,
     /// The kind of the engine.
     kind: <K::Engine as Whole>::Kind,
+    wanted: Wanted,
 }
 
 /// Routes looked at one behind the other before the map is searched again.
@@ -80,8 +81,20 @@ impl<K: Key> Lpm<K> {
             engine: Snapshot::new(forest.domain().clone(), engine),
             forest: forest.clone(),
             sizes,
-            control: Mutex::new(Control { routes: BTreeMap::new(), fine: 0, kind: K::Engine::SMALL }),
+            control: Mutex::new(Control {
+                routes: BTreeMap::new(),
+                fine: 0,
+                kind: K::Engine::SMALL,
+                wanted: Wanted::default(),
+            }),
         })
+    }
+
+    /// What lookups will ask for from now on, mostly; [`Wanted::Routes`] at first.
+    pub fn set_wanted(&self, wanted: Wanted) {
+        let mut control = self.control();
+        control.wanted = wanted;
+        self.fit(&mut control);
     }
 
     /// What the longest route that covers `key` gives, or [`Leaf::NONE`].
@@ -218,16 +231,21 @@ impl<K: Key> Lpm<K> {
         self.engine.read(|engine| engine.paint(change))
     }
 
-    /// Takes the structure that is best for so many routes. Without memory for it, the old one goes on.
+    /// Takes the structure that is best for so many routes, and what is wanted of them. Without memory for it, the old one goes on.
     fn fit(&self, control: &mut Control<K>) {
         // Those that don't profit outweigh as many that do.
         let routes = control.routes.len().saturating_sub(2 * control.fine);
-        if let Some(kind) = K::Engine::better(control.kind, routes, self.sizes) {
+        if let Some(kind) = K::Engine::better(control.kind, routes, control.wanted, self.sizes) {
             let _ = self.remake(control, kind);
         }
     }
 
     fn remake(&self, control: &mut Control<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
+        if let Some(turned) = self.engine.read(|engine| engine.turned(kind, &self.forest)) {
+            self.engine.set(turned?);
+            control.kind = kind;
+            return Ok(());
+        }
         let engine = K::Engine::of_kind(kind, &self.forest)?;
         let mut left = control.routes.iter().map(|(&(key, len), &leaf)| Change {
             key,

@@ -6,7 +6,7 @@ use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::Forest;
 use super::index::Indexed;
 use super::tree::Tree;
-use super::{Key, Leaf};
+use super::{Key, Leaf, Wanted};
 use simd::Isa;
 use std::sync::Arc;
 
@@ -27,17 +27,24 @@ pub trait Whole: Sized {
     /// What a table is while it is small,
     const SMALL: Self::Kind;
     /// and what it becomes when it is large.
-    const LARGE: Self::Kind;
+    fn large(wanted: Wanted) -> Self::Kind;
 
     /// When it changes.
     const SIZES: Sizes;
 
+    /// Whether it is laid out for what lookups want, if it is large.
+    fn suits(_: Self::Kind, _: Wanted) -> bool {
+        true
+    }
+
     /// What would be better for so many routes.
-    fn better(kind: Self::Kind, routes: usize, sizes: Sizes) -> Option<Self::Kind> {
+    fn better(kind: Self::Kind, routes: usize, wanted: Wanted, sizes: Sizes) -> Option<Self::Kind> {
         if kind == Self::SMALL {
-            (routes >= sizes.large).then_some(Self::LARGE)
+            (routes >= sizes.large).then(|| Self::large(wanted))
+        } else if routes < sizes.small {
+            Some(Self::SMALL)
         } else {
-            (routes < sizes.small).then_some(Self::SMALL)
+            (!Self::suits(kind, wanted)).then(|| Self::large(wanted))
         }
     }
 
@@ -48,6 +55,11 @@ pub trait Whole: Sized {
 
     /// One of that kind, without routes.
     fn of_kind(kind: Self::Kind, forest: &Arc<Forest>) -> Result<Self, Refused>;
+
+    /// This one as that kind, if the routes needn't be added again for it.
+    fn turned(&self, _: Self::Kind, _: &Arc<Forest>) -> Option<Result<Self, Refused>> {
+        None
+    }
 }
 
 /// One structure, or what replaces it when it isn't enough.
@@ -78,9 +90,12 @@ pub enum Kind4 {
 impl Whole for Engine4 {
     type Kind = Kind4;
     const SMALL: Kind4 = Kind4::Tree;
-    const LARGE: Kind4 = Kind4::Narrow;
     /// The bitmap trie takes 2 MiB at least.
     const SIZES: Sizes = Sizes { small: 256, large: 512 };
+
+    fn large(_: Wanted) -> Kind4 {
+        Kind4::Narrow
+    }
 
     fn wider(kind: Kind4) -> Option<Kind4> {
         (kind == Kind4::Narrow).then_some(Kind4::Wide)
@@ -101,22 +116,38 @@ impl Whole for Engine4 {
 pub enum Kind6 {
     /// A search tree.
     Tree,
-    /// With an index.
-    Indexed,
+    /// With an index, laid out for what is wanted.
+    Indexed(Wanted),
 }
 
 impl Whole for Engine6 {
     type Kind = Kind6;
     const SMALL: Kind6 = Kind6::Tree;
-    const LARGE: Kind6 = Kind6::Indexed;
     /// The index takes 8 MiB at least.
     const SIZES: Sizes = Sizes { small: 4096, large: 8192 };
+
+    fn large(wanted: Wanted) -> Kind6 {
+        Kind6::Indexed(wanted)
+    }
+
+    fn suits(kind: Kind6, wanted: Wanted) -> bool {
+        kind == Kind6::Indexed(wanted)
+    }
 
     fn of_kind(kind: Kind6, forest: &Arc<Forest>) -> Result<Self, Refused> {
         Ok(match kind {
             Kind6::Tree => Self::Small(Tree::new(forest)?),
-            Kind6::Indexed => Self::Large(Indexed::new(forest)?),
+            Kind6::Indexed(wanted) => Self::Large(Indexed::new(forest, wanted)?),
         })
+    }
+
+    fn turned(&self, kind: Kind6, forest: &Arc<Forest>) -> Option<Result<Self, Refused>> {
+        match (self, kind) {
+            (Self::Large(indexed), Kind6::Indexed(wanted)) => {
+                Some(indexed.again(forest, wanted).map(Self::Large))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -35,6 +35,6 @@ pub fn flow_router_id(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn route_counters(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Routes>().set_counting(m.flag("on"));
+    Routes::set_counting(w, m.flag("on"));
     Ok(Output::empty())
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What control does to an index: slots are made from the tree's intervals.
 
-use super::{ASK, CELLS, Entry, FINE, FULL, Indexed, LINE, SLOTS, WIDTH, fine, slot};
+use super::leaves::{self, ASK, separators};
+use super::{Entry, FINE, Indexed, LINE, SLOTS, WIDTH, fine, finer, slot};
 use crate::lpm::block::Line;
 use crate::lpm::intervals::DOWN;
 use crate::lpm::places::Places;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::Qsbr;
@@ -14,22 +15,20 @@ use sync::Qsbr;
 const GROUP: usize = Entry::BELOW as usize;
 /// Lines of intervals in a slot at most.
 const MAX: usize = GROUP * GROUP;
-/// The last word of a line that several slots lead to: no interval's, and so zero in all others.
-const SHARED: usize = 7;
-const _: () = assert!(CELLS + FULL == SHARED);
-
 /// What lookups don't need.
 pub(super) struct Control {
     places: Places,
     /// By its cell, the line that slots without boundaries share, and how many they are.
     shared: HashMap<u64, (u32, u32)>,
-    /// The intervals of a slot, each with its last key's fine bits and its cell. Kept for its memory.
-    row: Vec<(u32, u64)>,
+    /// The lines of each slot's cut up /56s.
+    finer: BTreeMap<u32, Vec<u32>>,
+    /// Kept for its memory.
+    row: Row,
 }
 
 impl Control {
     pub fn new(domain: &Arc<Qsbr>, words: u32) -> Self {
-        Self { places: Places::new(domain.clone(), words), shared: HashMap::new(), row: Vec::new() }
+        Self { places: Places::new(domain.clone(), words), shared: HashMap::new(), finer: BTreeMap::new(), row: Row::default() }
     }
 
     /// The first of some new lines, if there is room.
@@ -37,9 +36,44 @@ impl Control {
         self.places.room(lines * LINE).then(|| self.places.take(lines * LINE) / LINE)
     }
 
+    /// Notes the lines that the cut up /56s of a slot have, and takes back those that they had.
+    fn lead_to_finer(&mut self, slot: u32, lines: Vec<u32>) {
+        let had = if lines.is_empty() { self.finer.remove(&slot) } else { self.finer.insert(slot, lines) };
+        had.into_iter().flatten().for_each(|line| self.give(line, 1));
+    }
+
+    /// Takes back lines that no reader can find any more.
+    fn give(&mut self, line: u32, lines: u32) {
+        self.places.give(line * LINE, lines * LINE);
+    }
+
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         self.places.used() * size_of::<u64>()
+    }
+}
+
+/// Intervals in a row, each with its last key's bits and what is kept of its cell.
+type Intervals = Vec<(u32, u64)>;
+
+/// What lies in a slot, as far as the tree has been gone through.
+#[derive(Default)]
+struct Row {
+    /// The key that comes next.
+    next: u64,
+    /// Whole /56s.
+    intervals: Intervals,
+    /// Those of the /56 of the key that comes next, if that isn't its first one.
+    finer: Intervals,
+    /// The lines of cut up /56s.
+    lines: Vec<u32>,
+}
+
+/// Adds an interval to the others.
+fn append(row: &mut Intervals, end: u32, kept: u64) {
+    match row.last_mut() {
+        Some((before, same)) if *same == kept => *before = end,
+        _ => row.push((end, kept)),
     }
 }
 
@@ -58,40 +92,6 @@ pub(super) fn slots(first: u64, last: u64) -> Option<(u32, u32)> {
     const LAST: u32 = SLOTS as u32 - 1;
     let (first, last) = (first.max(first_of(0)), last.min(last_of(LAST)));
     (first <= last).then(|| (slot(first), slot(last)))
-}
-
-/// Adds to a row the interval of a cell that ends with this key. Where something begins or ends within a /56, that becomes one whose
-/// keys the tree is asked for.
-fn push(row: &mut Vec<(u32, u64)>, end: u64, cell: u64) {
-    // A cell that names what is below stands for one key.
-    let whole = cell & DOWN == 0 && (end + 1).trailing_zeros() >= FINE;
-    let (begin, end) = (row.last().map_or(0, |(end, _)| u64::from(*end) + 1), fine(end));
-    if whole {
-        return append(row, end, cell);
-    }
-    if cell & DOWN == 0 && begin < end.into() {
-        append(row, end - 1, cell);
-    }
-    append(row, end, ASK);
-}
-
-fn append(row: &mut Vec<(u32, u64)>, end: u32, cell: u64) {
-    match row.last_mut() {
-        // Within the /56 that the tree is asked about already.
-        Some((before, _)) if *before == end => {}
-        Some((before, ASK)) if cell == ASK => *before = end,
-        _ => row.push((end, cell)),
-    }
-}
-
-/// Separators as the words of a line.
-fn separators(ends: impl Iterator<Item = u32>) -> [u64; 8] {
-    let mut words = [u64::MAX; 8];
-    for (i, end) in ends.enumerate() {
-        let shift = i % 2 * 32;
-        words[i / 2] = words[i / 2] & !(u64::from(u32::MAX) << shift) | u64::from(end) << shift;
-    }
-    words
 }
 
 /// How many separators a line has.
@@ -114,16 +114,17 @@ impl Indexed {
                 while until < to && end >= last_of(until + 1) {
                     until += 1;
                 }
-                self.fill(control, slot, until, cell);
+                self.fill(control, slot, until, leaves::kept(self.wanted, cell));
             } else {
                 let mut row = std::mem::take(&mut control.row);
-                row.clear();
+                row.next = first_of(slot);
+                row.intervals.clear();
                 while end < last_of(slot) {
-                    push(&mut row, end, cell);
+                    self.push(control, &mut row, end, cell);
                     (cell, end) = step();
                 }
-                push(&mut row, last_of(slot), cell);
-                self.fill_with(control, slot, &row);
+                self.push(control, &mut row, last_of(slot), cell);
+                self.fill_with(control, slot, &mut row);
                 control.row = row;
             }
             if until == to {
@@ -134,6 +135,47 @@ impl Indexed {
             }
             slot = until + 1;
         }
+    }
+
+    /// Adds the interval of a cell to a row.
+    fn push(&self, control: &mut Control, row: &mut Row, end: u64, cell: u64) {
+        const REST: u64 = (1 << FINE) - 1;
+        // A cell that names what is below stands for one key.
+        let kept = if cell & DOWN != 0 { ASK } else { leaves::kept(self.wanted, cell) };
+        if row.next & REST != 0 {
+            let last = row.next | REST;
+            append(&mut row.finer, finer(end.min(last)), kept);
+            if end < last {
+                row.next = end + 1;
+                return;
+            }
+            let kept = self.lay_finer(control, row);
+            append(&mut row.intervals, fine(last), kept);
+            row.next = last + 1;
+        }
+        let begun = (end + 1) & !REST;
+        if begun > row.next {
+            append(&mut row.intervals, fine(begun - 1), kept);
+        }
+        if begun <= end {
+            append(&mut row.finer, finer(end), kept);
+        }
+        row.next = end + 1;
+    }
+
+    /// Writes the line of a /56 that is cut up, and returns what leads to it. What doesn't fit, the tree is asked.
+    fn lay_finer(&self, control: &mut Control, row: &mut Row) -> u64 {
+        let kept = match *row.finer {
+            [(_, kept)] => kept,
+            ref all if all.len() > leaves::full(self.wanted) => ASK,
+            ref some => control.take(1).map_or(ASK, |line| {
+                self.write(line, leaves::line(self.wanted, some));
+                row.lines.push(line);
+                DOWN | u64::from(line)
+            }),
+        };
+        row.finer.clear();
+        kept
     }
 
     fn write(&self, line: u32, words: [u64; 8]) {
@@ -151,21 +193,20 @@ impl Indexed {
         Entry(old)
     }
 
-    /// Leads some slots to one cell.
-    fn fill(&self, control: &mut Control, from: u32, to: u32, cell: u64) {
-        let line = match control.shared.get(&cell) {
+    /// Leads some slots to what is kept of one cell.
+    fn fill(&self, control: &mut Control, from: u32, to: u32, kept: u64) {
+        let line = match control.shared.get(&kept) {
             Some((line, _)) => Some(*line),
             None => control.take(1),
         };
         if let Some(line) = line {
-            let (_, slots) = control.shared.entry(cell).or_insert_with(|| {
-                let [none, _, ..] = separators(std::iter::empty());
-                self.write(line, [none, none, cell, 0, 0, 0, 0, 1]);
+            let (_, slots) = control.shared.entry(kept).or_insert_with(|| {
+                self.write(line, leaves::line(self.wanted, &[(u32::MAX, kept)]));
                 (line, 0)
             });
             *slots += to - from + 1;
         }
-        let entry = line.map_or(Entry::ASK, Entry);
+        let entry = line.map_or(Entry::ASK, |line| Entry(Entry::SHARED | line));
         // Slots in a row often had the same.
         let (mut had, mut n) = (Entry::ASK, 0);
         for slot in from..=to {
@@ -177,17 +218,27 @@ impl Indexed {
             n += 1;
         }
         self.give(control, had, n);
+        while let Some((&slot, _)) = control.finer.range(from..=to).next() {
+            control.lead_to_finer(slot, Vec::new());
+        }
     }
 
-    /// Leads a slot to some intervals.
-    fn fill_with(&self, control: &mut Control, slot: u32, row: &[(u32, u64)]) {
-        let old = self.publish(slot, self.lay(control, row).unwrap_or(Entry::ASK));
-        self.give(control, old, 1);
+    /// Leads a slot to a row.
+    fn fill_with(&self, control: &mut Control, slot: u32, row: &mut Row) {
+        match *row.intervals {
+            [(_, kept)] if row.lines.is_empty() => self.fill(control, slot, slot, kept),
+            ref intervals => {
+                let old = self.publish(slot, self.lay(control, intervals).unwrap_or(Entry::ASK));
+                self.give(control, old, 1);
+                control.lead_to_finer(slot, std::mem::take(&mut row.lines));
+            }
+        }
     }
 
     /// Writes the lines of some intervals, unless these are too many.
     fn lay(&self, control: &mut Control, row: &[(u32, u64)]) -> Option<Entry> {
-        let parts = row.chunks(FULL);
+        let full = leaves::full(self.wanted);
+        let parts = row.chunks(full);
         let n = parts.len();
         let (levels, above) = match n {
             1 => (0, 0),
@@ -197,7 +248,7 @@ impl Indexed {
         };
         let first = control.take(above + n as u32)?;
         // The last line of a group is told from the next group's by the level above.
-        let end = |i: usize| row[(i + 1) * FULL - 1].0;
+        let end = |i: usize| row[(i + 1) * full - 1].0;
         let ends = |from: usize| (from..n - 1).take(WIDTH as usize).map(end);
         if levels == Entry::TWO_LEVELS {
             self.write(first, separators((GROUP - 1..n - 1).step_by(GROUP).map(end)));
@@ -208,12 +259,7 @@ impl Indexed {
             self.write(first, separators(ends(0)));
         }
         for (line, part) in (first + above..).zip(parts) {
-            let mut words = separators(part[..part.len() - 1].iter().map(|(end, _)| *end));
-            words[CELLS..].fill(0);
-            for (word, (_, cell)) in words[CELLS..].iter_mut().zip(part) {
-                *word = *cell;
-            }
-            self.write(line, words);
+            self.write(line, leaves::line(self.wanted, part));
         }
         Some(Entry(levels | first))
     }
@@ -225,24 +271,23 @@ impl Indexed {
         }
         let first = entry.line();
         let line = |at: u32| &self.lines[at as usize];
-        let load = |word: usize| line(first)[word].load(Ordering::Relaxed);
-        let lines = if entry.has_level(2) != 0 {
+        let lines = if entry.0 & Entry::SHARED != 0 {
+            let kept = leaves::kept_of::<simd::V1>(self.wanted, line(first), 0);
+            let (_, left) = control.shared.get_mut(&kept).expect("a shared line is known by what it has");
+            *left -= slots;
+            if *left > 0 {
+                return;
+            }
+            control.shared.remove(&kept);
+            1
+        } else if entry.has_level(2) != 0 {
             let groups = width(line(first));
             1 + Entry::BELOW + groups * Entry::BELOW + width(line(first + 1 + groups)) + 1
         } else if entry.has_level(1) != 0 {
             1 + width(line(first)) + 1
         } else {
-            if load(SHARED) != 0 {
-                let cell = load(CELLS);
-                let (_, left) = control.shared.get_mut(&cell).expect("a shared line is known by its cell");
-                *left -= slots;
-                if *left > 0 {
-                    return;
-                }
-                control.shared.remove(&cell);
-            }
             1
         };
-        control.places.give(first * LINE, lines * LINE);
+        control.give(first, lines);
     }
 }

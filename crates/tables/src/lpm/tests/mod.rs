@@ -151,13 +151,13 @@ fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
         assert_eq!(table.kind(), Kind6::Tree);
         table.insert(net(i), 48, at(i + 1)).unwrap();
     }
-    assert_eq!(table.kind(), Kind6::Indexed);
+    assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
     let keys: Vec<u128> = (0..sizes.large as u32).flat_map(|i| [net(i), net(i + 1) - 1]).collect();
     let right = |i: usize| at(i as u32 / 2 + 1);
     let found = answers(&table, &keys, &reader.turn());
     assert!(found.iter().enumerate().all(|(i, leaf)| *leaf == right(i)));
     for i in (sizes.small as u32 - 1..sizes.large as u32).rev() {
-        assert_eq!(table.kind(), Kind6::Indexed);
+        assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
         table.remove(net(i), 48).unwrap();
     }
     assert_eq!(table.kind(), Kind6::Tree);
@@ -175,10 +175,10 @@ fn a_table_of_many_long_prefixes_has_no_index() {
     }
     let shorter = |i: u32| Route { key: net(i << 16), len: 48, leaf: at(i + 1) };
     assert_eq!(table.insert_all(&(0..250).map(shorter).collect::<Vec<_>>()), 250);
-    assert_eq!(table.kind(), Kind6::Indexed, "a hundred more of them");
+    assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes), "a hundred more of them");
     assert_eq!(table.insert_all(&[shorter(1)]), 1);
     for i in 0..26 {
-        assert_eq!(table.kind(), Kind6::Indexed);
+        assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
         table.insert(net(1 << 20 | i), 64, at(1)).unwrap();
         table.remove(shorter(100 + i).key, 48).unwrap();
     }
@@ -257,6 +257,7 @@ enum Op<K> {
     Remove(K, u8),
     /// Remove a route that is there.
     RemoveNth(usize),
+    Want(Wanted),
 }
 
 /// Prefixes that nest and touch: a few networks, their neighbours, every length.
@@ -282,6 +283,7 @@ fn ops<K: Key + Edges>() -> impl Strategy<Value = Vec<Op<K>>> {
         4 => (prefix::<K>(), leaf).prop_map(|((key, len), leaf)| Op::Insert(key, len, leaf)),
         1 => prefix::<K>().prop_map(|(key, len)| Op::Remove(key, len)),
         3 => any::<usize>().prop_map(Op::RemoveNth),
+        1 => prop_oneof![Just(Wanted::Hops), Just(Wanted::Routes)].prop_map(Op::Want),
     ];
     prop::collection::vec(op, 0..60)
 }
@@ -295,7 +297,7 @@ fn edges<K: Key + Edges>(ops: &[Op<K>]) -> Vec<K> {
     let prefixes = ops.iter().flat_map(|op| match op {
         Op::Insert(key, len, _) | Op::Remove(key, len) => vec![(key, *len)],
         Op::InsertAll(routes) => routes.iter().map(|route| (&route.key, route.len)).collect(),
-        Op::RemoveNth(_) => Vec::new(),
+        Op::RemoveNth(_) | Op::Want(_) => Vec::new(),
     });
     prefixes.flat_map(|(key, len)| ends(key, len)).collect()
 }
@@ -328,7 +330,7 @@ fn agrees_with_the_oracle<K: Key + Edges>(sizes: Sizes, ops: Vec<Op<K>>) -> Resu
     let domain = Qsbr::new();
     let mut reader = domain.register();
     let (table, mut oracle) = (table::<K>(&domain, sizes), OracleLpm::new());
-    let keys = edges(&ops);
+    let (keys, zero) = (edges(&ops), K::of(&[0; 16][..usize::from(K::BITS) / 8]));
     let right = |oracle: &OracleLpm<K>| keys.iter().map(|key| oracle.lookup(*key)).collect::<Vec<_>>();
     for op in ops {
         let (key, len) = match op {
@@ -341,9 +343,7 @@ fn agrees_with_the_oracle<K: Key + Edges>(sizes: Sizes, ops: Vec<Op<K>>) -> Resu
                 for Route { key, len, leaf } in &routes {
                     oracle.insert(*key, *len, *leaf);
                 }
-                routes
-                    .last()
-                    .map_or((K::of(&[0; 16][..usize::from(K::BITS) / 8]), 0), |last| (last.key, last.len))
+                routes.last().map_or((zero, 0), |last| (last.key, last.len))
             }
             Op::Remove(key, len) => {
                 prop_assert_eq!(table.remove(key, len), oracle.remove(key, len));
@@ -358,6 +358,10 @@ fn agrees_with_the_oracle<K: Key + Edges>(sizes: Sizes, ops: Vec<Op<K>>) -> Resu
                 oracle.remove(key, len);
                 prop_assert_eq!(table.remove(key, len), Some(leaf));
                 (key, len)
+            }
+            Op::Want(wanted) => {
+                table.set_wanted(wanted);
+                (zero, 0)
             }
         };
         prop_assert_eq!(table.get(key, len), oracle.get(key, len));
@@ -408,6 +412,7 @@ fn global(ops: Vec<Op<u128>>) -> Vec<Op<u128>> {
             Op::Remove(key, len)
         }
         Op::RemoveNth(n) => Op::RemoveNth(n),
+        Op::Want(wanted) => Op::Want(wanted),
     };
     ops.into_iter().map(op).collect()
 }

@@ -26,6 +26,11 @@ fn len(r: u64) -> u8 {
     }
 }
 
+/// What is wanted of a table, in turn.
+fn wanted_at(turn: usize) -> Wanted {
+    if turn.is_multiple_of(2) { Wanted::Hops } else { Wanted::Routes }
+}
+
 /// Adds, replaces and removes routes at random, and asks after each few whether lookups find what the map of the routes
 /// says. `widen` makes a key of 32 bits one of the table's, with `extra` bits in front.
 fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
@@ -36,6 +41,9 @@ fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     let (mut there, mut state): (Vec<(K, u8)>, u64) = (Vec::new(), 7);
     let mut touched = Vec::new();
     for op in 0..OPS {
+        if op.is_multiple_of(4001) {
+            table.set_wanted(wanted_at(op / 4001));
+        }
         let r = splitmix(&mut state);
         // It grows, shrinks to nothing, and grows again.
         let growing = op % (OPS / 2) < OPS / 4;
@@ -133,7 +141,8 @@ fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) 
     let mut reader = domain.register();
     let (together, single): (Lpm<K>, Lpm<K>) = (table(&domain, sizes), table(&domain, sizes));
     let mut state = 3;
-    for at_once in [1, 7, 100, 2048, 5000] {
+    for (round, at_once) in [1, 7, 100, 2048, 5000].into_iter().enumerate() {
+        together.set_wanted(wanted_at(round));
         let random = |r: u64| {
             let (key, bits) = (widen((r >> 24) as u32 & 0xff_ffff | 0x0a00_0000), len(r >> 8) + extra);
             let leaf = Leaf { hop: (r >> 40) as u32 % 500, route: (r >> 20) as u32 % 30_000 + 1 };
@@ -263,6 +272,9 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
             });
         }
         for (i, (key, bits, route)) in changes.into_iter().enumerate() {
+            if i.is_multiple_of(101) {
+                table.set_wanted(wanted_at(i / 101));
+            }
             begun.store(i + 1, Ordering::Release);
             std::sync::atomic::fence(Ordering::SeqCst);
             match route {
