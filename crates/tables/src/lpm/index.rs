@@ -14,13 +14,13 @@
 mod leaves;
 mod make;
 
-use super::{Leaf, Wanted};
 use super::block::{CHUNK, Line};
 use super::engine::{Change, Engine, Grounds, Refused};
 use super::forest::Forest;
 use super::intervals::{DOWN, leaf};
 use super::places::LINE;
 use super::tree::{Halves, Tree, last};
+use super::{Leaf, Wanted};
 use leaves::ASK;
 use make::Control;
 use mem::Reserve;

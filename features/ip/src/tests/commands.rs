@@ -172,6 +172,32 @@ fn tables_are_set_up() {
 }
 
 #[test]
+fn tables_are_laid_out_for_counting_or_without_it() {
+    let mut bench = router6();
+    let fib = bench.world.get::<Fib<Ip6>>();
+    for line in ["ip6 table add 1", "ip route add 2a00::/32 table 1 count 9000 via 2001:db8:2::2 t2"] {
+        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    let mut reader = bench.world.qsbr.register();
+    let mut memory = |id| {
+        let turn = reader.turn();
+        let table = fib.find_table(id).expect("there");
+        fib.table(table, &turn).expect("there").memory()
+    };
+    let counting = memory(1);
+    bench.cli("set ip route-counters off").expect("set");
+    let without = memory(1);
+    // Nine thousand neighbours have one next hop: five to a line of 64 bytes, or all in one line.
+    assert!(without + 9000 / 5 * 64 <= counting, "{without} after {counting}");
+    for line in ["ip6 table add 2", "ip route add 2a00::/32 table 2 count 9000 via 2001:db8:2::2 t2"] {
+        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    assert_eq!(memory(2), without, "a table that comes later");
+    bench.cli("set ip route-counters on").expect("set");
+    assert_eq!([1, 2].map(memory), [counting; 2]);
+}
+
+#[test]
 fn a_large_table_is_flushed_in_pieces() {
     let mut bench = router();
     for line in ["ip table flush 0", "ip route add 40.0.0.0/24 count 7000 via 10.0.2.2"] {

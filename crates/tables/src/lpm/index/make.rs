@@ -15,6 +15,7 @@ use sync::Qsbr;
 const GROUP: usize = Entry::BELOW as usize;
 /// Lines of intervals in a slot at most.
 const MAX: usize = GROUP * GROUP;
+
 /// What lookups don't need.
 pub(super) struct Control {
     places: Places,
@@ -28,7 +29,12 @@ pub(super) struct Control {
 
 impl Control {
     pub fn new(domain: &Arc<Qsbr>, words: u32) -> Self {
-        Self { places: Places::new(domain.clone(), words), shared: HashMap::new(), finer: BTreeMap::new(), row: Row::default() }
+        Self {
+            places: Places::new(domain.clone(), words),
+            shared: HashMap::new(),
+            finer: BTreeMap::new(),
+            row: Row::default(),
+        }
     }
 
     /// The first of some new lines, if there is room.
@@ -54,7 +60,7 @@ impl Control {
 }
 
 /// Intervals in a row, each with its last key's bits and what is kept of its cell.
-type Intervals = Vec<(u32, u64)>;
+type Pieces = Vec<(u32, u64)>;
 
 /// What lies in a slot, as far as the tree has been gone through.
 #[derive(Default)]
@@ -62,15 +68,15 @@ struct Row {
     /// The key that comes next.
     next: u64,
     /// Whole /56s.
-    intervals: Intervals,
+    intervals: Pieces,
     /// Those of the /56 of the key that comes next, if that isn't its first one.
-    finer: Intervals,
+    finer: Pieces,
     /// The lines of cut up /56s.
     lines: Vec<u32>,
 }
 
 /// Adds an interval to the others.
-fn append(row: &mut Intervals, end: u32, kept: u64) {
+fn append(row: &mut Pieces, end: u32, kept: u64) {
     match row.last_mut() {
         Some((before, same)) if *same == kept => *before = end,
         _ => row.push((end, kept)),

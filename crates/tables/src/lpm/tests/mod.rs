@@ -165,6 +165,36 @@ fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
 }
 
 #[test]
+fn an_index_for_who_wants_hops_alone_is_smaller() {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    let table: Lpm6 = table(&domain, LARGE);
+    let net = |i: u32| 0x2a00 << 112 | u128::from(i) << 96;
+    // A /56 here and there is cut up, some into more than a line holds.
+    let long = |i: u32| (0..i % 12 * 2).map(move |j| (net(i) | u128::from(2 * j + 1) << 64, 64, j % 2 + 1));
+    let shape = (0..6000).flat_map(|i| {
+        let long = long(i).filter(move |_| i % 93 == 0);
+        std::iter::once((net(i), 32, i / 16)).chain(long)
+    });
+    let leaf = |(route, (key, len, hop))| Route { key, len, leaf: Leaf { hop, route } };
+    let routes: Vec<_> = (1..).zip(shape).map(leaf).collect();
+    table.insert_all(&routes);
+    let ends = |route: &Route<u128>| [route.key, route.key.last(route.len), route.key.last(route.len) + 1];
+    let keys: Vec<u128> = routes.iter().flat_map(ends).collect();
+    let right = |key: &u128| table.covering(*key, 128).map_or(Leaf::NONE, |route| route.leaf);
+    let (right, memory) = (keys.iter().map(right).collect::<Vec<_>>(), table.memory());
+    for (wanted, lines) in
+        [(Wanted::Hops, 6000 / 5 - 6000 / 16 / 8), (Wanted::Routes, 0), (Wanted::Hops, 1000)]
+    {
+        table.set_wanted(wanted);
+        assert_eq!(table.kind(), Kind6::Indexed(wanted));
+        assert_eq!(answers(&table, &keys, &reader.turn()), right);
+        // One line more for the slots without routes, which none has led anywhere before.
+        assert!(table.memory() + lines * 64 <= memory + 64, "{wanted:?}: {} after {memory}", table.memory());
+    }
+}
+
+#[test]
 fn a_table_of_many_long_prefixes_has_no_index() {
     let sizes = Sizes { small: 50, large: 100 };
     let table: Lpm6 = table(&Qsbr::new(), sizes);
