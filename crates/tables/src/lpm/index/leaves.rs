@@ -44,7 +44,7 @@ pub fn separators(ends: impl Iterator<Item = u32>) -> [u64; 8] {
     words
 }
 
-/// The words of a line of intervals; each has the last key that it covers, and what is [kept](kept) of its cell.
+/// The words of a line of intervals; each has the last key that it covers, and what is [`kept`] of its cell.
 pub fn line(wanted: Wanted, intervals: &[(u32, u64)]) -> [u64; 8] {
     let mut words = separators(intervals[..intervals.len() - 1].iter().map(|(end, _)| *end));
     match wanted {
