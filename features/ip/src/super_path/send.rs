@@ -81,13 +81,6 @@ impl<'a, 't, K: Key> Ahead<'a, 't, K> {
     }
 }
 
-/// The bits of a set in parts, by their numbers.
-#[inline(always)]
-fn chunks(set: u64) -> impl Iterator<Item = u64> {
-    const MASK: u64 = (1 << CHUNK) - 1;
-    (0..BLOCK / CHUNK).map(move |chunk| set & MASK << (chunk * CHUNK)).filter(|part| *part != 0)
-}
-
 impl<F: Protocol> Ways<F> {
     /// All packets of a plan. Those that don't stay as they are.
     #[inline(always)]
@@ -189,9 +182,10 @@ impl<F: Protocol> Ways<F> {
         v: &mut Vector<'_, To>,
     ) -> (u32, u32) {
         let (mut packets, mut bytes) = (which.count_ones(), 0);
-        for part in chunks(which) {
+        let mut places = Bits(which);
+        while places.0 != 0 {
             ahead.some();
-            for i in Bits(part) {
+            for i in places.by_ref().take(CHUNK) {
                 let (at, onward) = (plan.at(i), plan.onward(i));
                 if way.send_on::<F>(v.get_mut(at), onward).is_none() {
                     packets -= 1;
@@ -292,9 +286,10 @@ impl<F: Protocol> Ways<F> {
     ) -> u64 {
         let (records, counters) = (self.adjacencies.ordinaries(), self.counters.cells());
         let (mut packets, mut others) = (u64::from(which.count_ones()), 0u64);
-        for part in chunks(which) {
+        let mut places = Bits(which);
+        while places.0 != 0 {
             ahead.some();
-            for i in Bits(part) {
+            for i in places.by_ref().take(CHUNK) {
                 let Some(adj) = records.get(AdjIndex(hops[i])) else {
                     others |= 1 << i;
                     continue;
