@@ -117,7 +117,9 @@ pub fn all() -> Vec<Scenario> {
             // One clock more than over one output.
             let (peer, target) = if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
             let table = Table { family, routes: outputs, outputs, paths: 1 };
-            all.push(Scenario::new(table, Uniform, 256, true, peer, target));
+            for counters in [false, true] {
+                all.push(Scenario::new(table, Uniform, 256, counters, peer, target));
+            }
         }
         let middle = if family == Ip4 { 10_000 } else { 20_000 };
         let table = Table { family, routes: middle, outputs: 1, paths: 1 };
