@@ -32,7 +32,7 @@ bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, 
 churn: ## Change routes at random for ten minutes, with readers, against a model, debug assertions on (ARGS=60: seconds)
 	$(X) churn $(ARGS)
 
-lint: ## Check format, clippy, layers, source rules, licences and the code blocks of docs/
+lint: ## Check format, clippy, layers, source rules, licences, the code blocks of docs/ and the API documentation
 	$(X) lint $(ARGS)
 
 fmt: ## Format all Rust code

@@ -31,7 +31,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   test [NEXTEST-ARG…]    every test and the documentation's
   models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
-  lint                   format, clippy, layers, sources, licences, docs --check
+  lint                   format, clippy, layers, sources, licences, docs --check, doc
   fmt                    format all Rust code
   layers                 the arrows between our packages
   sources                licence lines, lengths, where unsafe lives

@@ -116,8 +116,8 @@ pub fn clippy() -> Res {
 
 /// All that can be said of the source without running it.
 pub fn lint() -> Res {
-    let steps: [fn() -> Res; 6] =
-        [|| fmt(true), clippy, layers::verb, sources::verb, licences::verb, || docs::verb(true)];
+    let steps: [fn() -> Res; 7] =
+        [|| fmt(true), clippy, layers::verb, sources::verb, licences::verb, || docs::verb(true), doc];
     // Every step runs: one look shows everything.
     let faults: Vec<_> = steps.iter().filter_map(|step| step().err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
