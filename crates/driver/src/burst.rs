@@ -3,19 +3,28 @@
 
 use crate::offload::note;
 use buffer::{Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, Owned};
-use wire::offload::Offload;
+use wire::offload::{Offload, OffloadError};
 
 /// Bytes of one burst, more or less: what is copied in is still in the cache when it is copied out.
 const BYTES: u64 = 256 << 10;
 
-/// Frames of packets, by what they begin with.
-pub(crate) type Frames = [Box<Frame>; 3];
+/// Frames of packets: Ethernet or IPv4, IPv6, neither; then those that are dropped, by [`refusal`].
+pub(crate) type Frames = [Box<Frame>; 6];
+
+/// Where packets stand whose sender asks for work that makes no sense.
+pub(crate) const fn refusal(error: OffloadError) -> usize {
+    match error {
+        OffloadError::Checksum => 3,
+        OffloadError::Headers => 4,
+        OffloadError::Size => 5,
+    }
+}
 
 /// What a queue receives in one turn, at most [`FRAME_SIZE`] packets and about 256 KiB. For each packet: [`Self::reserve`]
 /// memory for what it may be long, write it to [`Self::parts`], and [`Self::push`] as much of it as it is long.
 pub struct Burst<'a> {
     pub(crate) cache: &'a mut Cache,
-    /// Ethernet or IPv4, IPv6, neither; empty at the start.
+    /// Empty at the start.
     pub(crate) frames: &'a mut Frames,
     /// Fresh buffers, what is used next at the end.
     pub(crate) spare: &'a mut Vec<Owned>,
@@ -24,6 +33,8 @@ pub struct Burst<'a> {
     pub(crate) packets: usize,
     pub(crate) bytes: u64,
     pub(crate) no_buffer: u64,
+    /// Some packet is among those that are dropped.
+    pub(crate) refused: bool,
 }
 
 impl Burst<'_> {
@@ -60,7 +71,8 @@ impl Burst<'_> {
     }
 
     /// Adds the packet whose `len` bytes were written to [`Self::parts`]. `tag` is a VLAN tag (TPID, TCI) that belongs behind
-    /// its addresses; `offload`'s offsets are without it. The burst has to have room.
+    /// its addresses; `offload`'s offsets are without it, and it is checked here: a packet that it doesn't fit is dropped by name. The
+    /// burst has to have room.
     #[inline(always)]
     pub fn push(&mut self, len: usize, offload: Offload, tag: Option<[u16; 2]>) {
         let Some(mut packet) = self.spare.pop() else { return };
@@ -69,6 +81,7 @@ impl Burst<'_> {
             self.chain(&mut packet, len - DATA_SIZE);
         }
         packet.rx_if = self.sw_if;
+        let fault = if offload.is_left() { check(&packet, offload, self.ip) } else { None };
         match tag {
             None => note(&mut packet, offload),
             Some(tag) => {
@@ -76,7 +89,10 @@ impl Burst<'_> {
                 note(&mut packet, offload.shifted(4));
             }
         }
-        let kind = if self.ip { begins_with(&mut packet) } else { 0 };
+        let mut kind = if self.ip { begins_with(&mut packet) } else { 0 };
+        if let Some(error) = fault {
+            (kind, self.refused) = (refusal(error), true);
+        }
         self.packets += 1;
         self.bytes += packet.packet_len() as u64;
         let pushed = self.frames[kind].push(packet);
@@ -93,6 +109,12 @@ impl Burst<'_> {
             Some(segment)
         }));
     }
+}
+
+/// What is wrong with the work that a packet's sender leaves undone.
+#[inline(never)]
+fn check(packet: &Buffer, offload: Offload, ip: bool) -> Option<OffloadError> {
+    offload.check(packet.data(), packet.packet_len(), ip).err()
 }
 
 /// Buffers for this many bytes; at least one.

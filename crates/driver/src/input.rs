@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The input node of a driver whose receive queues are polled: on each thread it has the queues that are placed there.
 
-use crate::burst::{Burst, Frames};
+use crate::burst::{Burst, Frames, refusal};
 use crate::queues::Wish;
 use buffer::{Frame, Owned};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
 use net::IfLanes;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use wire::offload::OffloadError;
 
 /// What a queue lost, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
     /// Lost by the device because nobody took them in time.
     pub missed: u64,
-    /// Refused: malformed, or of a kind that nobody here knows.
+    /// Malformed.
     pub errors: u64,
+    /// To be cut into segments of a kind that isn't known here, or of no size.
+    pub unknown_offload: u64,
 }
 
 /// A device's receive queue.
@@ -77,6 +80,18 @@ pub enum InputTo {
     /// neither IPv4 nor IPv6.
     #[drop]
     NoIp,
+    /// checksum to be completed isn't one of the upper layer.
+    #[drop]
+    BadChecksumOffset,
+    /// headers contradict the kind of segmentation.
+    #[drop]
+    BadSegmentation,
+    /// segments are smaller than hosts send them.
+    #[drop]
+    SegmentTooSmall,
+    /// kind of segmentation isn't known.
+    #[drop]
+    UnknownSegmentation,
 }
 
 /// After so many polls without a packet the queues look why they are woken.
@@ -126,15 +141,19 @@ impl<Q: RxQueue> PollInput<Q> {
             packets: 0,
             bytes: 0,
             no_buffer: 0,
+            refused: false,
         };
         slot.queue.receive(&mut burst);
-        let Burst { packets, bytes, no_buffer, .. } = burst;
+        let Burst { packets, bytes, no_buffer, refused, .. } = burst;
         if no_buffer > 0 {
             self.lanes.rx_no_buf.add(sw_if.at(), no_buffer);
         }
         if packets > 0 {
             self.lanes.rx.add(sw_if.at(), packets as u64, bytes);
-            let [first, six, other] = &mut self.frames;
+            if refused {
+                self.refuse(cx);
+            }
+            let [first, six, other, ..] = &mut self.frames;
             if ip {
                 cx.emit_frame(InputTo::Ip4, first);
                 cx.emit_frame(InputTo::Ip6, six);
@@ -149,12 +168,25 @@ impl<Q: RxQueue> PollInput<Q> {
         packets
     }
 
+    /// Drops packets whose sender asks for work that makes no sense.
     #[cold]
-    fn count_losses(&mut self) {
+    fn refuse(&mut self, cx: &mut Cx<'_, false>) {
+        for (error, to) in [
+            (OffloadError::Checksum, InputTo::BadChecksumOffset),
+            (OffloadError::Headers, InputTo::BadSegmentation),
+            (OffloadError::Size, InputTo::SegmentTooSmall),
+        ] {
+            cx.emit_frame(to, &mut self.frames[refusal(error)]);
+        }
+    }
+
+    #[cold]
+    fn count_losses(&mut self, cx: &mut Cx<'_, false>) {
         for slot in self.slots.iter_mut().filter(|slot| slot.up) {
-            let Losses { missed, errors } = slot.queue.losses();
+            let Losses { missed, errors, unknown_offload } = slot.queue.losses();
             self.lanes.rx_miss.add(slot.wish.sw_if.at(), missed);
-            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors);
+            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors + unknown_offload);
+            cx.count(InputTo::UnknownSegmentation, unknown_offload);
         }
     }
 }
@@ -176,7 +208,7 @@ impl<Q: RxQueue> Input for PollInput<Q> {
         }
         if cx.now().wrapping_sub(self.counted) >= SECOND {
             self.counted = cx.now();
-            self.count_losses();
+            self.count_losses(cx);
         }
         packets
     }

@@ -32,5 +32,5 @@ pub use links::{LinkNews, LinkUser, Links};
 pub use mac::own_mac;
 pub use offload::{Takes, left, note};
 pub use queues::RxQueues;
-pub use software::{Cut, Range, finish_checksum, l3_offset};
+pub use software::{Cut, Range, finish_checksum};
 pub use tx::{Loss, Pieces, Tx, TxQueue, TxQueues, TxTo};

@@ -2,7 +2,6 @@
 //! Checksums and segmentation by the processor, for devices that don't do them. Packets may be chains.
 
 use buffer::{Buffer, Flags, Segments};
-use wire::EtherType;
 use wire::checksum::Sum;
 use wire::gso::{GsoError, MAX_HEADERS, Plan};
 
@@ -21,14 +20,6 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     }
     b.flags.clear(Flags::CSUM_PARTIAL);
     true
-}
-
-/// Where the IP header of an Ethernet frame stands, behind at most two tags.
-pub fn l3_offset(frame: &[u8]) -> Option<usize> {
-    (12..=20).step_by(4).find_map(|at| {
-        let ethertype = EtherType(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-        (!ethertype.is_vlan()).then_some(at + 2)
-    })
 }
 
 /// A super-packet as the packets that it stands for. Their payload stays where it is.
@@ -166,7 +157,6 @@ mod tests {
             let mut cache = Cache::new(pool);
             let bytes = frame(&payload, tags);
             let l3 = 14 + 4 * tags;
-            prop_assert_eq!(l3_offset(&bytes), Some(l3));
             let mut packet = chain(&mut cache, &bytes, first, rest);
             packet.flags.set(Flags::CSUM_PARTIAL);
             (packet.offload.csum_start, packet.offload.csum_offset) = (l3 as u16 + 20, 16);
@@ -196,13 +186,5 @@ mod tests {
             drop(cache);
             prop_assert_eq!(pool.release(), Ok(()));
         }
-    }
-
-    #[test]
-    fn frames_without_ip_have_none() {
-        assert_eq!(l3_offset(&[0; 13]), None);
-        let mut tagged = vec![0; 12];
-        tagged.extend([0x81, 0, 0, 1].repeat(3));
-        assert_eq!(l3_offset(&tagged), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::home::Trash;
 use crate::offload::{self, Takes};
-use crate::software::{Cut, Range, finish_checksum, l3_offset, pieces};
+use crate::software::{Cut, Range, finish_checksum, pieces};
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, Vector, World};
 use net::IfLanes;
@@ -14,6 +14,7 @@ use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Mutex, OnceLock};
+use wire::Ethernet;
 use wire::gso::MAX_HEADERS;
 use wire::offload::{Csum, Offload};
 
@@ -227,7 +228,7 @@ impl<'a: 'd, 'd, F> Feed<'a, 'd, F> {
     fn cut(&mut self, b: &'a Buffer) -> Option<Pieces<'d>> {
         let place = &mut *self.place;
         if place.cut.is_none() {
-            let l3 = if self.ip { 0 } else { l3_offset(b.data())? };
+            let l3 = if self.ip { 0 } else { Ethernet::l3_at(b.data())?.0 };
             place.cut = Some(Cut::new(b, l3).ok()?);
         }
         let (cut, index) = (place.cut.as_ref()?, place.segment);

@@ -133,6 +133,14 @@ impl Ethernet {
     pub fn ethertype(&self) -> EtherType {
         EtherType(self.ethertype.get())
     }
+
+    /// Where the payload of a frame begins behind at most two tags, and its type; `None` if the frame is too short or has more tags.
+    pub fn l3_at(frame: &[u8]) -> Option<(usize, EtherType)> {
+        (12..=20).step_by(4).find_map(|at| {
+            let ethertype = EtherType(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+            (!ethertype.is_vlan()).then_some((at + 2, ethertype))
+        })
+    }
 }
 
 /// What follows a tag protocol identifier: the tag and the next type, 4 bytes.
@@ -249,6 +257,14 @@ mod tests {
         assert!(Ethernet::view(&bytes[..13]).is_none());
         let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd];
         assert!(Llc::view(&snap).unwrap().is_snap());
+        assert_eq!(Ethernet::l3_at(&[0; 13]), None);
+        let mut tagged = vec![0; 12];
+        tagged.extend([0x81, 0, 0, 1].repeat(2));
+        tagged.extend([0x86, 0xdd]);
+        assert_eq!(Ethernet::l3_at(&tagged), Some((22, EtherType::IP6)));
+        tagged.truncate(20);
+        tagged.extend([0x81, 0, 0, 1, 8, 0]);
+        assert_eq!(Ethernet::l3_at(&tagged), None, "three tags");
         assert_eq!(Snap::view_at(&snap, 3).unwrap().ethertype(), Some(EtherType::IP6));
         assert!(EtherType(0x5ff).is_length() && !EtherType(0x600).is_length());
         assert_eq!(format!("{} {}", EtherType::IP4, EtherType(0x1234)), "IP4 0x1234");

@@ -2,6 +2,10 @@
 //! Work that a packet leaves to the next machine: a checksum to be completed, a long TCP or UDP payload to be cut
 //! into segments; and the header in which the Linux kernel and virtio devices say so.
 
+mod check;
+
+pub use check::{FEW_SEGMENTS, MIN_SEGMENT, OffloadError};
+
 /// State of the transport checksum of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Csum {
@@ -93,6 +97,12 @@ impl Gso {
 impl Offload {
     /// Nothing left to do, nothing known.
     pub const NONE: Self = Self { csum: Csum::None, gso: None };
+
+    /// Whether something is left to do.
+    #[inline(always)]
+    pub const fn is_left(self) -> bool {
+        matches!(self.csum, Csum::Partial { .. }) || self.gso.is_some()
+    }
 
     /// Reads a `virtio_net_hdr` (virtio 1.3 §5.1.6; flags, gso_type, hdr_len, gso_size, csum_start, csum_offset) with
     /// 16-bit fields in host order, as AF_PACKET sockets and tun devices use it. `None` if it asks for a kind of

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+use super::tx::tcp;
 use super::*;
 
 #[test]
@@ -6,16 +7,13 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
     let (mut bench, f) = rig(false, Takes::ALL);
     let long: Vec<u8> = (0..65_000u32).map(|n| n as u8).collect();
     let partial = Csum::Partial { start: 34, offset: 16 };
-    let gso = Gso { kind: GsoKind::TcpV6, ecn: false, size: 1400, hdr_len: 34 };
+    let gso = Gso { kind: GsoKind::TcpV4, ecn: false, size: 1400, hdr_len: 54 };
+    let (super_packet, packet) = (tcp(64_000), tcp(1995));
     let items = [
         item(&[1; 60]),
         item(&long[..2048]),
-        Item { offload: Offload { csum: partial, gso: Some(gso) }, ..item(&long) },
-        Item {
-            offload: Offload { csum: partial, gso: None },
-            tag: Some([0x88a8, 0x6007]),
-            ..item(&long[..2049])
-        },
+        Item { offload: Offload { csum: partial, gso: Some(gso) }, ..item(&super_packet) },
+        Item { offload: Offload { csum: partial, gso: None }, tag: Some([0x88a8, 0x6007]), ..item(&packet) },
         Item { offload: Offload { csum: Csum::Valid, gso: None }, ..item(&[2; 61]) },
     ];
     f.rxq.set_up(&bench.world, true).expect("up");
@@ -38,17 +36,18 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
     }
     assert_eq!((got[0].left, got[1].left), (Offload::NONE, Offload::NONE));
     assert_eq!(got[2].left.csum, partial);
-    assert_eq!(got[2].left.gso.map(|g| (g.kind, g.size)), Some((GsoKind::TcpV6, 1400)));
+    assert_eq!(got[2].left.gso.map(|g| (g.kind, g.size)), Some((GsoKind::TcpV4, 1400)));
     assert!(got[2].flags.has(Flags::CSUM_PARTIAL.with(Flags::GSO).with(Flags::CHAINED)));
-    let tagged = [&long[..12], &[0x88, 0xa8, 0x60, 7], &long[12..2049]].concat();
+    let tagged = [&packet[..12], &[0x88, 0xa8, 0x60, 7], &packet[12..]].concat();
     assert_eq!((&got[3].bytes, got[3].left.csum), (&tagged, Csum::Partial { start: 38, offset: 16 }));
     assert!(got[3].flags.has(Flags::VLAN) && got[4].flags.has(Flags::L4_CSUM_OK));
     assert!(!got[4].flags.any(Flags::VLAN.with(Flags::CSUM_PARTIAL)));
     let counters = bench.world.get::<IfCounters>();
-    assert_eq!(counters.rx.sum(f.sw_if.at()), (6, 60 + 60 + 2048 + 65_000 + 2053 + 61));
+    assert_eq!(counters.rx.sum(f.sw_if.at()), (6, 60 + 60 + 2048 + 64_054 + 2053 + 61));
     bench.world.clock.adjust(2_000_000_000);
     bench.settle();
-    assert_eq!((counters.rx_miss.sum(f.sw_if.at()), counters.rx_error.sum(f.sw_if.at())), (1, 2));
+    assert_eq!((counters.rx_miss.sum(f.sw_if.at()), counters.rx_error.sum(f.sw_if.at())), (1, 5));
+    assert_eq!(bench.count("fake-input", "unknown_segmentation"), 3);
 }
 
 #[test]
@@ -70,6 +69,52 @@ fn a_burst_is_bounded_and_buffers_may_run_out() {
     f.rx.put(&f.bell, [item(&[1; 60_000])]);
     bench.settle();
     assert_eq!(seen(&bench.world).len(), 1);
+}
+
+#[test]
+fn work_that_makes_no_sense_is_refused_by_name() {
+    let (mut bench, f) = rig(false, Takes::ALL);
+    f.rxq.set_up(&bench.world, true).expect("up");
+    bench.settle();
+    let partial = |start, offset| Csum::Partial { start, offset };
+    let segments = |kind, size| Some(Gso { kind, ecn: false, size, hdr_len: 54 });
+    let long = tcp(64_000);
+    let of = |csum, gso| Item { offload: Offload { csum, gso }, ..item(&long) };
+    let good = [
+        of(partial(34, 16), segments(GsoKind::TcpV4, 48)),
+        // Behind a tag that the device took out.
+        Item { tag: Some([0x8100, 5]), ..of(partial(34, 16), None) },
+    ];
+    f.rx.put(
+        &f.bell,
+        [
+            // The destination address, a port, beyond the end.
+            of(partial(14, 16), None),
+            of(partial(34, 2), None),
+            of(partial(34, 65_000), None),
+            good[0].clone(),
+            of(partial(34, 16), segments(GsoKind::TcpV4, 1)),
+        ],
+    );
+    bench.settle();
+    f.rx.put(
+        &f.bell,
+        [
+            of(partial(34, 16), segments(GsoKind::UdpL4, 1448)),
+            of(partial(34, 16), segments(GsoKind::TcpV6, 1448)),
+            good[1].clone(),
+        ],
+    );
+    bench.settle();
+    let got: Vec<_> = seen(&bench.world).into_iter().map(|s| (s.bytes, s.left.csum)).collect();
+    let tagged = [&long[..12], &[0x81, 0, 0, 5], &long[12..]].concat();
+    assert_eq!(got, [(long.clone(), partial(34, 16)), (tagged, partial(38, 16))]);
+    let count = |reason| bench.count("fake-input", reason);
+    let counts = ["bad_checksum_offset", "bad_segmentation", "segment_too_small"].map(count);
+    assert_eq!(counts, [3, 2, 1]);
+    // All came in: the interface counts them, and those that were dropped.
+    let counters = bench.world.get::<IfCounters>();
+    assert_eq!(counters.rx.sum(f.sw_if.at()).0, 8);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 use super::*;
 
 /// An Ethernet frame with a TCP packet of `len` payload bytes over IPv4 whose checksum is partial.
-fn tcp(len: usize) -> Vec<u8> {
+pub fn tcp(len: usize) -> Vec<u8> {
     let mut bytes = vec![2; 12];
     bytes.extend([8, 0]);
     let total = (40 + len) as u16;
