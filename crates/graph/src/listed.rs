@@ -41,8 +41,10 @@ impl World {
         *listed = now;
     }
 
-    /// Sets counters to zero, one cell of each or all: every thread its own, at its next turn, since nobody else may write them.
+    /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at its next turn, since
+    /// nobody else may write them.
     pub fn zero_counters(&self, counters: Vec<Arc<dyn Vector>>, index: Option<usize>) -> Asked<()> {
+        counters.iter().for_each(|counter| counter.zero_control(index));
         self.ask(move |rt| counters.iter().for_each(|counter| counter.zero(rt.thread().at(), index)))
     }
 }

@@ -85,8 +85,7 @@ impl NextHops {
             subscriber(world, &changed, up);
         }
         for hop in changed {
-            // Only control counts here, so a lane of its own isn't needed.
-            self.changes[usize::from(!up)].lane(0).add(hop.sw_if.at(), 1);
+            self.changes[usize::from(!up)].control().add(hop.sw_if.at(), 1);
         }
     }
 

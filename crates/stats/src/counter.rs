@@ -4,15 +4,15 @@
 use crate::layout::Space;
 use crate::segment::{Change, Segment};
 use mem::{Window, Words};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 #[inline(always)]
 fn add(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
-/// The cells of a counter, `N` words each: a vector for each thread.
+/// The cells of a counter, `N` words each: a vector for each thread, and one for control if it counts here.
 #[derive(Debug)]
 pub(crate) struct Cells<const N: usize> {
     name: String,
@@ -21,6 +21,10 @@ pub(crate) struct Cells<const N: usize> {
     threads: Vec<Window<N>>,
     /// Where the vectors' data lies in the segment; empty if there was no room for them, and they lie elsewhere.
     data: Vec<usize>,
+    /// Where the vector of pointers to them lies: one more than there are threads.
+    rows: OnceLock<usize>,
+    /// Made when control counts for the first time: its cells, and where they lie if they are listed.
+    control: OnceLock<(Window<N>, Option<usize>)>,
     len: AtomicUsize,
     /// Indices below were started once.
     started: AtomicUsize,
@@ -43,19 +47,58 @@ impl<const N: usize> Cells<N> {
             segment: segment.clone(),
             threads: windows,
             data: data.unwrap_or_default(),
+            rows: OnceLock::new(),
+            control: OnceLock::new(),
             len: AtomicUsize::new(0),
             started: AtomicUsize::new(0),
         }
     }
 
-    /// Where the vectors' data lies.
-    pub fn data(&self) -> &[usize] {
-        &self.data
+    /// Whether the vectors lie in the segment.
+    pub fn is_listed(&self) -> bool {
+        !self.data.is_empty()
+    }
+
+    /// The vectors stand in the directory as this vector of pointers, which has room for one more.
+    pub fn list(&self, change: &mut Change<'_>, rows: usize) {
+        if self.rows.set(rows).is_ok() {
+            self.data.iter().enumerate().for_each(|(i, data)| change.point(rows, i, *data));
+            change.set_len(rows, self.data.len());
+        }
+    }
+
+    /// Cells for each index.
+    fn capacity(&self) -> usize {
+        self.threads.first().map_or(0, |cells| cells.as_slice().len())
+    }
+
+    /// The cells of all rows.
+    fn windows(&self) -> impl Iterator<Item = &Window<N>> {
+        self.threads.iter().chain(self.control.get().map(|(cells, _)| cells))
+    }
+
+    /// Control's own cells: the row behind those of the threads.
+    fn control(&self) -> &Window<N> {
+        let (cells, _) = self.control.get_or_init(|| {
+            let capacity = self.capacity();
+            let listed = self.rows.get().and_then(|rows| Some((*rows, self.segment.alloc(capacity * N)?)));
+            let Some((rows, data)) = listed else {
+                let words = Words::new("stats-unlisted", (capacity * N * 8).max(8)).expect("address space");
+                return (words.window(0, capacity), None);
+            };
+            self.segment.change(|change| {
+                change.set_len(data, self.len.load(Ordering::Relaxed));
+                change.point(rows, self.threads.len(), data);
+                change.set_len(rows, self.threads.len() + 1);
+            });
+            (self.segment.words().window(data, capacity), Some(data))
+        });
+        cells
     }
 
     fn sum<const W: usize>(&self, index: usize) -> [u64; W] {
         let mut sum = [0u64; W];
-        for cells in &self.threads {
+        for cells in self.windows() {
             let Some(cell) = cells.as_slice().get(index) else { continue };
             for (sum, word) in sum.iter_mut().zip(cell) {
                 *sum = sum.wrapping_add(word.load(Ordering::Relaxed));
@@ -65,7 +108,8 @@ impl<const N: usize> Cells<N> {
     }
 
     fn grow(&self, change: &mut Change<'_>, len: usize) {
-        for at in &self.data {
+        let control = self.control.get().and_then(|(_, data)| data.as_ref());
+        for at in self.data.iter().chain(control) {
             change.set_len(*at, len);
         }
         self.len.store(len, Ordering::Relaxed);
@@ -73,7 +117,7 @@ impl<const N: usize> Cells<N> {
 
     /// The index has got an owner that begins at zero. Nobody may count there now.
     fn start(&self, index: usize) {
-        let capacity = self.threads.first().map_or(0, |cells| cells.as_slice().len());
+        let capacity = self.capacity();
         if index >= capacity {
             return;
         }
@@ -87,7 +131,7 @@ impl<const N: usize> Cells<N> {
             self.segment.change(|change| self.grow(change, (len + step).max(index + 1).min(capacity)));
         }
         if index < self.started.load(Ordering::Relaxed) {
-            (0..self.threads.len()).for_each(|thread| self.zero_one(thread, index));
+            self.windows().for_each(|cells| zero_one(cells, index));
         } else {
             // Never counted, so zero already: storing zeros would take memory for what nobody may ever use.
             self.started.store(index + 1, Ordering::Relaxed);
@@ -96,13 +140,21 @@ impl<const N: usize> Cells<N> {
 
     /// As [`Self::start`] for indices that were started before, in order.
     fn restart(&self, indices: impl Iterator<Item = usize> + Clone) {
-        self.threads.iter().for_each(|cells| cells.zero(indices.clone()));
+        self.windows().for_each(|cells| cells.zero(indices.clone()));
     }
 
-    fn zero_one(&self, thread: usize, index: usize) {
-        let cell = self.threads[thread].as_slice().get(index);
-        cell.into_iter().flatten().for_each(|word| word.store(0, Ordering::Relaxed));
+    /// Sets one cell of a row to zero, or all of them.
+    fn zero_row(&self, cells: &Window<N>, index: Option<usize>) {
+        match index {
+            Some(index) => zero_one(cells, index),
+            None => (0..self.len.load(Ordering::Relaxed)).for_each(|index| zero_one(cells, index)),
+        }
     }
+}
+
+fn zero_one<const N: usize>(cells: &Window<N>, index: usize) {
+    let cell = cells.as_slice().get(index);
+    cell.into_iter().flatten().for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
 /// What a counter of either form can do.
@@ -113,6 +165,8 @@ pub trait Vector: Send + Sync {
     fn space(&self) -> Space;
     /// Sets one thread's cell to zero, or all its cells. To be called on that thread, or while it doesn't count.
     fn zero(&self, thread: usize, index: Option<usize>);
+    /// Sets control's cell to zero, or all its cells. To be called on the control thread.
+    fn zero_control(&self, index: Option<usize>);
     #[doc(hidden)]
     fn extend(&self, change: &mut Change<'_>, len: usize);
 }
@@ -127,14 +181,17 @@ impl<const N: usize> Vector for Cells<N> {
     }
 
     fn zero(&self, thread: usize, index: Option<usize>) {
-        match index {
-            Some(index) => self.zero_one(thread, index),
-            None => (0..self.len.load(Ordering::Relaxed)).for_each(|index| self.zero_one(thread, index)),
+        self.zero_row(&self.threads[thread], index);
+    }
+
+    fn zero_control(&self, index: Option<usize>) {
+        if let Some((cells, _)) = self.control.get() {
+            self.zero_row(cells, index);
         }
     }
 
     fn extend(&self, change: &mut Change<'_>, len: usize) {
-        let len = len.min(self.threads.first().map_or(0, |cells| cells.as_slice().len()));
+        let len = len.min(self.capacity());
         if len > self.len.load(Ordering::Relaxed) {
             self.grow(change, len);
         }
@@ -174,7 +231,19 @@ impl Simple {
         Lane(self.0.threads[thread].clone())
     }
 
-    /// The value of a cell over all threads.
+    /// The write side of control: a row of its own behind those of the threads, made at the first call. Control never
+    /// writes a thread's cells, nor a thread control's: two writers of one cell lose counts.
+    pub fn control(&self) -> Lane {
+        Lane(self.0.control().clone())
+    }
+
+    /// The value of control's cell.
+    pub fn of_control(&self, index: usize) -> u64 {
+        let cell = self.0.control.get().and_then(|(cells, _)| cells.as_slice().get(index));
+        cell.map_or(0, |[cell]| cell.load(Ordering::Relaxed))
+    }
+
+    /// The value of a cell over all threads and control.
     pub fn sum(&self, index: usize) -> u64 {
         let [sum] = self.0.sum(index);
         sum
@@ -252,7 +321,7 @@ impl Combined {
         CombinedLane(self.0.threads[thread].clone())
     }
 
-    /// Packets and bytes of a cell over all threads.
+    /// Packets and bytes of a cell over all threads and control.
     pub fn sum(&self, index: usize) -> (u64, u64) {
         let [packets, bytes] = self.0.sum(index);
         (packets, bytes)

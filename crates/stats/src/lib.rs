@@ -4,7 +4,7 @@
 //! Counters, in a segment of shared memory that VPP's readers understand.
 //!
 //! A counter is a vector of cells for each thread. A thread writes its own cells only, by a plain load and store; a reader sums
-//! over the threads. Vectors never move: their address space is reserved, and memory is committed as cells are touched,
+//! over the rows. Where control counts too it has a row of its own, the last one ([`Simple::control`]). Vectors never move: their address space is reserved, and memory is committed as cells are touched,
 //! so an interface or a route gets its cells without anything to resize or to publish. [`Registry`] is the writer's side,
 //! [`Reader`] another process's.
 //!

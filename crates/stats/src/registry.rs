@@ -75,12 +75,11 @@ impl Registry {
     fn cells<const N: usize>(&self, inner: &mut Inner, name: &str, kind: Kind) -> Arc<Cells<N>> {
         let space = Space::of(name);
         let cells = Arc::new(Cells::<N>::new(&self.segment, name, self.threads, space.capacity()));
-        let rows = self.segment.alloc(self.threads);
+        let rows = self.segment.alloc(self.threads + 1);
         self.segment.change(|change| {
             cells.extend(change, inner.lens.get(&space).copied().unwrap_or(0));
-            if let Some(rows) = rows.filter(|_| !cells.data().is_empty()) {
-                cells.data().iter().enumerate().for_each(|(i, data)| change.point(rows, i, *data));
-                change.set_len(rows, cells.data().len());
+            if let Some(rows) = rows.filter(|_| cells.is_listed()) {
+                cells.list(change, rows);
                 change.add_vector(name, kind, rows);
             }
         });

@@ -34,6 +34,40 @@ fn threads_are_summed_and_each_clears_its_own() {
 }
 
 #[test]
+fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
+    const N: u64 = 2_000_000;
+    let registry = Registry::new(2);
+    registry.extend(Space::Interface, 2);
+    let requests = registry.simple("/net/arp/tx/requests");
+    assert_eq!(value(&registry, requests.name()), Some(Value::Simple(vec![vec![0, 0]; 2])), "threads alone");
+    std::thread::scope(|scope| {
+        for lane in [requests.lane(0), requests.lane(1), requests.control()] {
+            scope.spawn(move || (0..N).for_each(|_| lane.add(1, 1)));
+        }
+    });
+    assert_eq!((requests.sum(1), requests.of_thread(0, 1), requests.of_control(1)), (3 * N, N, N));
+    // VPP's readers sum over the rows; control's is the last.
+    let rows = vec![vec![0, N], vec![0, N], vec![0, N]];
+    assert_eq!(value(&registry, requests.name()), Some(Value::Simple(rows)));
+    registry.extend(Space::Interface, 3);
+    requests.vector().zero(0, Some(1));
+    requests.vector().zero_control(Some(1));
+    let rows = vec![vec![0, 0, 0], vec![0, N, 0], vec![0, 0, 0]];
+    assert_eq!(value(&registry, requests.name()), Some(Value::Simple(rows)));
+    requests.control().add(2, 5);
+    requests.start(2);
+    assert_eq!(requests.sum(2), 5, "never started, so nothing to forget");
+    requests.start(2);
+    assert_eq!(requests.sum(2), 0);
+    // Hidden ones count all the same.
+    let hidden = Registry::new(1);
+    hidden.hide("/net/");
+    let hidden = hidden.simple("/net/arp/tx/requests");
+    hidden.control().add(1, 1);
+    assert_eq!(hidden.sum(1), 1);
+}
+
+#[test]
 fn packets_and_bytes_go_together() {
     let registry = Registry::new(2);
     let rx = registry.combined("/if/rx");

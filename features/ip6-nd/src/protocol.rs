@@ -106,9 +106,8 @@ fn probe(world: &World, due: &[Neighbor]) {
 
 /// Sends messages that are counted by `what` they are.
 pub fn say(world: &World, interface: &Interface, what: &str, frames: Vec<Vec<u8>>) {
-    // Only control counts here, so a lane of its own isn't needed.
     let counter = world.stats.simple(&format!("{}/tx/{what}", Nd::COUNTERS));
-    counter.lane(0).add(interface.sw_if.at(), frames.len() as u64);
+    counter.control().add(interface.sw_if.at(), frames.len() as u64);
     transmit(world, interface, frames);
 }
 

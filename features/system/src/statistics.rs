@@ -29,29 +29,30 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     let mut table =
         Table::new().left("Name").min_width(32).right("Thread").right("Index").right("Value").right("Bytes");
     for stat in &all {
-        rows(&mut table, stat);
+        rows(&mut table, stat, world.threads());
     }
     let text = format!("epoch {}, {} entries\n{}", reader.epoch(), all.len(), table.render());
     let stats: serde_json::Map<_, _> = all.into_iter().map(|s| (s.name, value(s.value))).collect();
     Ok(Output::both(text, json!({ "epoch": reader.epoch(), "stats": stats })))
 }
 
-/// A line for a value; of a counter, for each cell that isn't 0.
-fn rows(table: &mut Table, stat: &Stat) {
+/// A line for a value; of a counter, for each cell that isn't 0. The row behind those of the threads is control's.
+fn rows(table: &mut Table, stat: &Stat, threads: usize) {
     let name = || Cell::from(stat.name.as_str());
     let none = || Cell::from("");
+    let writer = |row: usize| if row == threads { Cell::from("control") } else { row.into() };
     match &stat.value {
         Value::Scalar(n) | Value::Gauge(n) => {
             table.row([name(), none(), none(), (*n).into(), none()]);
         }
-        Value::Simple(threads) => {
-            for (thread, i, n) in cells(threads).filter(|(_, _, n)| **n != 0) {
-                table.row([name(), thread.into(), i.into(), (*n).into(), none()]);
+        Value::Simple(rows) => {
+            for (row, i, n) in cells(rows).filter(|(_, _, n)| **n != 0) {
+                table.row([name(), writer(row), i.into(), (*n).into(), none()]);
             }
         }
-        Value::Combined(threads) => {
-            for (thread, i, (packets, bytes)) in cells(threads).filter(|(_, _, n)| **n != (0, 0)) {
-                table.row([name(), thread.into(), i.into(), (*packets).into(), (*bytes).into()]);
+        Value::Combined(rows) => {
+            for (row, i, (packets, bytes)) in cells(rows).filter(|(_, _, n)| **n != (0, 0)) {
+                table.row([name(), writer(row), i.into(), (*packets).into(), (*bytes).into()]);
             }
         }
         Value::Names(names) => {
@@ -65,8 +66,8 @@ fn rows(table: &mut Table, stat: &Stat) {
     }
 }
 
-fn cells<T>(threads: &[Vec<T>]) -> impl Iterator<Item = (usize, usize, &T)> {
-    threads.iter().enumerate().flat_map(|(t, row)| row.iter().enumerate().map(move |(i, n)| (t, i, n)))
+fn cells<T>(rows: &[Vec<T>]) -> impl Iterator<Item = (usize, usize, &T)> {
+    rows.iter().enumerate().flat_map(|(t, row)| row.iter().enumerate().map(move |(i, n)| (t, i, n)))
 }
 
 fn value(value: Value) -> Json {

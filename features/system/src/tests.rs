@@ -280,6 +280,12 @@ fn the_stats_segment_says_what_show_says() {
     let text = run(&mut bench, "show statistics segment /err/sort verbose");
     let lines: Vec<_> = text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(lines, [["/err/sort/seen", "0", "0", "1"], ["/err/sort/two", "0", "0", "1"]], "{text}");
+    let ours = bench.world.stats.simple("/net/own");
+    ours.start(0);
+    ours.control().add(0, 7);
+    let text = run(&mut bench, "show statistics segment /net/own verbose");
+    let last: Vec<_> = text.lines().last().map(|l| l.split_whitespace().collect()).unwrap_or_default();
+    assert_eq!(last, ["/net/own", "control", "0", "7"], "{text}");
     run(&mut bench, "clear errors");
     assert_eq!((total("/err/sort/seen"), total("/nodes/sort/vectors")), (0, 3));
     run(&mut bench, "clear runtime");

@@ -165,9 +165,8 @@ impl<'w, P: Protocol> Learner<'w, P> {
     }
 
     fn refused(&self, sw_if: u32, why: &str) {
-        // Only control counts here, so a lane of its own isn't needed.
         let counter = self.world.stats.simple(&format!("{}/refused/{why}", P::COUNTERS));
-        counter.lane(0).add(sw_if as usize, 1);
+        counter.control().add(sw_if as usize, 1);
     }
 
     /// Lets the workers know.
