@@ -2,9 +2,10 @@
 //! A thread's own stack of free buffers.
 
 use crate::frame::{FRAME_SIZE, Frame};
-use crate::header::{Buffer, BufferIndex, State};
-use crate::meta::Flags;
-use crate::pool::{MAGAZINE, Magazine, Owned, Pool, release_chain};
+use crate::header::{Buffer, BufferIndex};
+use crate::pool::{MAGAZINE, Magazine, Owned, Pool, end_segments, release_segments};
+use crate::watch::State;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 /// Free buffers that a thread keeps; what is above goes to the depot.
@@ -48,25 +49,17 @@ impl Cache {
         }
     }
 
+    /// Gives full magazines to the depot, as long as `keep` buffers stay.
     #[cold]
     fn flush(&mut self, keep: usize) {
-        while self.n > keep {
-            let n = MAGAZINE.min(self.n - keep);
-            let mut magazine = Magazine { n: n as u32, indices: [0; MAGAZINE] };
+        while self.n >= keep + MAGAZINE {
+            let mut magazine = Magazine { n: MAGAZINE as u32, indices: [0; MAGAZINE] };
             // The oldest go: they have left the cache long ago.
-            magazine.indices[..n].copy_from_slice(&self.stack[..n]);
-            self.stack.copy_within(n..self.n, 0);
-            self.n -= n;
+            magazine.indices.copy_from_slice(&self.stack[..MAGAZINE]);
+            self.stack.copy_within(MAGAZINE..self.n, 0);
+            self.n -= MAGAZINE;
             self.pool.give(magazine);
         }
-    }
-
-    #[inline(always)]
-    fn fresh(&self, index: u32) -> &'static mut Buffer {
-        // SAFETY: the index was in this thread's free stack, so nobody else has it; the caller gives it an owner at once.
-        let buffer = unsafe { self.pool.ptr(BufferIndex(index)).as_mut() };
-        buffer.reset();
-        buffer
     }
 
     /// A fresh, empty buffer; `None` when all are in use.
@@ -79,13 +72,8 @@ impl Cache {
             }
         }
         self.n -= 1;
-        let buffer = self.fresh(self.stack[self.n]);
-        if cfg!(debug_assertions) {
-            assert_eq!(buffer.state, State::Free, "a free buffer has an owner");
-            buffer.state = State::Owned;
-        }
         // SAFETY: taken off the free stack just now.
-        Some(unsafe { Owned::from_ptr(buffer.into()) })
+        Some(unsafe { Owned::from_ptr(self.pool.revive(self.stack[self.n], State::Owned)) })
     }
 
     /// Appends up to `n` fresh, empty buffers to the frame; returns how many.
@@ -100,11 +88,8 @@ impl Cache {
         let from = self.n - got;
         frame.extend_raw(&self.stack[from..self.n]);
         for &index in &self.stack[from..self.n] {
-            let buffer = self.fresh(index);
-            if cfg!(debug_assertions) {
-                assert_eq!(buffer.state, State::Free, "a free buffer has an owner");
-                buffer.state = State::Framed;
-            }
+            // SAFETY: taken off the free stack here, for the frame.
+            unsafe { self.pool.revive(index, State::Framed) };
         }
         self.n = from;
         got
@@ -113,30 +98,60 @@ impl Cache {
     /// Frees one packet, the whole chain.
     #[inline]
     pub fn free(&mut self, buffer: Owned) {
-        if !std::ptr::eq(buffer.pool(), self.pool) {
-            return; // dropped the slow way, into its own pool
+        let ptr = buffer.into_ptr();
+        if !self.pool.owns(ptr) {
+            // SAFETY: it was just taken from the handle. Dropped the slow way, into its own pool.
+            return drop(unsafe { Owned::from_ptr(ptr) });
         }
-        let index = buffer.index();
-        let _ = buffer.into_ptr();
         // SAFETY: the handle was the owner, and is gone.
-        unsafe { self.free_chain(index) };
+        unsafe { self.free_packet(ptr, State::Owned) };
         if self.n >= KEEP + FRAME_SIZE {
             self.flush(KEEP / 2);
         }
     }
 
+    /// Frees one packet of this pool. A packet's first segment never has a second reference.
+    ///
     /// # Safety
-    /// The caller owns the chain, and forgets it.
-    unsafe fn free_chain(&mut self, mut index: BufferIndex) {
+    /// The caller owns the packet, in this state, and forgets it.
+    #[inline(always)]
+    unsafe fn free_packet(&mut self, ptr: NonNull<Buffer>, state: State) {
+        // SAFETY: as the caller says.
+        let next = unsafe {
+            debug_assert!(ptr.as_ref().is_sole(), "a packet that others share");
+            let next = ptr.as_ref().next;
+            self.pool.retire(ptr, state);
+            next
+        };
+        self.put(self.pool.index_of(ptr).0);
+        if next != BufferIndex::NONE {
+            // SAFETY: the packet had a reference on the segment.
+            unsafe { self.free_segments(self.pool.ptr(next)) };
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: u32) {
+        if self.n == ROOM {
+            self.flush(KEEP / 2);
+        }
+        self.stack[self.n] = index;
+        self.n += 1;
+    }
+
+    /// Ends a reference on a segment, and frees it and those behind it, as far as nobody else has them.
+    ///
+    /// # Safety
+    /// The caller has the reference, and forgets it.
+    pub(crate) unsafe fn free_segments(&mut self, at: NonNull<Buffer>) {
+        let pool = self.pool;
         // SAFETY: as the caller says.
         unsafe {
-            release_chain(self.pool, &mut index, |i| {
-                if self.n == ROOM {
-                    self.flush(KEEP / 2);
-                }
-                self.stack[self.n] = i;
-                self.n += 1;
-            });
+            if pool.owns(at) {
+                end_segments(pool, at, |i| self.put(i));
+            } else {
+                release_segments(at);
+            }
         }
     }
 
@@ -147,19 +162,25 @@ impl Cache {
         if self.n > KEEP {
             self.flush(KEEP / 2);
         }
-        let mut any = 0;
+        // All bits turned, a link is 0 if there is none.
+        let mut links = 0;
         for buffer in frame.iter() {
-            any |= buffer.flags.0;
+            links |= !buffer.next.0;
         }
         let indices = frame.take_raw();
-        if cfg!(debug_assertions) || any & Flags::CHAINED.with(Flags::SHARED).0 != 0 {
+        let pool = self.pool;
+        if links == 0 {
             for &index in indices {
                 // SAFETY: the frame owned the packet, and has forgotten it.
-                unsafe { self.free_chain(BufferIndex(index)) };
+                unsafe { pool.retire(pool.ptr(BufferIndex(index)), State::Framed) };
             }
-        } else {
             self.stack[self.n..self.n + indices.len()].copy_from_slice(indices);
             self.n += indices.len();
+        } else {
+            for &index in indices {
+                // SAFETY: as above.
+                unsafe { self.free_packet(pool.ptr(BufferIndex(index)), State::Framed) };
+            }
         }
     }
 }
@@ -167,6 +188,9 @@ impl Cache {
 impl Drop for Cache {
     fn drop(&mut self) {
         self.flush(0);
+        for &index in &self.stack[..self.n] {
+            self.pool.give_loose(index);
+        }
     }
 }
 

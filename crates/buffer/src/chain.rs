@@ -1,33 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets of several segments, and clones that share a tail.
+//! Packets of several segments, some of which several packets may share.
 
 use crate::cache::Cache;
-use crate::header::{Buffer, BufferIndex, DATA_SIZE, State};
-use crate::meta::{Flags, Offload};
+use crate::header::{Buffer, BufferIndex, DATA_SIZE};
 use crate::pool::{Owned, Pool};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
-
-/// Bytes of a clone's own head at most.
-pub const CLONE_HEAD: usize = 256;
-
-/// The head of a packet that is cloned: each clone gets a copy. Made by [`Buffer::split_head`].
-pub struct CloneHead {
-    bytes: [u8; CLONE_HEAD],
-    len: usize,
-    /// Where it stood: the marks of layers stay true in the clones.
-    offset: usize,
-    offload: Offload,
-    /// Bytes behind it.
-    rest: u32,
-}
-
-impl CloneHead {
-    /// It is the whole packet: nothing is shared, and the packet is as it was.
-    #[inline(always)]
-    pub fn is_whole(&self) -> bool {
-        self.rest == 0
-    }
-}
 
 /// Bytes of one packet at most: what an IP length and a GSO frame with its Ethernet header need.
 pub const MAX_PACKET: usize = 65535 + 64;
@@ -48,15 +26,53 @@ impl<'a> Iterator for Segments<'a> {
 
 impl Buffer {
     fn pool(&self) -> &'static Pool {
-        Pool::of(self)
+        Pool::by_id(self.pool_id)
     }
 
     fn next_segment(&self) -> Option<&Buffer> {
         if !self.is_chained() {
             return None;
         }
-        // SAFETY: a chained buffer's `next` is a segment owned through it; segments behind the head are read-only.
+        // SAFETY: a chained buffer's `next` is a segment that is owned through it, alone or with others; what is lent of a segment
+        // that others own too is read-only.
         Some(unsafe { self.pool().ptr(self.next).as_ref() })
+    }
+
+    /// The last segment, if no segment behind the first is shared with other packets.
+    fn last_mut(&mut self) -> Option<&mut Buffer> {
+        let mut last = NonNull::from(&mut *self);
+        if self.is_chained() {
+            let pool = self.pool();
+            // SAFETY: the head is borrowed exclusively. A segment behind it with one reference is owned through it.
+            unsafe {
+                while last.as_ref().is_chained() {
+                    last = pool.ptr(last.as_ref().next);
+                    if !last.as_ref().is_sole() {
+                        return None;
+                    }
+                }
+            }
+        }
+        // SAFETY: as above.
+        Some(unsafe { last.as_mut() })
+    }
+
+    /// Whether one packet alone has this segment. It stays so: a packet that has one reference can't be copied by another.
+    #[inline(always)]
+    pub(crate) fn is_sole(&self) -> bool {
+        self.refs.load(Ordering::Acquire) == 1
+    }
+
+    /// Whether other packets have some of this packet's segments too: these can't be changed.
+    pub fn is_shared(&self) -> bool {
+        let mut at = self.next_segment();
+        while let Some(segment) = at {
+            if !segment.is_sole() {
+                return true;
+            }
+            at = segment.next_segment();
+        }
+        false
     }
 
     /// The bytes of the whole packet, segment by segment.
@@ -91,172 +107,192 @@ impl Buffer {
             *bytes = value.to_be_bytes();
             return true;
         }
-        self.write_byte(at, value.to_be_bytes()[0]) && self.write_byte(at + 1, value.to_be_bytes()[1])
+        // Both or none.
+        let [high, low] = value.to_be_bytes();
+        let Some(low_byte) = self.byte_mut(at + 1) else { return false };
+        *low_byte = low;
+        // The byte before it is in the same segment or in one in front.
+        self.byte_mut(at).is_some_and(|byte| {
+            *byte = high;
+            true
+        })
     }
 
-    fn write_byte(&mut self, at: usize, value: u8) -> bool {
-        let pool = self.pool();
+    /// The byte at this offset of the whole packet, if there is one and it isn't shared.
+    fn byte_mut(&mut self, at: usize) -> Option<&mut u8> {
         let mut skip = at;
-        let mut segment: *mut Buffer = self;
-        loop {
-            // SAFETY: the head is borrowed exclusively; a segment behind it with one reference is owned through it.
-            let this = unsafe { &mut *segment };
-            if this.refs.load(Ordering::Acquire) != 1 {
-                // Shared, and so is all behind it.
-                return false;
-            }
-            if skip < this.len() {
-                this.data_mut()[skip] = value;
-                return true;
-            }
-            if !this.is_chained() {
-                return false;
-            }
-            skip -= this.len();
-            segment = pool.ptr(this.next).as_ptr();
+        let mut segment = self;
+        while skip >= segment.len() {
+            skip -= segment.len();
+            segment = segment.next_mut()?;
         }
+        segment.data_mut().get_mut(skip)
     }
 
-    /// Takes segments and bytes off the end, until the whole packet has at most `n` bytes.
-    pub fn trim_packet(&mut self, n: usize, cache: &mut Cache) {
-        if n >= self.packet_len() {
+    /// The next segment, unless it is shared.
+    fn next_mut(&mut self) -> Option<&mut Buffer> {
+        if !self.is_chained() {
+            return None;
+        }
+        // SAFETY: this segment is borrowed exclusively; one behind it with one reference is owned through it.
+        let next = unsafe { self.pool().ptr(self.next).as_mut() };
+        next.is_sole().then_some(next)
+    }
+
+    /// Frees all segments behind the first.
+    pub fn drop_segments(&mut self, cache: &mut Cache) {
+        if !self.is_chained() {
             return;
+        }
+        let tail = self.pool().ptr(self.next);
+        self.next = BufferIndex::NONE;
+        self.rest_len = 0;
+        // SAFETY: this packet had a reference on the segment, and has just forgotten it.
+        unsafe { cache.free_segments(tail) };
+    }
+
+    /// Takes segments and bytes off the end, until the whole packet has at most `n` bytes. False, with the packet as it was, if the
+    /// cut lies in segments that other packets have too, and there are no buffers for a copy of what stays of them.
+    #[must_use = "the packet may be as long as before"]
+    pub fn trim_packet(&mut self, n: usize, cache: &mut Cache) -> bool {
+        if n >= self.packet_len() {
+            return true;
         }
         if n <= self.len() {
             self.truncate(n);
-            if self.is_chained() {
-                let tail = self.next;
-                self.unchain();
-                // SAFETY: the tail was owned through this head, which has just forgotten it.
-                drop(unsafe { Owned::from_ptr(self.pool().ptr(tail)) });
-            }
-            return;
+            self.drop_segments(cache);
+            return true;
         }
-        // The cut lies behind the head: copy what stays into fresh segments, since the tail may be shared.
         let keep = n - self.len();
-        let mut bytes = vec![0; keep];
-        self.copy_out(self.len(), &mut bytes);
-        let tail = self.next;
-        self.unchain();
-        // SAFETY: as above.
-        drop(unsafe { Owned::from_ptr(self.pool().ptr(tail)) });
-        let _ = self.append_bytes(&bytes, cache);
-    }
-
-    /// Prepares for clones, which have a copy of the first `head` bytes (at most [`CLONE_HEAD`]) of their own and share the rest.
-    /// A packet that is longer loses its head, and from the first clone on is read-only: all that its owner does with it is to
-    /// free it. A shorter one stays as it is.
-    #[inline(always)]
-    pub fn split_head(&mut self, head: usize) -> CloneHead {
-        let len = head.min(self.len()).min(CLONE_HEAD);
-        let mut bytes = [0; CLONE_HEAD];
-        bytes[..len].copy_from_slice(&self.data()[..len]);
-        let (offset, offload) = (self.headroom(), self.offload);
-        let rest = (self.packet_len() - len) as u32;
-        if rest > 0 {
-            let pulled = self.pull(len);
-            debug_assert!(pulled);
+        if self.is_shared() {
+            return self.trim_shared(keep, cache);
         }
-        CloneHead { bytes, len, offset, offload, rest }
-    }
-
-    /// One more packet like this was before [`Self::split_head`], which gave `head`; `None` if there is no buffer.
-    #[inline(always)]
-    pub fn clone_with(&mut self, head: &CloneHead, cache: &mut Cache) -> Option<Owned> {
-        let mut clone = cache.alloc()?;
-        clone.copy_meta(self);
-        clone.flags.clear(Flags::CHAINED.with(Flags::SHARED));
-        clone.offload = head.offload;
-        // A segment may begin beyond the usual headroom, but never so far that a head doesn't fit: it stood there.
-        clone.place(head.offset, head.len);
-        clone.data_mut().copy_from_slice(&head.bytes[..head.len]);
-        if head.rest > 0 {
-            // This packet, without its head, is the tail that all share.
-            self.refs.fetch_add(1, Ordering::AcqRel);
-            clone.flags.set(Flags::CHAINED.with(Flags::SHARED));
-            clone.next = self.pool().index_of(self);
-            clone.rest_len = head.rest;
-        }
-        Some(clone)
-    }
-
-    fn unchain(&mut self) {
-        self.flags.clear(Flags::CHAINED.with(Flags::SHARED));
-        self.next = BufferIndex::NONE;
-        self.rest_len = 0;
-    }
-
-    /// Appends bytes to the whole packet, in this segment's tail room and then in fresh segments; false, with the packet as
-    /// it was, if there are not enough buffers or the packet would be longer than 64 KiB.
-    #[must_use]
-    pub fn append_bytes(&mut self, mut bytes: &[u8], cache: &mut Cache) -> bool {
-        if self.packet_len() + bytes.len() > MAX_PACKET {
-            return false;
-        }
-        if !self.is_chained() {
-            let n = bytes.len().min(self.tailroom());
-            let spare = bytes.len() - n;
-            if spare == 0 {
-                if let Some(room) = self.put(n) {
-                    room.copy_from_slice(bytes);
-                }
-                return true;
+        let (mut left, mut at) = (keep, &mut *self);
+        while let Some(segment) = at.next_mut() {
+            if left <= segment.len() {
+                segment.truncate(left);
+                segment.drop_segments(cache);
+                break;
             }
+            left -= segment.len();
+            at = segment;
         }
-        let mut segments: Vec<Owned> = Vec::new();
-        let first = if self.is_chained() { 0 } else { bytes.len().min(self.tailroom()) };
-        let (head, rest) = bytes.split_at(first);
-        bytes = rest;
-        for chunk in bytes.chunks(DATA_SIZE) {
-            let Some(mut segment) = cache.alloc() else { return false };
-            let ok = segment.set_data(chunk);
-            debug_assert!(ok, "chunks are cut to size");
-            segments.push(segment);
-        }
-        if let Some(room) = self.put(first) {
-            room.copy_from_slice(head);
-        }
-        self.append_segments(segments);
+        self.rest_len = keep as u32;
         true
     }
 
-    /// Appends a packet of one segment as the last segment of this one.
-    pub fn append_segment(&mut self, segment: Owned) {
-        self.append_segments([segment]);
-    }
-
-    /// Appends packets, in order, with all their segments, as the last segments of this one. Neither this nor they may share
-    /// segments ([`Owned::unshare`]).
-    pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) {
-        let pool = self.pool();
-        let mut last: *mut Buffer = self;
-        let mut added = 0;
-        for segment in segments {
-            debug_assert!(!self.flags.has(Flags::SHARED), "a shared tail is read-only");
-            assert!(!segment.flags.has(Flags::SHARED), "a segment that others have");
-            assert!(std::ptr::eq(segment.pool(), pool), "segment of another pool");
-            added += segment.packet_len() as u32;
-            let index = segment.index();
-            let _ = segment.into_ptr();
-            loop {
-                // SAFETY: the head is borrowed exclusively, and owns its segments.
-                let this = unsafe { &mut *last };
-                if !this.is_chained() {
-                    this.flags.set(Flags::CHAINED);
-                    this.next = index;
-                    break;
-                }
-                last = pool.ptr(this.next).as_ptr();
+    /// Replaces the segments behind the first by a copy of their first `keep` bytes.
+    #[cold]
+    fn trim_shared(&mut self, keep: usize, cache: &mut Cache) -> bool {
+        let Some(mut tail) = cache.alloc() else { return false };
+        let mut left = keep;
+        for segment in self.segments().skip(1) {
+            let n = segment.len().min(left);
+            if !tail.append_bytes(&segment[..n], cache) {
+                cache.free(tail);
+                return false;
+            }
+            left -= n;
+        }
+        self.drop_segments(cache);
+        match self.append_segment(tail) {
+            Ok(()) => true,
+            // Of a cache of another pool.
+            Err(tail) => {
+                cache.free(tail);
+                false
             }
         }
+    }
+
+    /// Appends bytes to the whole packet, in the last segment's tail room and then in fresh segments; false, with the packet as
+    /// it was, if there are not enough buffers, the packet would be longer than 64 KiB, or others share its segments.
+    #[must_use]
+    pub fn append_bytes(&mut self, bytes: &[u8], cache: &mut Cache) -> bool {
+        if self.packet_len() + bytes.len() > MAX_PACKET {
+            return false;
+        }
+        let chained = self.is_chained();
+        let Some(last) = self.last_mut() else { return false };
+        let here = bytes.len().min(last.tailroom());
+        let (here, rest) = bytes.split_at(here);
+        let fresh = if rest.is_empty() {
+            None
+        } else {
+            let Some(fresh) = chain_of(rest, cache) else { return false };
+            Some(fresh)
+        };
+        if let Some(room) = last.put(here.len()) {
+            room.copy_from_slice(here);
+        }
+        if chained {
+            self.rest_len += here.len() as u32;
+        }
+        match fresh.map_or(Ok(()), |fresh| self.append_segment(fresh)) {
+            Ok(()) => true,
+            Err(fresh) => {
+                cache.free(fresh);
+                false
+            }
+        }
+    }
+
+    /// Appends a packet with all its segments as the last segments of this one.
+    ///
+    /// # Errors
+    /// As [`Self::append_segments`].
+    pub fn append_segment(&mut self, segment: Owned) -> Result<(), Owned> {
+        self.append_segments([segment])
+    }
+
+    /// Appends packets, in order, with all their segments, as the last segments of this one.
+    ///
+    /// # Errors
+    /// The first packet that can't be appended, because it, or this packet, shares segments with others ([`Owned::unshare`]) or
+    /// because it is of another pool. Those before it are part of this packet by then, those behind it weren't asked for.
+    pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) -> Result<(), Owned> {
+        let pool = self.pool();
+        let mut segments = segments.into_iter();
+        let Some(mut last) = self.last_mut().map(NonNull::from) else {
+            return segments.next().map_or(Ok(()), Err);
+        };
+        let (mut added, mut result) = (0, Ok(()));
+        for mut segment in segments {
+            let len = segment.packet_len() as u32;
+            let end = segment.last_mut().map(NonNull::from);
+            let Some(end) = end.filter(|end| pool.owns(*end)) else {
+                result = Err(segment);
+                break;
+            };
+            added += len;
+            let first = segment.into_ptr();
+            // SAFETY: the head is borrowed exclusively and owns its last segment alone. The handle owned `first`, and is gone.
+            unsafe { last.as_mut() }.next = pool.index_of(first);
+            last = end;
+        }
         self.rest_len += added;
+        result
     }
 }
 
-impl Pool {
-    fn of(buffer: &Buffer) -> &'static Pool {
-        Pool::by_id(buffer.pool_id)
+/// A chain of fresh segments with these bytes, of which there is at least one; `None` if there are too few buffers.
+fn chain_of(bytes: &[u8], cache: &mut Cache) -> Option<Owned> {
+    let mut chain: Option<Owned> = None;
+    // From its end on: each segment then gets the rest without a walk.
+    for chunk in bytes.chunks(DATA_SIZE).rev() {
+        let Some(mut segment) = cache.alloc() else {
+            chain.into_iter().for_each(|chain| cache.free(chain));
+            return None;
+        };
+        let ok = segment.set_data(chunk);
+        debug_assert!(ok, "chunks are cut to size");
+        if let Some(rest) = chain.take() {
+            segment.rest_len = rest.packet_len() as u32;
+            segment.next = cache.pool().index_of(rest.into_ptr());
+        }
+        chain = Some(segment);
     }
+    chain
 }
 
 impl Owned {
@@ -265,13 +301,12 @@ impl Owned {
     /// # Errors
     /// The packet as it was.
     pub fn unshare(self, cache: &mut Cache) -> Result<Owned, Owned> {
-        if !self.flags.has(Flags::SHARED) {
+        if !self.is_shared() {
             return Ok(self);
         }
         let Some(mut copy) = cache.alloc() else { return Err(self) };
         copy.copy_meta(&self);
-        copy.flags.clear(Flags::CHAINED.with(Flags::SHARED));
-        // As in a clone, the marks of layers stay true.
+        // As in other copies, the marks of layers stay true.
         copy.place(self.headroom(), 0);
         for segment in self.segments() {
             if !copy.append_bytes(segment, cache) {
@@ -283,5 +318,3 @@ impl Owned {
         Ok(copy)
     }
 }
-
-const _: () = assert!(State::Free as u8 == 0, "zeroed memory is free buffers");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A frame: the vector of packets that a node works on.
 
-use crate::header::{Buffer, BufferIndex, State};
+use crate::header::{Buffer, BufferIndex};
 use crate::pool::{Owned, Pool};
+use crate::watch::State;
 use std::ptr::NonNull;
 
 /// Packets of a frame at most.
@@ -16,6 +17,8 @@ pub struct Frame {
     /// Some packet of it is traced.
     pub traced: bool,
     base: NonNull<u8>,
+    /// From `base` on.
+    bytes: usize,
     pool: &'static Pool,
 }
 
@@ -25,7 +28,8 @@ unsafe impl Send for Frame {}
 impl Frame {
     /// An empty frame for packets of this pool.
     pub fn new(pool: &'static Pool) -> Box<Self> {
-        Box::new(Self { indices: [0; FRAME_SIZE], len: 0, traced: false, base: pool.base(), pool })
+        let (base, bytes) = (pool.base(), pool.bytes());
+        Box::new(Self { indices: [0; FRAME_SIZE], len: 0, traced: false, base, bytes, pool })
     }
 
     /// Packets in it.
@@ -145,16 +149,15 @@ impl Frame {
         if self.len() == FRAME_SIZE {
             return Err(buffer);
         }
-        self.check_pool(buffer.pool());
         if buffer.flags.has(crate::Flags::TRACED) {
             self.traced = true;
         }
-        let ptr = buffer.into_ptr();
-        if cfg!(debug_assertions) {
-            // SAFETY: the handle owned it, and was given to this frame.
-            unsafe { enter(ptr) };
-        }
-        self.indices[self.len] = ((ptr.as_ptr() as usize - self.base.as_ptr() as usize) >> 6) as u32;
+        let mut ptr = buffer.into_ptr();
+        let at = (ptr.as_ptr() as usize).wrapping_sub(self.base.as_ptr() as usize);
+        assert!(at < self.bytes, "buffer of another pool");
+        // SAFETY: the handle owned it, and was given to this frame.
+        unsafe { ptr.as_mut() }.state.change(State::Owned, State::Framed, "a buffer in a frame wasn't owned");
+        self.indices[self.len] = (at >> 6) as u32;
         self.len += 1;
         Ok(())
     }
@@ -170,20 +173,19 @@ impl Frame {
         Some(unsafe { leave(NonNull::new_unchecked(self.ptr(self.len))) })
     }
 
-    /// Takes all packets out, in order.
+    /// Takes all packets out, in order. Those that aren't asked for are dropped.
     pub fn drain(&mut self) -> impl Iterator<Item = Owned> {
-        let n = self.len();
+        let to = self.len();
         self.len = 0;
         self.traced = false;
-        let this = &*self;
-        // SAFETY: the frame owned them, and has just forgotten them; each is taken once.
-        (0..n).map(move |i| unsafe { leave(NonNull::new_unchecked(this.ptr(i))) })
+        Drain { frame: self, from: 0, to }
     }
 
     /// Appends all packets of `from`, which must fit, and leaves it empty.
     #[inline(always)]
     pub fn append(&mut self, from: &mut Frame) {
         assert!(from.len() <= self.room());
+        self.check_pool(from.pool);
         let n = from.len();
         self.indices[self.len..self.len + n].copy_from_slice(&from.indices[..n]);
         self.len += n;
@@ -195,6 +197,7 @@ impl Frame {
     /// Moves the first `n` packets of `from` to the end of this, and closes the gap.
     pub fn append_first(&mut self, from: &mut Frame, n: usize) {
         assert!(n <= self.room() && n <= from.len());
+        self.check_pool(from.pool);
         self.indices[self.len..self.len + n].copy_from_slice(&from.indices[..n]);
         self.len += n;
         self.traced |= from.traced;
@@ -211,6 +214,7 @@ impl Frame {
     pub unsafe fn take_one(&mut self, from: &Frame, i: usize) {
         let at = self.len();
         assert!(at < FRAME_SIZE && i < from.len());
+        self.check_pool(from.pool);
         self.indices[at] = from.indices[i];
         self.len = at + 1;
     }
@@ -229,6 +233,7 @@ impl Frame {
     ) -> (&'a [u32; FRAME_SIZE], &'a mut [u32; FRAME_SIZE], usize) {
         let at = self.len();
         assert!(at + count <= FRAME_SIZE);
+        self.check_pool(from.pool);
         self.len = at + count;
         (&from.indices, &mut self.indices, at)
     }
@@ -278,25 +283,40 @@ impl std::fmt::Debug for Frame {
     }
 }
 
-/// # Safety
-/// The caller owns the buffer.
-unsafe fn enter(mut ptr: NonNull<Buffer>) {
-    // SAFETY: as the caller says.
-    let buffer = unsafe { ptr.as_mut() };
-    assert_eq!(buffer.state, State::Owned, "an index goes into two frames, or a freed one into one");
-    buffer.state = State::Framed;
+/// The packets that a frame had, on their way to other owners.
+struct Drain<'a> {
+    frame: &'a Frame,
+    from: usize,
+    to: usize,
+}
+
+impl Iterator for Drain<'_> {
+    type Item = Owned;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Owned> {
+        if self.from == self.to {
+            return None;
+        }
+        self.from += 1;
+        // SAFETY: the frame owned it and has forgotten it; each is taken once.
+        Some(unsafe { leave(NonNull::new_unchecked(self.frame.ptr(self.from - 1))) })
+    }
+}
+
+impl Drop for Drain<'_> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
 }
 
 /// # Safety
 /// The caller owned the buffer by its frame, which has forgotten it.
 #[inline(always)]
 unsafe fn leave(mut ptr: NonNull<Buffer>) -> Owned {
-    if cfg!(debug_assertions) {
-        // SAFETY: as the caller says.
-        let buffer = unsafe { ptr.as_mut() };
-        assert_eq!(buffer.state, State::Framed, "a frame held an index that isn't its own");
-        buffer.state = State::Owned;
-    }
     // SAFETY: as the caller says.
-    unsafe { Owned::from_ptr(ptr) }
+    unsafe {
+        ptr.as_mut().state.change(State::Framed, State::Owned, "a frame held an index that isn't its own");
+        Owned::from_ptr(ptr)
+    }
 }

@@ -2,6 +2,7 @@
 //! The buffer itself: metadata of two cache lines, then headroom and data.
 
 use crate::meta::{Flags, L4, Offload};
+use crate::watch::{State, Watched};
 use std::fmt;
 
 /// Bytes in front of the packet as a driver delivers it.
@@ -14,7 +15,7 @@ pub(crate) const AREA: usize = HEADROOM + DATA_SIZE;
 /// Names a buffer: its address is the region's base plus 64 times this.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct BufferIndex(pub u32);
+pub(crate) struct BufferIndex(pub u32);
 
 impl BufferIndex {
     /// No buffer: the end of a chain.
@@ -75,8 +76,8 @@ pub struct Buffer {
     pub offload: Offload,
     pub(crate) refs: std::sync::atomic::AtomicU32,
     pub(crate) pool_id: u32,
-    scratch_tag: u32,
-    pub(crate) state: State,
+    scratch_tag: Watched<u32>,
+    pub(crate) state: Watched<State>,
     /// See [`L4`].
     pub l4: L4,
     _pad: [u8; 8],
@@ -86,18 +87,6 @@ pub struct Buffer {
 
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
 const _: () = assert!(std::mem::offset_of!(Buffer, area) == 128);
-
-/// Who has the buffer; checked in debug builds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum State {
-    /// In a free list.
-    Free = 0,
-    /// An `Owned` handle or a segment of a chain.
-    Owned = 1,
-    /// Its index stands in a frame.
-    Framed = 2,
-}
 
 impl Buffer {
     /// Makes a fresh buffer of this slot: empty, one owner, no flags.
@@ -111,9 +100,7 @@ impl Buffer {
         self.rest_len = 0;
         self.feature = u32::MAX;
         self.error = 0;
-        if cfg!(debug_assertions) {
-            self.scratch_tag = 0;
-        }
+        self.scratch_tag.note(0);
     }
 
     /// The packet's bytes in this segment.
@@ -177,7 +164,7 @@ impl Buffer {
     /// Whether another segment follows.
     #[inline(always)]
     pub fn is_chained(&self) -> bool {
-        self.flags.has(Flags::CHAINED)
+        self.next != BufferIndex::NONE
     }
 
     /// Room in front of the packet.
@@ -372,25 +359,19 @@ impl Buffer {
     /// In debug builds, if nobody wrote a value of this type since the buffer was allocated.
     #[inline(always)]
     pub fn scratch<S: Scratch>(&self) -> S {
-        debug_assert_eq!(
-            self.scratch_tag,
-            S::TAG,
-            "scratch read as {} was not written",
-            std::any::type_name::<S>()
-        );
+        self.scratch_tag.check(S::TAG, "scratch of this type was not written");
         S::from_words(self.scratch)
     }
 
-    /// The scratch value, if the last one written is of this type. Release builds can't tell and answer `Some`.
+    /// Leaves a scratch value for the next node on this edge.
     #[inline(always)]
     pub fn set_scratch<S: Scratch>(&mut self, value: S) {
         self.scratch[..S::WORDS].copy_from_slice(&value.to_words()[..S::WORDS]);
-        if cfg!(debug_assertions) {
-            self.scratch_tag = S::TAG;
-        }
+        self.scratch_tag.note(S::TAG);
     }
 
-    /// Copies what a clone or a fragment takes over: interfaces, flags, hash, trace, offsets, scratch.
+    /// Copies what a copy takes over: interfaces, flags, hash, trace, marks of layers, scratch.
+    #[inline(always)]
     pub(crate) fn copy_meta(&mut self, from: &Buffer) {
         self.flags = from.flags;
         self.rx_if = from.rx_if;
@@ -407,6 +388,13 @@ impl Buffer {
         self.l4 = from.l4;
     }
 
+    /// `len` bytes of the area from `offset` on, whether they belong to the packet or not.
+    #[inline(always)]
+    pub(crate) fn area_at(&self, offset: usize, len: usize) -> &[u8] {
+        &self.area[offset..][..len]
+    }
+
+    #[inline(always)]
     pub(crate) fn place(&mut self, offset: usize, len: usize) {
         assert!(offset + len <= AREA, "segment outside of its buffer");
         self.data_offset = offset as u16;

@@ -17,7 +17,12 @@
 //! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`] that holds its
 //! index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers are handed out and taken back by
 //! a [`Cache`], one per thread, last in first out: a buffer that was just freed is still in the cache. Segments
-//! behind the first of a chain, and the tail that clones share, are reached through their head only.
+//! behind the first of a chain are reached through it only. Packets may share these, and only these: an [`Original`], of which
+//! copies are made, takes its packet from its owner. So a buffer that a handle or a frame names has one reference, and freeing
+//! it needs no look at anything but whether another segment follows.
+//!
+//! What a packet consists of can't be changed by its public fields; with debug assertions the same code runs, and more is
+//! checked.
 //!
 //! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort.
 
@@ -26,15 +31,18 @@ mod chain;
 mod frame;
 mod header;
 mod meta;
+mod original;
 mod pool;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use cache::Cache;
-pub use chain::{CLONE_HEAD, CloneHead, Segments};
+pub use chain::{MAX_PACKET, Segments};
 pub use frame::{FRAME_SIZE, Frame};
-pub use header::{Buffer, BufferIndex, DATA_SIZE, HEADROOM, Scratch};
+pub use header::{Buffer, DATA_SIZE, HEADROOM, Scratch};
 pub use meta::{Flags, L4, Offload};
+pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
 
 /// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.

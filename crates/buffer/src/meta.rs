@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known of a packet beside its bytes: flags, offloads, upper layer.
 
-/// What is known of a packet beside its bytes, one bit each.
+/// What is known of a packet beside its bytes, one bit each. How a packet is built (its segments, who shares them) isn't among it:
+/// flags may be set, cleared and copied at will.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(transparent)]
 pub struct Flags(pub u32);
 
 impl Flags {
-    /// Another segment follows.
-    pub const CHAINED: Self = Self(1 << 0);
-    /// Some segment of this chain is shared between clones; freeing has to count.
-    pub const SHARED: Self = Self(1 << 1);
     /// Every node that the packet passes writes a trace record.
-    pub const TRACED: Self = Self(1 << 2);
+    pub const TRACED: Self = Self(1 << 0);
     /// Generated here, not received.
-    pub const LOCAL: Self = Self(1 << 3);
+    pub const LOCAL: Self = Self(1 << 1);
     /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
-    pub const L4_CSUM_OK: Self = Self(1 << 4);
+    pub const L4_CSUM_OK: Self = Self(1 << 2);
     /// The IPv4 header checksum need not be verified again.
-    pub const IP4_CSUM_OK: Self = Self(1 << 5);
+    pub const IP4_CSUM_OK: Self = Self(1 << 3);
     /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet leaves.
-    pub const CSUM_PARTIAL: Self = Self(1 << 6);
+    pub const CSUM_PARTIAL: Self = Self(1 << 4);
     /// Larger than the path's MTU by design; [`Offload`] says how to segment.
-    pub const GSO: Self = Self(1 << 7);
+    pub const GSO: Self = Self(1 << 5);
     /// Destination MAC was not ours (promiscuous interface).
-    pub const NOT_FOR_US: Self = Self(1 << 8);
+    pub const NOT_FOR_US: Self = Self(1 << 6);
     /// A VLAN tag was taken off by the driver and put back into the packet.
-    pub const VLAN: Self = Self(1 << 9);
+    pub const VLAN: Self = Self(1 << 7);
     /// Layer-2 broadcast.
-    pub const L2_BROADCAST: Self = Self(1 << 10);
+    pub const L2_BROADCAST: Self = Self(1 << 8);
     /// Layer-2 multicast.
-    pub const L2_MULTICAST: Self = Self(1 << 11);
+    pub const L2_MULTICAST: Self = Self(1 << 9);
     /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
-    pub const TABLE: Self = Self(1 << 12);
+    pub const TABLE: Self = Self(1 << 10);
     /// [`Buffer::l4`](crate::Buffer::l4) is of this packet.
-    pub const L4: Self = Self(1 << 13);
+    pub const L4: Self = Self(1 << 11);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

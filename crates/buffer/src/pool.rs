@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The pool: one region of slots, carved as they are needed, up to a limit.
 
-use crate::header::{Buffer, BufferIndex, State};
-use crate::meta::Flags;
+use crate::header::{Buffer, BufferIndex};
+use crate::watch::State;
 use crossbeam_queue::ArrayQueue;
 use mem::Region;
 use std::io;
@@ -38,6 +38,7 @@ pub struct Pool {
     id: u32,
     limit: u32,
     carved: AtomicU32,
+    /// Full magazines, so that all that can be have room.
     depot: ArrayQueue<Magazine>,
     loose: Mutex<Magazine>,
     idle: std::sync::atomic::AtomicBool,
@@ -88,8 +89,7 @@ impl Pool {
             id: 0,
             limit: limit as u32,
             carved: AtomicU32::new(0),
-            // Loose magazines may be partly filled: one for each thread that ever gives some back.
-            depot: ArrayQueue::new(limit / MAGAZINE * 2 + 256),
+            depot: ArrayQueue::new(limit / MAGAZINE),
             loose: Mutex::new(Magazine { n: 0, indices: [0; MAGAZINE] }),
             idle: std::sync::atomic::AtomicBool::new(false),
             failures: AtomicU64::new(0),
@@ -119,7 +119,7 @@ impl Pool {
     /// The number of buffers that are still in use: they have leaked, and the pool isn't used again.
     pub fn release(&'static self) -> Result<(), usize> {
         let stats = self.stats();
-        match stats.carved - stats.depot - stats.loose {
+        match stats.carved.saturating_sub(stats.depot + stats.loose) {
             0 => {
                 self.idle.store(true, Ordering::Release);
                 Ok(())
@@ -130,22 +130,10 @@ impl Pool {
 
     /// How full the pool is. While threads run, a snapshot of moving numbers.
     pub fn stats(&self) -> PoolStats {
-        let mut depot = 0;
-        let mut seen = 0;
-        // Rotate the queue once: it has no iterator, and this is a control-plane call.
-        for _ in 0..self.depot.len() {
-            let Some(magazine) = self.depot.pop() else { break };
-            depot += magazine.n as usize;
-            seen += 1;
-            if self.depot.push(magazine).is_err() {
-                debug_assert!(false, "depot is sized for all magazines");
-            }
-        }
-        let _ = seen;
         PoolStats {
             limit: self.limit as usize,
             carved: self.carved.load(Ordering::Relaxed) as usize,
-            depot,
+            depot: self.depot.len() * MAGAZINE,
             loose: self.loose.lock().expect("no panic inside").n as usize,
             failures: self.failures.load(Ordering::Relaxed),
         }
@@ -183,7 +171,8 @@ impl Pool {
             })
             .ok();
         let Some(first) = first else {
-            let mut loose = self.loose.lock().expect("no panic inside");
+            // A thread that carries packets waits for nobody; the few that lie there are no loss.
+            let mut loose = self.loose.try_lock().ok()?;
             if loose.n > 0 {
                 return Some(std::mem::replace(&mut *loose, Magazine { n: 0, indices: [0; MAGAZINE] }));
             }
@@ -202,7 +191,9 @@ impl Pool {
         Some(magazine)
     }
 
+    /// Takes a full magazine back.
     pub(crate) fn give(&self, magazine: Magazine) {
+        debug_assert_eq!(magazine.n as usize, MAGAZINE);
         if self.depot.push(magazine).is_err() {
             debug_assert!(false, "depot is sized for all magazines");
         }
@@ -220,11 +211,23 @@ impl Pool {
         }
     }
 
+    /// Bytes of the region.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Whether the buffer is of this pool.
+    #[inline(always)]
+    pub(crate) fn owns(&self, buffer: NonNull<Buffer>) -> bool {
+        (buffer.as_ptr() as usize).wrapping_sub(self.base().as_ptr() as usize) < self.bytes()
+    }
+
     /// The name of a buffer of this pool.
     #[inline(always)]
-    pub(crate) fn index_of(&self, buffer: &Buffer) -> BufferIndex {
+    pub(crate) fn index_of(&self, buffer: NonNull<Buffer>) -> BufferIndex {
         let base = self.base().as_ptr() as usize;
-        BufferIndex(((std::ptr::from_ref(buffer) as usize - base) >> 6) as u32)
+        BufferIndex(((buffer.as_ptr() as usize - base) >> 6) as u32)
     }
 
     #[inline(always)]
@@ -232,6 +235,30 @@ impl Pool {
         debug_assert!(((index.0 as usize) << 6) + size_of::<Buffer>() <= self.region.len());
         // SAFETY: indices are made by `take` only, from offsets inside the region.
         unsafe { self.region.base().add((index.0 as usize) << 6).cast() }
+    }
+
+    /// Makes a buffer that comes out of a free list fit for use: empty, one owner.
+    ///
+    /// # Safety
+    /// The index was in the caller's free list, and is no longer.
+    #[inline(always)]
+    pub(crate) unsafe fn revive(&self, index: u32, state: State) -> NonNull<Buffer> {
+        let mut ptr = self.ptr(BufferIndex(index));
+        // SAFETY: nobody else has it.
+        let buffer = unsafe { ptr.as_mut() };
+        buffer.state.change(State::Free, state, "a free buffer has an owner");
+        buffer.reset();
+        ptr
+    }
+
+    /// Notes that a buffer goes to a free list. No code without debug assertions.
+    ///
+    /// # Safety
+    /// The caller owned the buffer, in this state.
+    #[inline(always)]
+    pub(crate) unsafe fn retire(&self, mut buffer: NonNull<Buffer>, state: State) {
+        // SAFETY: as the caller says.
+        unsafe { buffer.as_mut() }.state.change(state, State::Free, "a buffer is freed twice");
     }
 }
 
@@ -271,18 +298,6 @@ impl Owned {
         std::mem::forget(self);
         ptr
     }
-
-    /// The pool that the buffer is of.
-    #[inline(always)]
-    pub(crate) fn pool(&self) -> &'static Pool {
-        Pool::by_id(self.pool_id)
-    }
-
-    /// The buffer's name.
-    #[inline(always)]
-    pub fn index(&self) -> BufferIndex {
-        self.pool().index_of(self)
-    }
 }
 
 impl Deref for Owned {
@@ -304,10 +319,16 @@ impl DerefMut for Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let pool = self.pool();
-        let mut index = self.index();
-        // SAFETY: the handle owns the chain, which ends here.
-        unsafe { release_chain(pool, &mut index, |i| pool.give_loose(i)) };
+        let pool = Pool::by_id(self.pool_id);
+        let next = self.next;
+        // SAFETY: the handle owns the first segment alone and has a reference on the next one. Both end here.
+        unsafe {
+            pool.retire(self.ptr, State::Owned);
+            pool.give_loose(pool.index_of(self.ptr).0);
+            if next != BufferIndex::NONE {
+                release_segments(pool.ptr(next));
+            }
+        }
     }
 }
 
@@ -317,31 +338,42 @@ impl std::fmt::Debug for Owned {
     }
 }
 
-/// Walks a chain and gives every segment whose last owner this was to `free`.
+/// Ends a reference on a segment, and gives to `free` the segment and those behind it, as far as this was their last reference.
 ///
 /// # Safety
-/// The caller owns the chain that starts at `index`, and forgets it.
-pub(crate) unsafe fn release_chain(pool: &Pool, index: &mut BufferIndex, mut free: impl FnMut(u32)) {
-    while *index != BufferIndex::NONE {
-        let this = *index;
-        let ptr = pool.ptr(this).as_ptr();
-        // SAFETY: the caller owns the chain; a shared segment's `refs` is atomic and its links no longer change.
-        let (next, refs, chained) = unsafe { ((*ptr).next, &(*ptr).refs, (*ptr).flags.has(Flags::CHAINED)) };
-        let next = if chained { next } else { BufferIndex::NONE };
-        let last = refs.load(Ordering::Acquire) == 1 || refs.fetch_sub(1, Ordering::AcqRel) == 1;
-        if !last {
-            // The other owners still need this segment and all behind it.
+/// The caller has the reference, the segment is of this pool, and the caller forgets it.
+#[inline(always)]
+pub(crate) unsafe fn end_segments(pool: &Pool, mut at: NonNull<Buffer>, mut free: impl FnMut(u32)) {
+    loop {
+        // SAFETY: the caller has a reference. A segment's link doesn't change while packets share it.
+        let this = unsafe { at.as_ref() };
+        if !this.is_sole() {
+            if this.refs.fetch_sub(1, Ordering::AcqRel) != 1 {
+                // Others still need this segment and all behind it.
+                return;
+            }
+            this.refs.store(1, Ordering::Relaxed);
+        }
+        let next = this.next;
+        // SAFETY: this was the last reference.
+        unsafe { pool.retire(at, State::Owned) };
+        free(pool.index_of(at).0);
+        if next == BufferIndex::NONE {
             return;
         }
-        refs.store(1, Ordering::Relaxed);
-        if cfg!(debug_assertions) {
-            // SAFETY: this was the last owner.
-            unsafe {
-                assert_ne!((*ptr).state, State::Free, "buffer {this:?} is freed twice");
-                (*ptr).state = State::Free;
-            }
-        }
-        free(this.0);
-        *index = next;
+        at = pool.ptr(next);
+    }
+}
+
+/// The same without a cache.
+///
+/// # Safety
+/// The caller has the reference, and forgets it.
+#[cold]
+pub(crate) unsafe fn release_segments(at: NonNull<Buffer>) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let pool = Pool::by_id(at.as_ref().pool_id);
+        end_segments(pool, at, |i| pool.give_loose(i));
     }
 }

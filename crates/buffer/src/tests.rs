@@ -94,80 +94,225 @@ fn a_frame_frees_what_it_holds() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-/// `n` clones; the packet itself is one of them only if it is short.
-fn clones_of(mut b: Owned, n: usize, head: usize, cache: &mut Cache) -> Vec<Owned> {
-    let head = b.split_head(head);
-    let clones = (0..n).map(|_| b.clone_with(&head, cache).expect("a buffer")).collect();
-    cache.free(b);
-    clones
+fn packet_of(len: u32, cache: &mut Cache) -> (Owned, Vec<u8>) {
+    let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256) as u8).collect();
+    let mut b = cache.alloc().expect("one");
+    assert!(b.append_bytes(&bytes, cache));
+    (b, bytes)
+}
+
+/// `n` copies that share what is behind their heads.
+fn copies_of(b: Owned, n: usize, head: usize, cache: &mut Cache) -> Vec<Owned> {
+    let original = b.into_original(head);
+    let copies = (0..n).map(|_| original.copy(cache).expect("a buffer")).collect();
+    assert!(original.finish(cache).is_none());
+    copies
+}
+
+/// Allocates all that is free and writes to all of it.
+fn overwrite(cache: &mut Cache) -> Vec<Owned> {
+    let mut all: Vec<Owned> = std::iter::from_fn(|| cache.alloc()).collect();
+    all.iter_mut().for_each(|b| b.fresh_area().fill(0xee));
+    all
 }
 
 #[test]
-fn clones_of_what_their_heads_hold_share_nothing() {
+fn copies_of_what_their_heads_hold_share_nothing() {
     let (pool, mut cache) = pool(63 * 4);
     let mut b = cache.alloc().expect("one");
     assert!(b.append_bytes(&[7; 100], &mut cache) && b.pull(10));
-    let head = b.split_head(200);
-    assert!(head.is_whole() && b.len() == 90);
-    let clone = b.clone_with(&head, &mut cache).expect("a buffer");
-    assert_eq!(
-        (clone.data(), clone.headroom(), clone.flags.has(Flags::SHARED)),
-        (b.data(), b.headroom(), false)
-    );
+    let original = b.into_original(200);
+    assert!(original.is_whole());
+    let copy = original.copy(&mut cache).expect("a buffer");
+    let b = original.finish(&mut cache).expect("the packet itself");
+    assert_eq!((b.len(), b.packet_len()), (90, 90));
+    assert_eq!((copy.data(), copy.headroom(), copy.is_shared()), (b.data(), b.headroom(), false));
     cache.free(b);
     // The last buffers: what can't be made isn't half made.
     let mut held: Vec<Owned> = std::iter::from_fn(|| cache.alloc()).collect();
     let mut long = held.pop().expect("one");
     assert!(long.set_data(&[1; 2000]));
-    let head = long.split_head(64);
-    assert!(long.clone_with(&head, &mut cache).is_none());
-    held.into_iter().chain([clone, long]).for_each(|b| cache.free(b));
+    let original = long.into_original(64);
+    assert!(original.copy(&mut cache).is_none() && original.finish(&mut cache).is_none());
+    held.into_iter().chain([copy]).for_each(|b| cache.free(b));
     drop(cache);
     assert_eq!(pool.release(), Ok(()));
 }
 
 #[test]
-fn clones_share_their_tail_and_free_it_once() {
+fn copies_share_their_tail_and_free_it_once() {
     let (pool, mut cache) = pool(63 * 4);
-    let mut b = cache.alloc().expect("one");
-    let packet: Vec<u8> = (0..9000u32).map(|i| i as u8).collect();
-    assert!(b.append_bytes(&packet, &mut cache));
-    let mut clones = clones_of(b, 4, 64, &mut cache);
-    assert_eq!(clones.len(), 4);
-    clones[2].data_mut()[0] = 99;
-    for (i, clone) in clones.iter().enumerate() {
-        assert_eq!(clone.packet_len(), 9000);
-        let bytes = bytes_of(clone);
+    let (b, packet) = packet_of(9000, &mut cache);
+    let mut copies = copies_of(b, 4, 64, &mut cache);
+    copies[2].data_mut()[0] = 99;
+    for (i, copy) in copies.iter().enumerate() {
+        assert!(copy.packet_len() == 9000 && copy.is_shared());
+        let bytes = bytes_of(copy);
         assert_eq!(bytes[1..], packet[1..]);
         assert_eq!(bytes[0], if i == 2 { 99 } else { packet[0] });
     }
-    assert!(!clones[0].write_u16(5000, 7), "a shared tail is read-only");
-    for clone in clones {
-        cache.free(clone);
+    assert!(!copies[0].write_u16(5000, 7), "a shared tail is read-only");
+    assert!(!copies[0].write_u16(63, 7), "as well if the first byte is in the head");
+    let last = copies.pop().expect("four");
+    copies.into_iter().for_each(|copy| cache.free(copy));
+    assert!(!last.is_shared(), "the last copy has the tail to itself");
+    assert_eq!(bytes_of(&last), packet);
+    cache.free(last);
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
+/// Whoever frees what in which order, by frames, handles, another thread or without a cache: what a copy shares is never given to
+/// another packet.
+#[test]
+fn copies_keep_their_bytes_while_others_come_and_go() {
+    for (len, head) in [(1000, 256), (2000, 0), (9000, 256), (9000, 5000)] {
+        let (pool, mut cache) = pool(63 * 8);
+        // Another thread has buffers of its own.
+        let mut other = Cache::new(pool);
+        other.alloc().into_iter().for_each(|b| other.free(b));
+        let (b, packet) = packet_of(len, &mut cache);
+        let original = b.into_original(head);
+        let mut frame = Frame::new(pool);
+        for _ in 0..5 {
+            assert!(frame.push(original.copy(&mut cache).expect("a buffer")).is_ok());
+        }
+        let [held, dropped, elsewhere] = [(); 3].map(|()| original.copy(&mut cache).expect("a buffer"));
+        // A copy of a copy has two tails.
+        let second = original.copy(&mut cache).expect("a buffer").into_original(10);
+        let third = second.copy(&mut cache).expect("a buffer");
+        assert!(original.finish(&mut cache).is_none() && second.finish(&mut cache).is_none());
+        let all = |cache: &mut Cache, copies: &[&Owned]| {
+            let others = overwrite(cache);
+            copies.iter().for_each(|copy| assert_eq!(bytes_of(copy), packet));
+            others.into_iter().for_each(|b| cache.free(b));
+        };
+        all(&mut cache, &[&held, &dropped, &elsewhere, &third]);
+        cache.free_frame(&mut frame);
+        all(&mut cache, &[&held, &dropped, &elsewhere, &third]);
+        drop(dropped);
+        all(&mut cache, &[&held, &elsewhere, &third]);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let alone = elsewhere.unshare(&mut other).expect("buffers");
+                assert!(!alone.is_shared());
+                other.free(alone);
+            });
+            for _ in 0..100 {
+                all(&mut cache, &[&held, &third]);
+            }
+        });
+        cache.free(held);
+        all(&mut cache, &[&third]);
+        assert!(!third.is_shared());
+        cache.free(third);
+        drop(cache);
+        assert_eq!(pool.release(), Ok(()));
+    }
+}
+
+/// Copies are freed by two threads at once: the last one frees the tail, once.
+#[test]
+fn threads_free_copies_side_by_side() {
+    let (pool, mut cache) = pool(63 * 16);
+    for round in 0..200 {
+        let (b, packet) = packet_of(3000 + round, &mut cache);
+        let mut copies = copies_of(b, 32, 20, &mut cache);
+        let others = copies.split_off(16);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut cache = Cache::new(pool);
+                for copy in others {
+                    assert_eq!(bytes_of(&copy), packet);
+                    cache.free(copy);
+                    overwrite(&mut cache).truncate(1);
+                }
+            });
+            for copy in copies {
+                assert_eq!(bytes_of(&copy), packet);
+                cache.free(copy);
+            }
+        });
     }
     drop(cache);
     assert_eq!(pool.release(), Ok(()));
 }
 
+/// Metadata may be copied and changed at will: a packet consists of what it consisted of.
 #[test]
-fn packets_are_joined_with_all_their_segments_and_clones_as_copies() {
+fn flags_say_nothing_of_segments() {
+    let (pool, mut cache) = pool(63 * 2);
+    let (mut long, bytes) = packet_of(5000, &mut cache);
+    let (mut short, little) = packet_of(50, &mut cache);
+    short.flags = long.flags;
+    for bits in [u32::MAX, 0] {
+        (long.flags, short.flags) = (Flags(bits), Flags(bits));
+        assert_eq!((bytes_of(&long), bytes_of(&short)), (bytes.clone(), little.clone()));
+        assert_eq!((long.is_chained(), short.is_chained()), (true, false));
+    }
+    cache.free(long);
+    cache.free(short);
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
+#[test]
+fn shared_segments_take_no_more() {
+    let (pool, mut cache) = pool(63 * 4);
+    let (b, packet) = packet_of(3000, &mut cache);
+    let mut copies = copies_of(b, 2, 20, &mut cache);
+    let (more, _) = packet_of(5000, &mut cache);
+    let more = copies[0].append_segment(more).expect_err("a shared tail is read-only");
+    assert!(!copies[0].append_bytes(&[1], &mut cache));
+    // Nor do they become part of another packet, or what comes before them does.
+    let (mut head, mut want) = packet_of(10, &mut cache);
+    let (first, second) = packet_of(20, &mut cache);
+    let refused = head.append_segments([first, copies.remove(0), more]).expect_err("shared");
+    assert_eq!(bytes_of(&refused), packet);
+    want.extend(second);
+    assert_eq!((head.packet_len(), bytes_of(&head)), (want.len(), want));
+    [head, refused, copies.remove(0)].into_iter().for_each(|b| cache.free(b));
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
+#[test]
+fn a_shared_packet_is_trimmed_by_copying_or_not_at_all() {
+    let (pool, mut cache) = pool(63 * 2);
+    let (b, packet) = packet_of(5000, &mut cache);
+    let mut copies = copies_of(b, 2, 20, &mut cache);
+    let others = overwrite(&mut cache);
+    assert!(!copies[0].trim_packet(3000, &mut cache), "there are no buffers");
+    assert!(!copies[0].trim_packet(30, &mut cache));
+    assert_eq!(bytes_of(&copies[0]), packet);
+    others.into_iter().for_each(|b| cache.free(b));
+    assert!(copies[0].trim_packet(3000, &mut cache) && !copies[0].is_shared());
+    assert_eq!((copies[0].packet_len(), bytes_of(&copies[0])), (3000, packet[..3000].to_vec()));
+    // The other one has the rest to itself by now: no buffer is needed.
+    let others = overwrite(&mut cache);
+    assert!(copies[1].trim_packet(2100, &mut cache));
+    assert_eq!((copies[1].packet_len(), bytes_of(&copies[1])), (2100, packet[..2100].to_vec()));
+    copies[1].drop_segments(&mut cache);
+    assert_eq!(bytes_of(&copies[1]), packet[..20]);
+    copies.into_iter().chain(others).for_each(|b| cache.free(b));
+    drop(cache);
+    assert_eq!(pool.release(), Ok(()));
+}
+
+#[test]
+fn packets_are_joined_with_all_their_segments_and_shared_ones_as_copies() {
     let (pool, mut cache) = pool(63 * 8);
-    let mut packet = |len: u32| {
-        let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
-        let mut b = cache.alloc().expect("one");
-        assert!(b.append_bytes(&bytes, &mut cache));
-        (b, bytes)
-    };
+    let mut packet = |len: u32| packet_of(len, &mut cache);
     let ((mut head, mut want), (middle, second), (last, third)) = (packet(5000), packet(4100), packet(10));
     want.extend([second, third].concat());
-    let mut clones = clones_of(middle, 2, 20, &mut cache);
-    let before = clones[0].headroom();
-    let alone = clones.remove(0).unshare(&mut cache).expect("buffers");
-    assert_eq!((alone.headroom(), alone.flags.has(Flags::SHARED)), (before, false));
-    head.append_segments([alone, last]);
+    let mut copies = copies_of(middle, 2, 20, &mut cache);
+    let before = copies[0].headroom();
+    let alone = copies.remove(0).unshare(&mut cache).expect("buffers");
+    assert_eq!((alone.headroom(), alone.is_shared()), (before, false));
+    assert!(head.append_segments([alone, last]).is_ok());
     assert_eq!((head.packet_len(), bytes_of(&head)), (want.len(), want));
     cache.free(head);
-    cache.free(clones.remove(0));
+    cache.free(copies.remove(0));
     drop(cache);
     assert_eq!(pool.release(), Ok(()));
 }
@@ -196,7 +341,8 @@ proptest! {
             want[at] = 0xab;
             want[at + 1] = 0xcd;
         }
-        b.trim_packet(cut, &mut cache);
+        prop_assert!(b.trim_packet(cut, &mut cache));
+        prop_assert_eq!(b.packet_len(), cut.min(want.len()));
         want.truncate(cut);
         prop_assert_eq!(bytes_of(&b), want);
         cache.free(b);

@@ -102,12 +102,14 @@ impl Burst<'_> {
     #[inline(never)]
     fn chain(&mut self, packet: &mut Buffer, mut left: usize) {
         let (n, spare) = (buffers(left), &mut *self.spare);
-        packet.append_segments((0..n).map_while(|_| {
+        let chained = packet.append_segments((0..n).map_while(|_| {
             let mut segment = spare.pop()?;
             segment.set_len(left.min(DATA_SIZE));
             left = left.saturating_sub(DATA_SIZE);
             Some(segment)
         }));
+        debug_assert!(chained.is_ok(), "they are fresh buffers of one pool");
+        chained.err().into_iter().for_each(|refused| self.cache.free(refused));
     }
 }
 

@@ -143,7 +143,7 @@ mod tests {
             assert!(segment.set_data(part));
             segments.push(segment);
         }
-        packet.append_segments(segments);
+        assert!(packet.append_segments(segments).is_ok());
         packet
     }
 

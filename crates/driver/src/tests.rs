@@ -141,6 +141,7 @@ impl Device for Nothing {
 struct Seen {
     bytes: Vec<u8>,
     flags: Flags,
+    chained: bool,
     left: Offload,
     rx_if: u32,
     thread: ThreadIndex,
@@ -170,7 +171,14 @@ impl Node for Sink {
     type Trace = ();
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SinkTo {
         let bytes = b.segments().flatten().copied().collect();
-        let seen = Seen { bytes, flags: b.flags, left: left(b), rx_if: b.rx_if, thread: cx.thread() };
+        let seen = Seen {
+            bytes,
+            flags: b.flags,
+            chained: b.is_chained(),
+            left: left(b),
+            rx_if: b.rx_if,
+            thread: cx.thread(),
+        };
         self.0.0.lock().expect("no panic inside").push(seen);
         SinkTo::Gone
     }

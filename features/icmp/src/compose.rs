@@ -58,7 +58,7 @@ impl Message {
 
     /// Puts the message in the place of what is in the buffer: a packet that we send.
     pub fn replace(&self, b: &mut Buffer, cache: &mut Cache) {
-        b.trim_packet(b.len(), cache);
+        b.drop_segments(cache);
         let fits = b.set_data(&self.bytes[..self.len]);
         debug_assert!(fits, "a message is shorter than a buffer");
         b.flags = Flags(b.flags.0 & Flags::TRACED.0);

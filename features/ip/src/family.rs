@@ -68,6 +68,8 @@ pub trait Ways: Next + PartialEq {
     const MULTICAST: Self;
     /// To the node of options.
     const OPTIONS: Self;
+    /// Dropped because a part of it can't be cut off without a buffer.
+    const NO_BUFFER: Self;
     /// To the first feature of an arc.
     fn feature(node: NodeIndex) -> Self;
 }

@@ -69,20 +69,20 @@ pub fn enter<const TRACED: bool>(
     cx.start_arc(if to_group { multicast } else { unicast }, b.rx_if, b)
 }
 
-/// Takes off what lies behind the packet: padding of the frame.
+/// Takes off what lies behind the packet: padding of the frame. False if that takes buffers, and there are none.
 #[inline(always)]
-fn trim<const TRACED: bool>(b: &mut Buffer, total: usize, cx: &mut Cx<'_, TRACED>) {
+fn trim<const TRACED: bool>(b: &mut Buffer, total: usize, cx: &mut Cx<'_, TRACED>) -> bool {
     if b.is_chained() {
-        trim_chain(b, total, cx.cache());
-    } else {
-        b.truncate(total);
+        return trim_chain(b, total, cx.cache());
     }
+    b.truncate(total);
+    true
 }
 
 #[cold]
 #[inline(never)]
-fn trim_chain(b: &mut Buffer, total: usize, cache: &mut Cache) {
-    b.trim_packet(total, cache);
+fn trim_chain(b: &mut Buffer, total: usize, cache: &mut Cache) -> bool {
+    b.trim_packet(total, cache)
 }
 
 impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
@@ -100,7 +100,9 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
         let Some(total) = F::usual::<VERIFY>(b) else {
             return unusual::<F, VERIFY, TRACED>(b, self.arcs, cx);
         };
-        trim(b, total, cx);
+        if !trim(b, total, cx) {
+            return F::Input::NO_BUFFER;
+        }
         cx.start_arc(self.arcs.unicast, b.rx_if, b).map_or(F::Input::LOOKUP, F::Input::feature)
     }
 
@@ -118,9 +120,9 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
             headers.gather(v.range_mut_ahead(from, from + len), |b| differ |= b.rx_if ^ rx_if);
             let found = headers.judge::<VERIFY, false>(len);
             if found.padded {
-                for (i, b) in v.range_mut(from, from + len).enumerate() {
-                    if !headers.is_wrong(i) && headers.is_padded(i) {
-                        trim(b, headers.total(i), cx);
+                for (i, (b, out)) in v.range_packets(from, from + len).enumerate() {
+                    if !headers.is_wrong(i) && headers.is_padded(i) && !trim(b, headers.total(i), cx) {
+                        out.go(F::Input::NO_BUFFER);
                     }
                 }
             }

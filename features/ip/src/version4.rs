@@ -58,12 +58,16 @@ pub enum Input4 {
     /// ip4 source is broadcast or reserved
     #[drop]
     SourceReserved,
+    /// no buffer for a copy of what other packets share, to cut it
+    #[drop]
+    NoBuffer,
 }
 
 impl Ways for Input4 {
     const LOOKUP: Self = Self::Lookup;
     const MULTICAST: Self = Self::Multicast;
     const OPTIONS: Self = Self::Options;
+    const NO_BUFFER: Self = Self::NoBuffer;
     #[inline(always)]
     fn feature(node: NodeIndex) -> Self {
         Self::Feature(node)
@@ -193,7 +197,9 @@ impl Ip for Ip4 {
             240.. => return Err(Input4::SourceReserved),
             _ => {}
         }
-        b.trim_packet(total, cache);
+        if !b.trim_packet(total, cache) {
+            return Err(Input4::NoBuffer);
+        }
         Ok(if ihl > HEADER {
             Class::Options
         } else if to_group {

@@ -49,12 +49,16 @@ pub enum Input6 {
     /// ip6 group that is on no link (RFC 4291 2.7)
     #[drop]
     GroupScope,
+    /// no buffer for a copy of what other packets share, to cut it
+    #[drop]
+    NoBuffer,
 }
 
 impl Ways for Input6 {
     const LOOKUP: Self = Self::Lookup;
     const MULTICAST: Self = Self::Multicast;
     const OPTIONS: Self = Self::HopByHop;
+    const NO_BUFFER: Self = Self::NoBuffer;
     #[inline(always)]
     fn feature(node: NodeIndex) -> Self {
         Self::Feature(node)
@@ -147,7 +151,9 @@ impl Ip for Ip6 {
             return Err(Input6::GroupScope);
         }
         let has_options = header.next_header == IpProtocol::HOP_BY_HOP;
-        b.trim_packet(total, cache);
+        if !b.trim_packet(total, cache) {
+            return Err(Input6::NoBuffer);
+        }
         Ok(if has_options {
             Class::Options
         } else if to_group {

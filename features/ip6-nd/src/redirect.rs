@@ -114,7 +114,7 @@ impl Redirecting {
         let from = self.ours.of(b.rx_if, cx.turn).and_then(|here| here.link_local());
         let Some(from) = from else { return To::NoSource };
         let (bytes, len) = compose(from, &about, target, station(adj), b.data());
-        b.trim_packet(b.len(), cx.cache());
+        b.drop_segments(cx.cache());
         let fits = b.set_data(&bytes[..len]);
         debug_assert!(fits, "a redirect is shorter than a buffer");
         b.flags = Flags(b.flags.0 & Flags::TRACED.0);

@@ -2,7 +2,7 @@
 //! `ip4-replicate`, `ip6-replicate`: one packet for each output of an entry.
 
 use crate::Found;
-use buffer::{Buffer, CLONE_HEAD, Flags};
+use buffer::{Buffer, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::{Ip, finish_checksum};
 use net::mfib::{Mroute, MrouteOutput, Mroutes};
@@ -16,12 +16,17 @@ use wire::{Header, IpHeader};
 /// Copies that a frame makes at most before those leave that were made, but for the packet that reaches it.
 const AT_ONCE: usize = 1024;
 
+/// Bytes that each copy has to itself: what later nodes may change.
+const HEAD: usize = 256;
+
 pub struct Replicate<F: Ip> {
     mroutes: Arc<Mroutes>,
     adjacencies: Arc<Adjacencies>,
     counters: CombinedLane,
-    /// Copies of this frame.
-    made: usize,
+    /// Copies of this frame that are made at its end.
+    planned: usize,
+    /// Packets of this frame that these copies are of: the first of those that are kept.
+    to_copy: usize,
     version: PhantomData<F>,
 }
 
@@ -41,9 +46,9 @@ pub enum To {
     /// {ip} multicast waits until copies of others have left
     #[next("{ip}-replicate", count)]
     Again,
-    /// The packet itself, once its copies are on their way.
-    #[free]
-    Done,
+    /// To several outputs, now or when copies of others have left.
+    #[keep]
+    Copy,
     /// {ip} multicast that nobody listens to
     #[drop]
     NoOutput,
@@ -72,7 +77,7 @@ impl<F: Ip> Build for Replicate<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let mroutes: Arc<Mroutes> = world.get();
         let counters = mroutes.counters.lane(thread.at());
-        Self { mroutes, adjacencies: world.get(), counters, made: 0, version: PhantomData }
+        Self { mroutes, adjacencies: world.get(), counters, planned: 0, to_copy: 0, version: PhantomData }
     }
 }
 
@@ -111,38 +116,33 @@ fn lead<const TRACED: bool>(
     adjacencies.get(adj, cx.turn).map_or(To::Gone, |adj| To::Node(adj.next))
 }
 
-/// Sends copies to all outputs that a packet may take, of which there are several, and says how many could be made. A packet that
-/// its head holds is itself the last of them.
-#[inline(always)]
-fn copy<const TRACED: bool>(
-    adjacencies: &Adjacencies,
-    b: &mut Buffer,
-    (route, fib): (&Mroute, u32),
-    (reach, outputs): (Reach, usize),
-    cx: &mut Cx<'_, TRACED>,
-) -> (usize, To) {
-    // What lies behind the head can't be changed any more. Who cuts into segments makes their checksums.
-    if !b.flags.has(Flags::GSO) {
-        finish_checksum(b);
-    }
-    let head = b.split_head(CLONE_HEAD);
-    let copies = outputs - usize::from(head.is_whole());
-    let mut made = 0;
-    let mut rest = route.outputs.iter().filter(|output| reach.has(output));
-    for output in rest.by_ref().take(copies) {
-        let Some(mut copy) = b.clone_with(&head, cx.cache()) else { continue };
-        match lead(adjacencies, &mut copy, output.adj, fib, cx) {
-            to @ To::Node(_) => cx.emit(to, copy),
-            _ => cx.free(copy),
+impl<F: Ip> Replicate<F> {
+    /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself the last of them.
+    fn copy(&self, mut b: Owned, (route, fib): (&Mroute, u32), reach: Reach, cx: &mut Cx<'_, false>) {
+        let mut outputs = route.outputs.iter().filter(|output| reach.has(output));
+        // What lies behind the head can't be changed any more. Who cuts into segments makes their checksums.
+        if !b.flags.has(Flags::GSO) {
+            finish_checksum(&mut b);
         }
-        made += 1;
+        let original = b.into_original(HEAD);
+        // Control may have taken outputs away since the packet was looked at.
+        let copies = outputs.clone().count().saturating_sub(original.is_whole().into());
+        let mut made = 0;
+        for output in outputs.by_ref().take(copies) {
+            let Some(mut copy) = original.copy(cx.cache()) else { continue };
+            let to = lead(&self.adjacencies, &mut copy, output.adj, fib, cx);
+            cx.emit(to, copy);
+            made += 1;
+        }
+        cx.count(To::Copied, made as u64);
+        if made < copies {
+            cx.count(To::NoBuffer, (copies - made) as u64);
+        }
+        let Some(mut last) = original.finish(cx.cache()) else { return };
+        let to =
+            outputs.next().map_or(To::Gone, |output| lead(&self.adjacencies, &mut last, output.adj, fib, cx));
+        cx.emit(to, last);
     }
-    cx.count(To::Copied, made as u64);
-    if made < copies {
-        cx.count(To::NoBuffer, (copies - made) as u64);
-    }
-    let last = rest.next().map_or(To::Done, |last| lead(adjacencies, b, last.adj, fib, cx));
-    (made, last)
 }
 
 impl<F: Ip> Node for Replicate<F> {
@@ -154,8 +154,8 @@ impl<F: Ip> Node for Replicate<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if self.made >= AT_ONCE {
-            return To::Again;
+        if self.planned >= AT_ONCE {
+            return To::Copy;
         }
         let found = b.scratch::<Found>();
         let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return To::Gone };
@@ -172,16 +172,27 @@ impl<F: Ip> Node for Replicate<F> {
             (None, _) => To::NoOutput,
             (Some(only), 0) => lead(&self.adjacencies, b, only.adj, found.fib, cx),
             (Some(_), more) => {
-                let which = (reach, more + 1);
-                let (made, to) = copy(&self.adjacencies, b, (route, found.fib), which, cx);
-                self.made += made;
-                to
+                self.planned += more + 1;
+                self.to_copy += 1;
+                To::Copy
             }
         }
     }
 
+    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        if self.to_copy == 0 {
+            // Sent now, behind the copies: these are gone when it comes back.
+            return cx.emit(To::Again, b);
+        }
+        self.to_copy -= 1;
+        let found = b.scratch::<Found>();
+        let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return cx.emit(To::Gone, b) };
+        let reach = Reach::of::<F>(&b);
+        self.copy(b, (route, found.fib), reach, cx);
+    }
+
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.made = 0;
+        self.planned = 0;
     }
 }

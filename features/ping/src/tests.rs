@@ -72,13 +72,12 @@ impl Node for Network {
             (_, 2) => return To::Lost,
             _ => reply(62),
         };
-        let head = b.len();
-        b.trim_packet(head, cx.cache());
+        b.drop_segments(cx.cache());
         assert!(b.set_data(&answer[..answer.len().min(2048)]));
         if answer.len() > 2048 {
             assert!(b.append_bytes(&answer[2048..], cx.cache()));
         }
-        b.flags = Flags(b.flags.0 & Flags::CHAINED.0);
+        b.flags = Flags::default();
         b.rx_if = self.sw_if;
         To::Back
     }

@@ -151,7 +151,7 @@ fn put<F: Tcp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache)
     if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
         slot.checksum = U16::new(sum.finish());
     }
-    b.trim_packet(b.len(), cache);
+    b.drop_segments(cache);
     let fits = b.set_data(&bytes[..F::HEADER_LEN + TcpHeader::LEN]);
     debug_assert!(fits, "a reset is shorter than a buffer");
     b.flags = Flags(b.flags.0 & Flags::TRACED.0);

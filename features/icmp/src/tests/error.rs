@@ -73,7 +73,7 @@ fn the_message_is_576_bytes_at_most_whatever_the_segments() {
     let mut b = bench.buffer(&packet[..33]);
     for chunk in packet[33..].chunks(211) {
         let segment = bench.buffer(chunk);
-        b.append_segment(segment);
+        assert!(b.append_segment(segment).is_ok());
     }
     b.rx_if = sw_if.0;
     b.set_scratch(IpMeta::error(TTL.0, TTL.1, TTL.2));

@@ -94,7 +94,7 @@ fn checksums_cross_odd_segments() {
             for size in sizes[1..].iter().copied().chain([packet.len()]) {
                 let end = (at + size).min(packet.len());
                 let segment = bench.buffer(&packet[at..end]);
-                b.append_segment(segment);
+                assert!(b.append_segment(segment).is_ok());
                 at = end;
             }
             bench.rt.inject(node, b);

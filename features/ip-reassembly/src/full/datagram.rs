@@ -161,13 +161,19 @@ pub fn join<F: Fragments>(
     }
     let mut packets = pieces.drain(..).map(|p| p.packet);
     let Some(mut head) = packets.next() else { return Err(None) };
-    head.append_segments(packets.filter_map(|packet| {
+    let joined = head.append_segments(packets.by_ref().filter_map(|packet| {
         if packet.packet_len() > 0 {
             return Some(packet);
         }
         cache.free(packet);
         None
     }));
+    debug_assert!(joined.is_ok(), "none of them shares segments");
+    if let Err(refused) = joined {
+        cache.free(refused);
+        packets.for_each(|packet| cache.free(packet));
+        return Err(Some(head));
+    }
     // What was known of a part says nothing of the whole.
     head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO).with(Flags::L4));
     head.flow_hash = 0;

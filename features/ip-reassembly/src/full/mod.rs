@@ -155,7 +155,10 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
     fn collect(&mut self, fragment: Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
         let total = usize::from(fragment.at) + fragment.len();
         if b.packet_len() > total {
-            b.trim_packet(total, cx.cache());
+            // What lies behind it goes. That takes buffers if others share it.
+            if !b.trim_packet(total, cx.cache()) {
+                return cx.emit(To::ReassNoBuf, b);
+            }
         }
         let fib = self.store.place.fib::<F>(&b, cx.turn);
         let Some(key) = self.store.place.key::<F>(b.data(), &fragment, fib) else {

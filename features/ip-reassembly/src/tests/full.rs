@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use buffer::Flags;
 use testkit::pkt;
 
 const NODE: &str = "ip4-full-reassembly-feature";
@@ -161,18 +160,18 @@ fn parts_of_flooded_packets_are_copied() {
     let packet = datagram(10, 9000);
     let (input, node) = (bench.index("ip4-input"), bench.index(NODE));
     for bytes in cut(&packet, 4000).into_iter().rev() {
-        let mut b = bench.buffer(&bytes);
-        let head = b.split_head(100);
+        let original = bench.buffer(&bytes).into_original(100);
         for _ in 0..2 {
-            let mut clone = b.clone_with(&head, bench.rt.cache()).expect("a buffer");
-            assert!(clone.flags.has(Flags::SHARED));
-            clone.rx_if = sw_if.0;
-            bench.rt.inject(input, clone);
+            let mut copy = original.copy(bench.rt.cache()).expect("a buffer");
+            assert!(copy.is_shared());
+            copy.rx_if = sw_if.0;
+            bench.rt.inject(input, copy);
         }
+        assert!(original.finish(bench.rt.cache()).is_none());
     }
     bench.rt.run_node(input);
     bench.rt.run_node(node);
     let out = bench.collect();
     assert_eq!(out.iter().filter(|o| o.bytes == packet).count(), 1, "{:?}", out.len());
-    assert_eq!(bench.count(NODE, "reass_duplicate_fragment"), 2, "and the last clone begins anew");
+    assert_eq!(bench.count(NODE, "reass_duplicate_fragment"), 2, "and the last copy begins anew");
 }

@@ -36,8 +36,7 @@ use wire::{Ip4, Ip6};
 const ETHERNET: usize = 14;
 
 /// Packets that take the graph whatever their bytes are.
-const ASIDE: Flags = Flags::CHAINED
-    .with(Flags::TRACED)
+const ASIDE: Flags = Flags::TRACED
     .with(Flags::LOCAL)
     .with(Flags::GSO)
     .with(Flags::TABLE)

@@ -209,6 +209,7 @@ pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
     destination == rx.own
         && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
         && !b.flags.any(ASIDE)
+        && !b.is_chained()
         && rx.open[usize::from(F::IS_V6)]
 }
 
