@@ -184,6 +184,9 @@ impl Buffer {
     /// Replaces the segments behind the first by a copy of their first `keep` bytes.
     #[cold]
     fn trim_shared(&mut self, keep: usize, cache: &mut Cache) -> bool {
+        if !cache.pool().owns(NonNull::from(&*self)) {
+            return false;
+        }
         let Some(mut tail) = cache.alloc() else { return false };
         let mut left = keep;
         for segment in self.segments().skip(1) {
@@ -195,32 +198,29 @@ impl Buffer {
             left -= n;
         }
         self.drop_segments(cache);
-        match self.append_segment(tail) {
-            Ok(()) => true,
-            // Of a cache of another pool.
-            Err(tail) => {
-                cache.free(tail);
-                false
-            }
-        }
+        let joined = self.append_segment(tail);
+        debug_assert!(joined.is_ok(), "a fresh packet of this pool");
+        joined.is_ok()
     }
 
     /// Appends bytes to the whole packet, in the last segment's tail room and then in fresh segments; false, with the packet as
-    /// it was, if there are not enough buffers, the packet would be longer than 64 KiB, or others share its segments.
+    /// it was, if there are not enough buffers (of its pool), the packet would be longer than 64 KiB, or others share its segments.
     #[must_use]
     pub fn append_bytes(&mut self, bytes: &[u8], cache: &mut Cache) -> bool {
         if self.packet_len() + bytes.len() > MAX_PACKET {
             return false;
         }
-        let chained = self.is_chained();
+        let (chained, same_pool) = (self.is_chained(), cache.pool().owns(NonNull::from(&*self)));
         let Some(last) = self.last_mut() else { return false };
         let here = bytes.len().min(last.tailroom());
         let (here, rest) = bytes.split_at(here);
-        let fresh = if rest.is_empty() {
-            None
-        } else {
-            let Some(fresh) = chain_of(rest, cache) else { return false };
-            Some(fresh)
+        let fresh = match chain_of(rest, cache) {
+            _ if rest.is_empty() => None,
+            Some(fresh) if same_pool => Some(fresh),
+            other => {
+                other.into_iter().for_each(|fresh| cache.free(fresh));
+                return false;
+            }
         };
         if let Some(room) = last.put(here.len()) {
             room.copy_from_slice(here);
@@ -228,13 +228,9 @@ impl Buffer {
         if chained {
             self.rest_len += here.len() as u32;
         }
-        match fresh.map_or(Ok(()), |fresh| self.append_segment(fresh)) {
-            Ok(()) => true,
-            Err(fresh) => {
-                cache.free(fresh);
-                false
-            }
-        }
+        let joined = fresh.map_or(Ok(()), |fresh| self.append_segment(fresh));
+        debug_assert!(joined.is_ok(), "fresh segments of this pool");
+        joined.is_ok()
     }
 
     /// Appends a packet with all its segments as the last segments of this one.
@@ -275,7 +271,7 @@ impl Buffer {
     }
 }
 
-/// A chain of fresh segments with these bytes, of which there is at least one; `None` if there are too few buffers.
+/// A chain of fresh segments with these bytes; `None` if there are too few buffers, or no bytes.
 fn chain_of(bytes: &[u8], cache: &mut Cache) -> Option<Owned> {
     let mut chain: Option<Owned> = None;
     // From its end on: each segment then gets the rest without a walk.

@@ -59,9 +59,9 @@ impl Frame {
     }
 
     #[inline(always)]
-    fn ptr(&self, i: usize) -> *mut Buffer {
+    fn ptr(&self, i: usize) -> NonNull<Buffer> {
         // SAFETY: entries below `len` are indices that the pool made.
-        unsafe { self.base.as_ptr().add((self.indices[i] as usize) << 6).cast() }
+        unsafe { at(self.base, self.indices[i]) }
     }
 
     /// Packet number `i`.
@@ -72,7 +72,7 @@ impl Frame {
     pub fn get(&self, i: usize) -> &Buffer {
         assert!(i < self.len());
         // SAFETY: the frame owns the packet.
-        unsafe { &*self.ptr(i) }
+        unsafe { self.ptr(i).as_ref() }
     }
 
     /// Packet number `i`, to change.
@@ -83,34 +83,32 @@ impl Frame {
     pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
         assert!(i < self.len());
         // SAFETY: the frame is the packet's only owner, and is borrowed exclusively.
-        unsafe { &mut *self.ptr(i) }
+        unsafe { self.ptr(i).as_mut() }
     }
 
     /// All packets in order.
     #[inline(always)]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
-        let base = self.base.as_ptr();
+        let base = self.base;
         // SAFETY: entries below `len` are indices that the pool made; the frame owns the packets.
-        self.indices[..self.len()].iter().map(move |i| unsafe { &*base.add((*i as usize) << 6).cast() })
+        self.indices[..self.len()].iter().map(move |i| unsafe { at(base, *i).as_ref() })
     }
 
     /// All packets in order, to change.
     #[inline(always)]
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Buffer> {
-        let base = self.base.as_ptr();
+        let base = self.base;
         // SAFETY: as above; the frame is the only owner, is borrowed exclusively, and no index stands in it twice.
-        self.indices[..self.len()].iter().map(move |i| unsafe { &mut *base.add((*i as usize) << 6).cast() })
+        self.indices[..self.len()].iter().map(move |i| unsafe { at(base, *i).as_mut() })
     }
 
     /// Packets `from .. to` in order, to change (fewer, if there are fewer).
     #[inline(always)]
     pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
-        let base = self.base.as_ptr();
+        let base = self.base;
         let to = to.min(self.len());
         // SAFETY: as above.
-        self.indices[from.min(to)..to]
-            .iter()
-            .map(move |i| unsafe { &mut *base.add((*i as usize) << 6).cast() })
+        self.indices[from.min(to)..to].iter().map(move |i| unsafe { at(base, *i).as_mut() })
     }
 
     /// Packets `from .. to` in order, to change (fewer, if there are fewer); before each, `fetch` is called on the address of the
@@ -123,13 +121,13 @@ impl Frame {
         fetch: F,
     ) -> impl Iterator<Item = &mut Buffer> {
         const AHEAD: usize = 8;
-        let base = self.base.as_ptr();
+        let base = self.base;
         let (indices, to) = (&self.indices, to.min(self.len()));
         (from..to).map(move |i| {
             let ahead = indices[(i + AHEAD) & (FRAME_SIZE - 1)];
-            fetch(base.wrapping_add((ahead as usize) << 6));
+            fetch(base.as_ptr().wrapping_add((ahead as usize) << 6));
             // SAFETY: as above.
-            unsafe { &mut *base.add((indices[i] as usize) << 6).cast() }
+            unsafe { at(base, indices[i]).as_mut() }
         })
     }
 
@@ -149,15 +147,15 @@ impl Frame {
         if self.len() == FRAME_SIZE {
             return Err(buffer);
         }
+        let offset = buffer.address().get().wrapping_sub(self.base.addr().get());
+        assert!(offset < self.bytes, "buffer of another pool");
         if buffer.flags.has(crate::Flags::TRACED) {
             self.traced = true;
         }
         let mut ptr = buffer.into_ptr();
-        let at = (ptr.as_ptr() as usize).wrapping_sub(self.base.as_ptr() as usize);
-        assert!(at < self.bytes, "buffer of another pool");
         // SAFETY: the handle owned it, and was given to this frame.
         unsafe { ptr.as_mut() }.state.change(State::Owned, State::Framed, "a buffer in a frame wasn't owned");
-        self.indices[self.len] = (at >> 6) as u32;
+        self.indices[self.len] = (offset >> 6) as u32;
         self.len += 1;
         Ok(())
     }
@@ -170,7 +168,7 @@ impl Frame {
         }
         self.len -= 1;
         // SAFETY: the frame owned it, and has just forgotten it.
-        Some(unsafe { leave(NonNull::new_unchecked(self.ptr(self.len))) })
+        Some(unsafe { leave(self.ptr(self.len)) })
     }
 
     /// Takes all packets out, in order. Those that aren't asked for are dropped.
@@ -283,6 +281,16 @@ impl std::fmt::Debug for Frame {
     }
 }
 
+/// The buffer that an index names.
+///
+/// # Safety
+/// The index was made by the pool that begins at `base`.
+#[inline(always)]
+unsafe fn at(base: NonNull<u8>, index: u32) -> NonNull<Buffer> {
+    // SAFETY: as the caller says; so it lies in the pool's region.
+    Buffer::at(unsafe { base.add((index as usize) << 6) })
+}
+
 /// The packets that a frame had, on their way to other owners.
 struct Drain<'a> {
     frame: &'a Frame,
@@ -300,7 +308,7 @@ impl Iterator for Drain<'_> {
         }
         self.from += 1;
         // SAFETY: the frame owned it and has forgotten it; each is taken once.
-        Some(unsafe { leave(NonNull::new_unchecked(self.frame.ptr(self.from - 1))) })
+        Some(unsafe { leave(self.frame.ptr(self.from - 1)) })
     }
 }
 

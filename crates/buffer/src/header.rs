@@ -4,6 +4,7 @@
 use crate::meta::{Flags, L4, Offload};
 use crate::watch::{State, Watched};
 use std::fmt;
+use std::ptr::NonNull;
 
 /// Bytes in front of the packet as a driver delivers it.
 pub const HEADROOM: usize = 128;
@@ -45,6 +46,9 @@ pub trait Scratch: Copy + Default + 'static {
 /// Metadata and bytes of one packet, or of one segment of it.
 ///
 /// The bytes in use are `data_offset .. data_offset + len` of the area; both stay within it by construction.
+///
+/// It has no size that the compiler knows, so it stays where it is: no safe code can move it, or swap it with another one. In what is
+/// inlined the length is a constant, and passing it costs nothing.
 #[repr(C, align(64))]
 pub struct Buffer {
     // -- hot line
@@ -82,13 +86,40 @@ pub struct Buffer {
     pub l4: L4,
     _pad: [u8; 8],
     // -- bytes
-    area: [u8; AREA],
+    /// [`AREA`] bytes, always.
+    area: [u8],
 }
 
+/// Bytes of the metadata.
+const META: usize = std::mem::offset_of!(Buffer, _pad) + 8;
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
-const _: () = assert!(std::mem::offset_of!(Buffer, area) == 128);
+const _: () = assert!(META == 128);
 
 impl Buffer {
+    /// Bytes of metadata and area.
+    pub(crate) const SIZE: usize = META + AREA;
+
+    /// The buffer that begins at this address.
+    #[inline(always)]
+    pub(crate) fn at(address: NonNull<u8>) -> NonNull<Self> {
+        let buffer = std::ptr::slice_from_raw_parts_mut(address.as_ptr(), AREA) as *mut Self;
+        // SAFETY: the address isn't null.
+        unsafe { NonNull::new_unchecked(buffer) }
+    }
+
+    /// Its bytes, as an array: bounds that are constants need no check.
+    #[inline(always)]
+    fn area(&self) -> &[u8; AREA] {
+        // SAFETY: it has that many.
+        unsafe { &*self.area.as_ptr().cast() }
+    }
+
+    #[inline(always)]
+    fn area_mut(&mut self) -> &mut [u8; AREA] {
+        // SAFETY: as above.
+        unsafe { &mut *self.area.as_mut_ptr().cast() }
+    }
+
     /// Makes a fresh buffer of this slot: empty, one owner, no flags.
     #[inline(always)]
     pub(crate) fn reset(&mut self) {
@@ -109,7 +140,7 @@ impl Buffer {
         let (at, len) = (self.data_offset as usize, self.len as usize);
         debug_assert!(at + len <= AREA);
         // SAFETY: every setter keeps data_offset + len <= AREA.
-        unsafe { self.area.get_unchecked(at..at + len) }
+        unsafe { self.area().get_unchecked(at..at + len) }
     }
 
     /// The packet's bytes in this segment, to change.
@@ -118,7 +149,7 @@ impl Buffer {
         let (at, len) = (self.data_offset as usize, self.len as usize);
         debug_assert!(at + len <= AREA);
         // SAFETY: every setter keeps data_offset + len <= AREA.
-        unsafe { self.area.get_unchecked_mut(at..at + len) }
+        unsafe { self.area_mut().get_unchecked_mut(at..at + len) }
     }
 
     /// `N` bytes from offset `at` of the packet, if this segment holds them.
@@ -140,7 +171,7 @@ impl Buffer {
     pub fn window<const N: usize>(&self) -> &[u8; N] {
         const { assert!(N <= 64) };
         let at = (self.data_offset as usize).min(AREA - N);
-        self.area[at..].first_chunk().expect("window lies inside the area")
+        self.area()[at..].first_chunk().expect("window lies inside the area")
     }
 
     /// Bytes in this segment.
@@ -260,8 +291,8 @@ impl Buffer {
         let start = end - len;
         // SAFETY: N <= len <= end, and every setter keeps data_offset <= AREA.
         unsafe {
-            self.area.get_unchecked_mut(start..start + N).copy_from_slice(first);
-            self.area.get_unchecked_mut(end - N..end).copy_from_slice(last);
+            self.area_mut().get_unchecked_mut(start..start + N).copy_from_slice(first);
+            self.area_mut().get_unchecked_mut(end - N..end).copy_from_slice(last);
         }
         self.data_offset = start as u16;
         self.len += len as u16;
@@ -282,7 +313,7 @@ impl Buffer {
     pub fn fresh_area(&mut self) -> &mut [u8; DATA_SIZE] {
         self.data_offset = HEADROOM as u16;
         self.len = 0;
-        self.area[HEADROOM..].first_chunk_mut().expect("area is headroom and data")
+        self.area_mut()[HEADROOM..].first_chunk_mut().expect("area is headroom and data")
     }
 
     /// Says how many bytes were written to [`Self::fresh_area`]; clipped to what fits.
@@ -391,7 +422,7 @@ impl Buffer {
     /// `len` bytes of the area from `offset` on, whether they belong to the packet or not.
     #[inline(always)]
     pub(crate) fn area_at(&self, offset: usize, len: usize) -> &[u8] {
-        &self.area[offset..][..len]
+        &self.area()[offset..][..len]
     }
 
     #[inline(always)]

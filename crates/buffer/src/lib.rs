@@ -26,6 +26,7 @@
 //!
 //! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort.
 
+mod asan;
 mod cache;
 mod chain;
 mod frame;
@@ -33,6 +34,8 @@ mod header;
 mod meta;
 mod original;
 mod pool;
+#[cfg(doctest)]
+mod refused;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The pool: one region of slots, carved as they are needed, up to a limit.
 
+use crate::asan;
 use crate::header::{Buffer, BufferIndex};
 use crate::watch::State;
 use crossbeam_queue::ArrayQueue;
 use mem::Region;
 use std::io;
+use std::num::NonZero;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -15,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub const SLOT_SIZE: usize = 2496;
 const DRIVER_AREA: usize = 128;
 const _: () = assert!(SLOT_SIZE.is_multiple_of(64) && (SLOT_SIZE / 64) % 2 == 1);
-const _: () = assert!(DRIVER_AREA + size_of::<Buffer>() <= SLOT_SIZE);
+const _: () = assert!(DRIVER_AREA + Buffer::SIZE <= SLOT_SIZE);
 
 /// Indices that travel between a thread's cache and the depot at once.
 pub(crate) const MAGAZINE: usize = 63;
@@ -183,10 +185,11 @@ impl Pool {
             let at = (first as usize + MAGAZINE - 1 - i) * SLOT_SIZE + DRIVER_AREA;
             *index = (at >> 6) as u32;
             // SAFETY: the slot lies inside the region, was carved for this call only, and all-zero bytes are a valid Buffer.
-            let buffer = unsafe { &mut *self.base().as_ptr().add(at).cast::<Buffer>() };
+            let buffer = unsafe { self.ptr(BufferIndex(*index)).as_mut() };
             buffer.pool_id = self.id;
             buffer.refs = AtomicU32::new(1);
             buffer.next = BufferIndex::NONE;
+            asan::poison(self.base().as_ptr().wrapping_add(at - DRIVER_AREA), SLOT_SIZE);
         }
         Some(magazine)
     }
@@ -220,21 +223,20 @@ impl Pool {
     /// Whether the buffer is of this pool.
     #[inline(always)]
     pub(crate) fn owns(&self, buffer: NonNull<Buffer>) -> bool {
-        (buffer.as_ptr() as usize).wrapping_sub(self.base().as_ptr() as usize) < self.bytes()
+        buffer.addr().get().wrapping_sub(self.base().addr().get()) < self.bytes()
     }
 
     /// The name of a buffer of this pool.
     #[inline(always)]
     pub(crate) fn index_of(&self, buffer: NonNull<Buffer>) -> BufferIndex {
-        let base = self.base().as_ptr() as usize;
-        BufferIndex(((buffer.as_ptr() as usize - base) >> 6) as u32)
+        BufferIndex(((buffer.addr().get() - self.base().addr().get()) >> 6) as u32)
     }
 
     #[inline(always)]
     pub(crate) fn ptr(&self, index: BufferIndex) -> NonNull<Buffer> {
-        debug_assert!(((index.0 as usize) << 6) + size_of::<Buffer>() <= self.region.len());
+        debug_assert!(((index.0 as usize) << 6) + Buffer::SIZE <= self.region.len());
         // SAFETY: indices are made by `take` only, from offsets inside the region.
-        unsafe { self.region.base().add((index.0 as usize) << 6).cast() }
+        Buffer::at(unsafe { self.region.base().add((index.0 as usize) << 6) })
     }
 
     /// Makes a buffer that comes out of a free list fit for use: empty, one owner.
@@ -244,6 +246,7 @@ impl Pool {
     #[inline(always)]
     pub(crate) unsafe fn revive(&self, index: u32, state: State) -> NonNull<Buffer> {
         let mut ptr = self.ptr(BufferIndex(index));
+        asan::unpoison(ptr);
         // SAFETY: nobody else has it.
         let buffer = unsafe { ptr.as_mut() };
         buffer.state.change(State::Free, state, "a free buffer has an owner");
@@ -251,7 +254,7 @@ impl Pool {
         ptr
     }
 
-    /// Notes that a buffer goes to a free list. No code without debug assertions.
+    /// Notes that a buffer goes to a free list. No code without debug assertions or AddressSanitizer.
     ///
     /// # Safety
     /// The caller owned the buffer, in this state.
@@ -259,6 +262,7 @@ impl Pool {
     pub(crate) unsafe fn retire(&self, mut buffer: NonNull<Buffer>, state: State) {
         // SAFETY: as the caller says.
         unsafe { buffer.as_mut() }.state.change(state, State::Free, "a buffer is freed twice");
+        asan::poison(buffer.as_ptr().cast(), Buffer::SIZE);
     }
 }
 
@@ -276,7 +280,8 @@ impl std::fmt::Debug for Pool {
 /// A buffer with one owner: this handle. Dropping it gives the whole chain back, the slow way; threads that have a
 /// [`Cache`](crate::Cache) free through that.
 pub struct Owned {
-    ptr: NonNull<Buffer>,
+    /// Of its [`Buffer`].
+    address: NonNull<u8>,
 }
 
 // SAFETY: the handle is the buffer's only owner.
@@ -289,14 +294,17 @@ impl Owned {
     /// The caller owns the buffer, and gives it up to the handle.
     #[inline(always)]
     pub(crate) unsafe fn from_ptr(ptr: NonNull<Buffer>) -> Self {
-        Self { ptr }
+        Self { address: ptr.cast() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn address(&self) -> NonZero<usize> {
+        self.address.addr()
     }
 
     #[inline(always)]
     pub(crate) fn into_ptr(self) -> NonNull<Buffer> {
-        let ptr = self.ptr;
-        std::mem::forget(self);
-        ptr
+        Buffer::at(std::mem::ManuallyDrop::new(self).address)
     }
 }
 
@@ -305,7 +313,7 @@ impl Deref for Owned {
     #[inline(always)]
     fn deref(&self) -> &Buffer {
         // SAFETY: the handle owns the buffer.
-        unsafe { self.ptr.as_ref() }
+        unsafe { Buffer::at(self.address).as_ref() }
     }
 }
 
@@ -313,18 +321,17 @@ impl DerefMut for Owned {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Buffer {
         // SAFETY: the handle is the only owner.
-        unsafe { self.ptr.as_mut() }
+        unsafe { Buffer::at(self.address).as_mut() }
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let pool = Pool::by_id(self.pool_id);
-        let next = self.next;
+        let (pool, next, ptr) = (Pool::by_id(self.pool_id), self.next, Buffer::at(self.address));
         // SAFETY: the handle owns the first segment alone and has a reference on the next one. Both end here.
         unsafe {
-            pool.retire(self.ptr, State::Owned);
-            pool.give_loose(pool.index_of(self.ptr).0);
+            pool.retire(ptr, State::Owned);
+            pool.give_loose(pool.index_of(ptr).0);
             if next != BufferIndex::NONE {
                 release_segments(pool.ptr(next));
             }

@@ -350,3 +350,78 @@ proptest! {
         prop_assert_eq!(pool.release(), Ok(()));
     }
 }
+
+/// Whether it panics with these words.
+fn refused(words: &str, f: impl FnOnce()) -> bool {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it isn't refused");
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).is_some_and(|text| text.contains(words))
+}
+
+#[test]
+fn pools_stay_apart() {
+    const WHY: &str = "another pool";
+    let ((pool_a, mut cache_a), (pool_b, mut cache_b)) = (pool(63 * 2), pool(63 * 2));
+    let (mut a, mut b) = (Frame::new(pool_a), Frame::new(pool_b));
+    cache_a.alloc_frame(&mut a, 3);
+    cache_b.alloc_frame(&mut b, 3);
+    assert!(refused(WHY, || a.append(&mut b)));
+    assert!(refused(WHY, || a.append_first(&mut b, 1)));
+    // SAFETY: they take nothing, but panic.
+    assert!(refused(WHY, || unsafe { a.take_one(&b, 0) }));
+    // SAFETY: as above.
+    assert!(refused(WHY, || _ = unsafe { a.take_selected(&b, 1) }));
+    let alien = cache_b.alloc().expect("one");
+    assert!(refused(WHY, || _ = a.push(alien)));
+    assert!(refused(WHY, || cache_a.free_frame(&mut b)));
+    assert!(refused(WHY, || _ = cache_a.alloc_frame(&mut b, 1)));
+    assert_eq!((a.len(), b.len()), (3, 3));
+
+    let (mut long, mut bytes) = packet_of(3000, &mut cache_a);
+    assert!(!long.append_bytes(&[1; 3000], &mut cache_b));
+    let alien = cache_b.alloc().expect("one");
+    cache_b.free(long.append_segment(alien).expect_err("of another pool"));
+    assert_eq!(bytes_of(&long), bytes);
+    let original = long.into_original(10);
+    assert!(refused(WHY, || _ = original.copy(&mut cache_b)));
+    let [mut one, two] = [(); 2].map(|()| original.copy(&mut cache_a).expect("one"));
+    assert!(original.finish(&mut cache_b).is_none());
+    assert!(!one.trim_packet(2500, &mut cache_b) && bytes_of(&one) == bytes);
+    // A copy may be of any pool, and a packet goes back to where it is from.
+    let two = two.unshare(&mut cache_b).expect("a buffer");
+    assert_eq!(bytes_of(&two), bytes);
+    assert!(one.trim_packet(2500, &mut cache_b));
+    bytes.truncate(2500);
+    assert_eq!(bytes_of(&one), bytes);
+    cache_a.free(two);
+    cache_b.free(one);
+    cache_a.free_frame(&mut a);
+    cache_b.free_frame(&mut b);
+    drop((cache_a, cache_b));
+    assert_eq!((pool_a.release(), pool_b.release()), (Ok(()), Ok(())));
+}
+
+#[test]
+fn an_abandoned_drain_loses_nothing() {
+    let (pool, mut cache) = pool(63);
+    let mut frame = Frame::new(pool);
+    cache.alloc_frame(&mut frame, 9);
+    let some: Vec<_> = frame.drain().take(2).collect();
+    assert!(frame.is_empty());
+    some.into_iter().for_each(|b| cache.free(b));
+    drop((frame, cache));
+    assert_eq!(pool.release(), Ok(()));
+}
+
+/// Caches that come and go leave full magazines behind, so the depot has room for all.
+#[test]
+fn many_caches_lose_nothing() {
+    let (pool, mut cache) = pool(63 * 4);
+    let all: Vec<Owned> = std::iter::from_fn(|| cache.alloc()).collect();
+    assert_eq!(all.len(), 63 * 4);
+    drop(cache);
+    for b in all {
+        Cache::new(pool).free(b);
+    }
+    assert_eq!(pool.release(), Ok(()));
+}

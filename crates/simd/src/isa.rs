@@ -93,35 +93,56 @@ mod sealed {
 
 /// The instruction set that a generic body is compiled for, known at compile time.
 ///
-/// The types of the levels above [`V1`] have no public name: [`variants!`](crate::variants) alone instantiates bodies with
-/// them, in functions that are compiled for them and handed out after a look at the processor. A body that is
-/// generic over `I: Isa` may therefore rely on the instructions of `I::LEVEL`.
+/// The types of the levels above [`V1`] need a witness, which takes an `unsafe impl` to make: [`variants!`](crate::variants) alone
+/// instantiates bodies with them, in functions that are compiled for them and handed out after a look at the processor. A body
+/// that is generic over `I: Isa` may therefore rely on the instructions of `I::LEVEL`.
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+/// simd::equal_mask::<simd::__isa::V4<Mine>>(&[0; 256], 256, 0);
+/// ```
+///
+/// ```compile_fail,E0200
+/// struct Mine;
+/// impl simd::__isa::Witness for Mine {}
+/// simd::equal_mask::<simd::__isa::V4<Mine>>(&[0; 256], 256, 0);
+/// ```
 pub trait Isa: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The level.
     const LEVEL: Level;
 }
 
-macro_rules! isa {
-    ($($(#[$doc:meta])* $name:ident)*) => { $(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct $name;
-        impl $crate::isa::sealed::Sealed for $name {}
-        impl $crate::Isa for $name {
-            const LEVEL: $crate::Level = $crate::Level::$name;
-        }
-    )* };
-}
-isa! {
-    /// [`Level::V1`]: what every processor has, so anybody may instantiate with it.
-    V1
+/// [`Level::V1`]: what every processor has, so anybody may instantiate with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct V1;
+
+impl sealed::Sealed for V1 {}
+impl Isa for V1 {
+    const LEVEL: Level = Level::V1;
 }
 
-/// For [`variants!`](crate::variants). Instantiating a kernel with these by hand is undefined behaviour on a processor that
-/// lacks the level, and slow on one that has it.
+/// For [`variants!`](crate::variants).
 #[doc(hidden)]
 pub mod __isa {
+    use super::{Isa, Level, sealed::Sealed};
+    use core::marker::PhantomData;
+
     pub use super::V1;
+
+    /// # Safety
+    /// Code that is instantiated with the implementing type runs on processors only that have the level which it is combined with.
+    pub unsafe trait Witness: Copy + Default + Send + Sync + 'static {}
+
+    macro_rules! isa {
+        ($($name:ident)*) => { $(
+            #[derive(Clone, Copy, Debug, Default)]
+            pub struct $name<W>(PhantomData<W>);
+            impl<W: Witness> Sealed for $name<W> {}
+            impl<W: Witness> Isa for $name<W> {
+                const LEVEL: Level = Level::$name;
+            }
+        )* };
+    }
     isa! { V3 V4 }
 }
 
@@ -208,7 +229,12 @@ macro_rules! variants {
             #[target_feature(enable = "cmpxchg16b,popcnt,sse3,sse4.1,sse4.2,ssse3")]
             #[target_feature(enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe")]
             fn v3<$($decl)*>($($arg: $ty),*) $($ret)* {
-                type $isa = $crate::__isa::V3;
+                #[derive(Clone, Copy, Default)]
+                struct Here;
+                // SAFETY: no one but this function can name it, and `Variants` hands the function out only on a processor
+                // that has the level.
+                unsafe impl $crate::__isa::Witness for Here {}
+                type $isa = $crate::__isa::V3<Here>;
                 ($body)($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
@@ -216,7 +242,12 @@ macro_rules! variants {
             #[target_feature(enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe")]
             #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
             fn v4<$($decl)*>($($arg: $ty),*) $($ret)* {
-                type $isa = $crate::__isa::V4;
+                #[derive(Clone, Copy, Default)]
+                struct Here;
+                // SAFETY: no one but this function can name it, and `Variants` hands the function out only on a processor
+                // that has the level.
+                unsafe impl $crate::__isa::Witness for Here {}
+                type $isa = $crate::__isa::V4<Here>;
                 ($body)($($arg),*)
             }
             #[cfg(not(target_arch = "x86_64"))]

@@ -3,11 +3,12 @@
 //! (RFC 8200 4.5).
 
 use crate::family::Ip;
-use buffer::{Buffer, Flags, Owned};
+use buffer::{Buffer, Cache, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IpMeta};
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 use wire::{ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, U32, l4};
 
@@ -258,17 +259,9 @@ fn make<const TRACED: bool>(
     cx: &mut Cx<'_, TRACED>,
 ) -> Option<Owned> {
     let mut part = cx.alloc()?;
-    if !part.set_data(header) {
+    if !fill(&mut part, b, header, from..from + len, cx.cache()) {
+        cx.free(part);
         return None;
-    }
-    let mut bytes = [0; 1024];
-    let (mut at, end) = (from, from + len);
-    while at < end {
-        let n = b.copy_out(at, &mut bytes[..(end - at).min(1024)]);
-        if n == 0 || !part.append_bytes(&bytes[..n], cx.cache()) {
-            return None;
-        }
-        at += n;
     }
     const KEPT: Flags = Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
     part.flags.set(Flags(b.flags.0 & KEPT.0));
@@ -276,6 +269,23 @@ fn make<const TRACED: bool>(
     (part.trace, part.flow_hash) = (b.trace, b.flow_hash);
     part.set_scratch(b.scratch::<IpMeta>());
     Some(part)
+}
+
+/// Writes the header and these bytes of `b` to an empty packet; false if there are too few buffers.
+fn fill(part: &mut Buffer, b: &Buffer, header: &[u8], from: Range<usize>, cache: &mut Cache) -> bool {
+    if !part.set_data(header) {
+        return false;
+    }
+    let mut bytes = [0; 1024];
+    let Range { start: mut at, end } = from;
+    while at < end {
+        let n = b.copy_out(at, &mut bytes[..(end - at).min(1024)]);
+        if n == 0 || !part.append_bytes(&bytes[..n], cache) {
+            return false;
+        }
+        at += n;
+    }
+    true
 }
 
 impl<F: Ip> Node for Fragment<F> {
