@@ -10,8 +10,8 @@ mod threads;
 use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
-use net::drive::{Tx, ethernet};
-use net::{Addresses, Interfaces};
+use net::drive::{Recorded, Recorder, Tx, ethernet};
+use net::{Addresses, Interfaces, Neighbor, Neighbors};
 use std::sync::Arc;
 use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
@@ -27,11 +27,35 @@ fn bench() -> (Bench, SwIfIndex) {
 fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
     let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = world.get::<Interfaces>().create(world, new, |_, _, _| Tx).expect("created");
+    address(world, sw_if);
+    sw_if
+}
+
+/// The same, up: what it sends to 10.0.0.9 and 2001:db8::9 is [`Recorded`].
+fn recording(world: &Arc<::graph::World>) -> SwIfIndex {
+    let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
+    let make = |world: &::graph::World, _, sw_if| Recorder::new(world, sw_if);
+    let interfaces = world.get::<Interfaces>();
+    let sw_if = interfaces.create(world, new, make).expect("created");
+    interfaces.set_admin(world, sw_if, true).expect("up");
+    address(world, sw_if);
+    for host in ["10.0.0.9", "2001:db8::9"] {
+        let known = Neighbor::new(sw_if, host.parse().expect("an address"), MacAddr([2, 0, 0, 0, 0, 9]));
+        world.get::<Neighbors>().set(world, Neighbor { is_static: true, ..known }).expect("set");
+    }
+    sw_if
+}
+
+/// What was sent, behind the header of Ethernet.
+fn sent(world: &::graph::World) -> Vec<Vec<u8>> {
+    world.get::<Recorded>().take().into_iter().map(|(_, frame)| frame[14..].to_vec()).collect()
+}
+
+fn address(world: &Arc<::graph::World>, sw_if: SwIfIndex) {
     let prefix = "10.0.0.1/24".parse().expect("a prefix");
     world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");
     let prefix = "2001:db8::1/64".parse().expect("a prefix");
     world.get::<Addresses<Ip6>>().add(world, sw_if, prefix).expect("added");
-    sw_if
 }
 
 fn run(bench: &mut Bench, line: &str) -> String {

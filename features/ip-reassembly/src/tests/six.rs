@@ -96,28 +96,54 @@ fn shallow_reassembly_knows_ports_behind_extension_headers() {
 
 #[test]
 fn datagrams_for_us_come_back_whole() {
-    let (mut bench, sw_if) = bench();
-    let large = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo(1, 2).payload_len(8000).build();
+    let mut bench = Bench::new(PLUGINS);
+    let sw_if = recording(&bench.world);
+    // No byte is where another one of its kind would be.
+    let payload: Vec<u8> = (0..8000u32).map(|i| (i * 7 + i / 251) as u8).collect();
+    let large = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo(1, 2).payload(&payload).build();
+    let reply = pkt::ip4("10.0.0.1", "10.0.0.9").icmp_echo_reply(1, 2).payload(&payload).build();
     let parts = cut(&large, 1480);
     for bytes in &parts {
         bench.send("ip4-input", bytes, |b| b.rx_if = sw_if.0);
     }
     assert_eq!(bench.count("ip4-local-full-reassembly", "reass_success"), 1);
-    assert_eq!(bench.count("ip4-icmp-echo-request", "replied"), 1);
+    let [sent_back] = &sent(&bench.world)[..] else { panic!("one reply") };
+    assert_eq!(sent_back[12..20], reply[12..20]);
+    assert!(sent_back[20..] == reply[20..], "the reply has other bytes");
     run(&mut bench, "set ip local-reassembly ip4 disable");
     for bytes in &parts {
         bench.send("ip4-input", bytes, |b| b.rx_if = sw_if.0);
     }
     assert_eq!(bench.count("ip4-local", "fragment"), parts.len() as u64);
+    sent(&bench.world);
 
-    let whole = pkt::ip6("2001:db8::9", "2001:db8::1").icmp6_echo(1, 2).payload_len(4000).build();
+    // And in any order.
+    let payload = &payload[..4000];
+    let whole = pkt::ip6("2001:db8::9", "2001:db8::1").icmp6_echo(1, 2).payload(payload).build();
     let header = Ipv6Header::view(&whole).expect("a header");
     let upper = &whole[40..];
-    for (i, bytes) in upper.chunks(1232).enumerate() {
-        let more = (i + 1) * 1232 < upper.len();
-        let part = pkt::ip6(header.src(), header.dst()).fragment6(5, (i * 1232) as u16, more);
-        let part = part.protocol(IpProtocol::ICMP6).payload(bytes).build();
-        bench.send("ip6-input", &part, |b| b.rx_if = sw_if.0);
+    for id in 0..4 {
+        let mut parts: Vec<_> = upper
+            .chunks(1232)
+            .enumerate()
+            .map(|(i, bytes)| {
+                let more = (i + 1) * 1232 < upper.len();
+                let part = pkt::ip6(header.src(), header.dst()).fragment6(id, (i * 1232) as u16, more);
+                part.protocol(IpProtocol::ICMP6).payload(bytes).build()
+            })
+            .collect();
+        parts.rotate_left(id as usize);
+        for part in parts {
+            bench.send("ip6-input", &part, |b| b.rx_if = sw_if.0);
+        }
+        assert_eq!(bench.count("ip6-local-full-reassembly", "reass_success"), u64::from(id) + 1);
+        let [reply] = &sent(&bench.world)[..] else { panic!("one reply") };
+        assert_eq!(
+            (reply[8..24].to_vec(), reply[24..40].to_vec()),
+            (whole[24..40].to_vec(), whole[8..24].to_vec())
+        );
+        // Type 129, and a checksum of its own (RFC 4443 4.2).
+        assert!(reply[40] == 129 && reply[44..] == whole[44..], "the reply has other bytes");
+        assert_eq!(wire::l4::verify(reply), Ok(wire::l4::Verdict::Valid));
     }
-    assert_eq!(bench.count("ip6-local-full-reassembly", "reass_success"), 1);
 }

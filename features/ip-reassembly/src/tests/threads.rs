@@ -9,7 +9,7 @@ use testkit::pkt;
 fn fragments_of_one_datagram_meet_on_one_worker() {
     let config = WorldConfig { threads: 4, buffers: 4096, ..WorldConfig::default() };
     let (world, mut threads) = World::new(&config, PLUGINS).expect("an instance");
-    let sw_if = interface(&world);
+    let sw_if = recording(&world);
     crate::control::enable(&world, sw_if, crate::Kind::Full, false, true).expect("there");
     let input = world.node("ip4-input").expect("there");
     let node = "ip4-full-reassembly-feature";
@@ -19,7 +19,8 @@ fn fragments_of_one_datagram_meet_on_one_worker() {
         all.filter(|(_, r)| &*r.node == node && r.reason == reason).map(|(i, _)| errors.sum(i)).sum()
     };
     for id in 0..40 {
-        let packet = pkt::ip4([192, 0, 2, id as u8], "10.0.0.99").id(id).udp(1, 2).payload_len(5000).build();
+        let payload: Vec<u8> = (0..5000u32).map(|i| (i * 7 + i / 251) as u8 ^ id as u8).collect();
+        let packet = pkt::ip4([192, 0, 2, id as u8], "10.0.0.9").id(id).udp(1, 2).payload(payload).build();
         for (i, bytes) in cut(&packet, 800).into_iter().enumerate() {
             let rt = &mut threads[(i + usize::from(id)) % 4];
             let mut b = rt.cache().alloc().expect("a buffer");
@@ -31,6 +32,10 @@ fn fragments_of_one_datagram_meet_on_one_worker() {
             threads.iter_mut().for_each(|rt| _ = rt.turn(true));
             world.processes.run(&world);
         }
+        // To where it came from, so there may be a redirect as well.
+        let out = sent(&world);
+        let whole: Vec<_> = out.iter().filter(|b| b[9] == 17).collect();
+        assert!(whole.len() == 1 && whole[0][12..] == packet[12..], "bytes of datagram {id}");
     }
     assert_eq!((count("reass_success"), count("reass_fragments_rcvd")), (40, 40 * 7));
     let calls = world.stats.simple(::graph::counters::HANDED);

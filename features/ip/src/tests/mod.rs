@@ -4,6 +4,7 @@ mod commands;
 mod counters;
 mod extension;
 mod forward;
+mod frag;
 mod hop_by_hop;
 mod link_local;
 mod oracle;
