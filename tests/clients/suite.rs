@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fixture::{Router, programs};
-use testkit::lab::{self, Command, Lab};
+use testkit::lab::{Command, Lab};
 
 /// Packages come over the network.
 pub const FETCH: Duration = Duration::from_secs(300);
@@ -32,12 +32,12 @@ pub fn kept(name: &str) -> (PathBuf, File) {
     (dir, file)
 }
 
-/// A suite whose packages can't be had, with the last lines of why.
+/// Skips a suite whose packages can't be had, with the last lines of why.
 #[track_caller]
 pub fn skip(why: &str) {
     let why = why.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>();
     let why = why[why.len().saturating_sub(6)..].join(" | ");
-    lab::skip_unfetched(&format!("the client's packages can't be had: {why}"));
+    testkit::skip(&format!("the client's packages can't be had: {why}"));
 }
 
 /// A daemon, and the folder with the descriptions of its messages.

@@ -107,8 +107,7 @@ fn interactive_on_pipes_runs_what_comes_and_ends_with_it() {
 fn the_terminal_is_given_back_as_it_was() {
     // `script` makes a terminal for us.
     if std::process::Command::new("script").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no script(1)");
-        return;
+        return testkit::skip("there is no script(1) (Debian package bsdutils)");
     }
     let dir = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_ferrovia");

@@ -150,7 +150,7 @@ mod tests {
             ftruncate(&fd, len as u64)?;
             Ok(fd)
         });
-        let Ok(huge) = huge else { return println!("skipped: this kernel has no huge pages to ask for") };
+        let Ok(huge) = huge else { return testkit::skip_lacking(testkit::Lack::HugePages) };
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -12,15 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use netlink::{Link, LinkEvent, Monitor, Namespace, OperState, Rtnl};
 
-/// An empty namespace; `None`, loudly, if this process may not make one.
+/// An empty namespace; a skipped test if this process may not make one.
+#[track_caller]
 fn namespace() -> Option<Namespace> {
-    match Namespace::create() {
-        Ok(namespace) => Some(namespace),
-        Err(error) => {
-            eprintln!("SKIPPED: can't make a network namespace: {error}");
-            None
-        }
-    }
+    testkit::or_skip("make a network namespace", Namespace::create())
 }
 
 fn ip(namespace: &Namespace, arguments: &str) -> String {

@@ -38,8 +38,7 @@ fn kernels_are_compiled_for_the_level_of_their_caller() {
     assert_eq!(splitter().best()(&codes, &core::array::from_fn(|i| i as u32), &mut dst, 256), 128);
 
     let Some(v1) = instructions("v1") else {
-        println!("SKIPPED: needs objdump (apt-get install binutils)");
-        return;
+        return testkit::skip("needs objdump (Debian package binutils)");
     };
     let [v3, v4] = ["v3", "v4"].map(|level| instructions(level).expect("objdump was there"));
     // Each kernel has an instruction here that no other has.

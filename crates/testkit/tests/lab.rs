@@ -157,12 +157,9 @@ fn background_processes() {
     assert_eq!(short.wait(SOON), Some(7), "asked again");
 }
 
-/// The run that is killed in the next test; by itself it does nothing.
 #[test]
+#[ignore = "helper: the run that is killed in the next test"]
 fn victim() {
-    if std::env::var_os("LAB_VICTIM").is_none() {
-        return;
-    }
     let lab = lab::require(&["root"]).unwrap();
     let ns = lab.netns("victim");
     let name = lab.if_name("v");
@@ -181,9 +178,8 @@ fn victim() {
 fn leftovers_of_a_killed_run_are_swept() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let me = std::env::current_exe().unwrap();
-    let victim =
-        lab.command(me.to_str().unwrap()).args(["--exact", "victim", "--nocapture"]).env("LAB_VICTIM", "1");
-    let victim = victim.spawn();
+    let words = ["--exact", "victim", "--ignored", "--nocapture"];
+    let victim = lab.command(me.to_str().unwrap()).args(words).spawn();
     victim.wait_for(" end\n", SOON);
     let text = victim.stdout();
     let line = text.lines().find(|line| line.starts_with("names ")).unwrap();
@@ -208,7 +204,7 @@ fn leftovers_of_a_killed_run_are_swept() {
 fn a_missing_program_is_loud() {
     let Some(_) = lab::require(&["root"]) else { return };
     if std::env::var_os("FERROVIA_ALLOW_SKIP").is_some() {
-        return;
+        return testkit::skip("FERROVIA_ALLOW_SKIP is set");
     }
     let result =
         std::panic::catch_unwind(|| lab::require(&["root", "no-such-program", "/no/such/path"]).is_some());

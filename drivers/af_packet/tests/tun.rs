@@ -30,8 +30,7 @@ fn tun() -> File {
 #[test]
 fn packets_without_a_link_layer_header() {
     let Some(namespace) = namespace() else { return };
-    if !std::path::Path::new("/dev/net/tun").exists() {
-        eprintln!("SKIPPED: there is no /dev/net/tun");
+    if !testkit::has_file("/dev/net/tun") {
         return;
     }
     let mut device = namespace.run(|| Ok(tun())).unwrap();

@@ -235,9 +235,8 @@ fn down_and_gone() {
     assert!(tap.rx[0].take_error().is_ok(), "said once");
 }
 
-/// Not a test: the process that `taken_over_after_kill` kills.
 #[test]
-#[ignore = "holds a tap until it is killed"]
+#[ignore = "helper: the process that the next test kills"]
 fn hold() {
     let path = std::env::var("FERROVIA_TEST_NAMESPACE").unwrap();
     let _tap = Namespace::open(&path).unwrap().run(|| Tap::open(&with_address("tap1"))).unwrap();

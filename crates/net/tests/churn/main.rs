@@ -69,8 +69,8 @@ fn the_model_agrees_after_random_changes() {
 
 /// For as many seconds as `FERROVIA_CHURN` says.
 #[test]
-#[ignore = "runs for as long as it is told: `make churn ARGS=600'"]
-fn for_a_while() {
+#[ignore = "long: changes at random for ten minutes, or as long as `make churn ARGS=60' says"]
+fn long_churn() {
     let seconds = std::env::var("FERROVIA_CHURN").ok().and_then(|s| s.parse().ok()).unwrap_or(600);
     let mut lab = Lab::new();
     let (start, mut cycles, mut lookups, mut early) = (Instant::now(), 0_u64, 0, 0);

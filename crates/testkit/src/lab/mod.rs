@@ -20,8 +20,6 @@ mod netns;
 mod sweep;
 
 use std::{
-    fs,
-    io::Write,
     path::{Path, PathBuf},
     sync::{
         OnceLock,
@@ -36,17 +34,18 @@ pub use sweep::sweep;
 use netns::ip;
 use sweep::run_name;
 
+use crate::skip;
+
 /// Leave to change this machine's network; [`require`] gives it.
 #[derive(Clone, Debug)]
 pub struct Lab(());
 
 /// The laboratory, if this machine has everything in `words`: `root` (the right to make network namespaces), an
-/// absolute path that exists, or the name of a program. Otherwise says on standard error what is missing and gives
-/// `None`, so that the caller returns.
+/// absolute path that exists, or the name of a program. Otherwise the test is skipped as by [`crate::skip()`], which is a
+/// failure in CI, and the caller returns.
 ///
-/// A machine where namespaces can be made is meant to have the rest: there a missing program or path **panics**, lest
-/// a test that never runs counts as passed. `FERROVIA_ALLOW_SKIP=1` makes it a skip there too. `FERROVIA_SKIPS=FILE`
-/// collects the reasons.
+/// A machine where namespaces can be made is meant to have the rest: there a missing program or path **panics** without `CI`
+/// too, unless `FERROVIA_ALLOW_SKIP=1` makes it a skip.
 #[track_caller]
 pub fn require(words: &[&str]) -> Option<Lab> {
     let able = ability();
@@ -65,35 +64,14 @@ pub fn require(words: &[&str]) -> Option<Lab> {
     if missing.is_empty() {
         return Some(Lab(()));
     }
-    let line = format!("SKIPPED {}: {}\n", test_name(), missing.join(", "));
+    let missing = missing.join(", ");
     let allowed = std::env::var_os("FERROVIA_ALLOW_SKIP").is_some_and(|value| value == "1");
     assert!(
         able.is_err() || allowed,
-        "{line}this machine can make namespaces, so it shouldn't skip (FERROVIA_ALLOW_SKIP=1 lets it)"
+        "{missing}: this machine can make namespaces, so it shouldn't skip (FERROVIA_ALLOW_SKIP=1 lets it)"
     );
-    say(&line);
+    skip(&missing);
     None
-}
-
-/// Says that a test is skipped because something can't be fetched over the network; in CI this **panics**.
-#[track_caller]
-pub fn skip_unfetched(why: &str) {
-    let line = format!("SKIPPED {}: {why}\n", test_name());
-    assert!(std::env::var_os("CI").is_none(), "{line}");
-    say(&line);
-}
-
-fn test_name() -> String {
-    std::thread::current().name().unwrap_or("test").to_string()
-}
-
-fn say(line: &str) {
-    // not eprint!, which the test harness keeps to itself when a test passes
-    let _ = std::io::stderr().write_all(line.as_bytes());
-    if let Some(file) = std::env::var_os("FERROVIA_SKIPS") {
-        let file = fs::OpenOptions::new().create(true).append(true).open(file);
-        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
-    }
 }
 
 /// Where `program` is: in `PATH`, or in the folders of system programs, which `PATH` often lacks.

@@ -20,21 +20,12 @@ pub struct Pair {
     pub far: Namespace,
 }
 
-/// An empty namespace without IPv6 chatter; `None`, loudly, if this process may not make one.
+/// An empty namespace without IPv6 chatter; a skipped test if this process may not make one.
+#[track_caller]
 pub fn namespace() -> Option<Namespace> {
-    match Namespace::create() {
-        Ok(namespace) => {
-            sh(
-                &namespace,
-                "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
-            );
-            Some(namespace)
-        }
-        Err(error) => {
-            eprintln!("SKIPPED: can't make a network namespace: {error}");
-            None
-        }
-    }
+    let namespace = testkit::or_skip("make a network namespace", Namespace::create())?;
+    sh(&namespace, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+    Some(namespace)
 }
 
 impl Pair {

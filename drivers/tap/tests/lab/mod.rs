@@ -14,23 +14,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tap::{Config, RxQueue, Tap};
 use wire::offload::Offload;
 
-/// An empty namespace without IPv6 chatter; `None`, loudly, if this process may not make one, or has no tun devices.
+/// An empty namespace without IPv6 chatter; a skipped test if this process may not make one, or has no tun devices.
+#[track_caller]
 pub fn namespace() -> Option<Namespace> {
-    if !std::path::Path::new("/dev/net/tun").exists() {
-        eprintln!("SKIPPED: there is no /dev/net/tun");
+    if !testkit::has_file("/dev/net/tun") {
         return None;
     }
-    match Namespace::create() {
-        Ok(namespace) => {
-            sh(&namespace, "sysctl -qw net.ipv6.conf.all.autoconf=0 net.ipv6.conf.default.accept_dad=0");
-            sh(&namespace, "sysctl -qw net.ipv6.conf.default.addr_gen_mode=1; ip link set lo up");
-            Some(namespace)
-        }
-        Err(error) => {
-            eprintln!("SKIPPED: can't make a network namespace: {error}");
-            None
-        }
-    }
+    let namespace = testkit::or_skip("make a network namespace", Namespace::create())?;
+    sh(&namespace, "sysctl -qw net.ipv6.conf.all.autoconf=0 net.ipv6.conf.default.accept_dad=0");
+    sh(&namespace, "sysctl -qw net.ipv6.conf.default.addr_gen_mode=1; ip link set lo up");
+    Some(namespace)
 }
 
 /// Opens a tap whose host is `namespace`.
