@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test ci bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install test test-release asan test-long ci bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,16 @@ install: ## Install both programs and the files for clients of the binary API (P
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
 	$(X) test $(ARGS)
 
-ci: ## Do all that CI does: format, lints, layers, licences, docs, tests, models, bench and fuzz smoke
+test-release: ## Test the build that ships: optimised, no debug assertions; buffers, graph, IP, and hosts with its programs
+	$(X) test-release $(ARGS)
+
+asan: ## Run the tests of graph, drivers and buffers under AddressSanitizer (ARGS='multicast': by name)
+	$(X) asan $(ARGS)
+
+test-long: ## Run the tests that take minutes each, with their progress (ARGS='neighbours': by name)
+	$(X) test-long $(ARGS)
+
+ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, bench and fuzz smoke
 	$(X) ci $(ARGS)
 
 bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load: other things)

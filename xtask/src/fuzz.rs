@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Fuzzing with libFuzzer on the pinned toolchain: coverage is a code generation option of stable rustc, so neither
-//! cargo-fuzz nor a nightly has to be installed. `--asan` adds the address sanitizer where a nightly is there.
+//! cargo-fuzz nor a nightly has to be installed. `--asan` adds AddressSanitizer.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,15 +9,13 @@ use serde_json::Value;
 
 use crate::setup;
 use crate::sh::{self, Res};
+use crate::testing::{self, ASAN_FLAGS, ASAN_OPTIONS, TARGET};
 
 /// What libFuzzer needs of the compiler: counters for edges, hints from compares. Comparing short strings stays a
 /// call, which libFuzzer listens to; expanded into loads it would be out of sight.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-max-loads-per-memcmp=0";
-
-/// Needed for a build apart from that of build scripts and macros, which are not to be instrumented.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,15 +67,13 @@ pub fn verb(args: &[&str]) -> Res {
     if let Some(odd) = options.only.iter().find(|name| !all.iter().any(|t| t == *name)) {
         return Err(format!("fuzz: there is no target {odd}; there are {}", all.join(", ")));
     }
-    let build =
-        format!("build --release --manifest-path fuzz/Cargo.toml --target {TARGET} --target-dir fuzz/target");
-    let (mut command, flags) = match options.asan {
-        false => (sh::cargo(&build), FLAGS.to_string()),
-        true => {
-            (sh::cmd(&format!("rustup run nightly cargo {build}")), format!("{FLAGS} -Zsanitizer=address"))
-        }
+    let mut command = sh::cargo("build --release --manifest-path fuzz/Cargo.toml");
+    command.args(["--target", TARGET, "--target-dir", "fuzz/target"]);
+    match options.asan {
+        false => command.env("RUSTFLAGS", FLAGS),
+        true => testing::sanitized(&mut command, &format!("{FLAGS} {ASAN_FLAGS}")),
     };
-    sh::run(command.env("RUSTFLAGS", flags))?;
+    sh::run(&mut command)?;
     let wanted = all.iter().filter(|t| options.only.is_empty() || options.only.contains(&t.as_str()));
     let faults: Vec<_> = wanted.filter_map(|target| fuzz(target, &options).err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
@@ -94,6 +90,7 @@ fn fuzz(target: &str, options: &Options) -> Res {
     let program = root.join("target").join(TARGET).join("release").join(target);
     let base = || {
         let mut command = sh::cmd(&program.to_string_lossy());
+        command.env("ASAN_OPTIONS", ASAN_OPTIONS);
         command.args(["-timeout=5", "-rss_limit_mb=1024", "-max_len=2048", "-print_final_stats=1"]);
         command.arg(format!("-artifact_prefix={}/", artifacts.display()));
         let dict = root.join("dict").join(format!("{target}.dict"));

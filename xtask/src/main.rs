@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ci;
+mod counts;
 mod demo;
 mod docs;
 mod feature;
@@ -15,10 +16,12 @@ mod licences;
 mod setup;
 mod sh;
 mod sources;
+mod testing;
 mod verbs;
 
 use std::process::ExitCode;
 
+use counts::Counts;
 use sh::Res;
 
 const USAGE: &str = "\
@@ -29,6 +32,10 @@ usage: cargo xtask VERB [ARGUMENT…]
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
   install [PREFIX]       both programs and the API's files below PREFIX [/usr/local]
   test [NEXTEST-ARG…]    every test and the documentation's
+  test-release           tests of the build that ships, and the laboratory with its programs
+  asan [NEXTEST-ARG…]    tests of graph, drivers and buffers under AddressSanitizer
+  test-long [NEXTEST-ARG…]
+                         tests that take minutes each
   models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
   lint                   format, clippy, layers, sources, licences, docs --check, doc
@@ -51,6 +58,14 @@ usage: cargo xtask VERB [ARGUMENT…]
   clean                  remove everything that was built
 ";
 
+/// Runs tests and prints how many passed, failed and were skipped.
+fn counted(run: impl FnOnce(&mut Counts) -> Res) -> Res {
+    let mut counts = Counts::default();
+    let result = run(&mut counts);
+    println!("{counts}");
+    result
+}
+
 fn dispatch(verb: &str, args: &[String]) -> Res {
     let words: Vec<_> = args.iter().map(String::as_str).collect();
     match (verb, &words[..]) {
@@ -61,8 +76,11 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("run", config) => verbs::run(config),
         ("install", []) => verbs::install("/usr/local"),
         ("install", [prefix]) => verbs::install(prefix),
-        ("test", rest) => verbs::test(rest),
-        ("models", []) => verbs::models(),
+        ("test", rest) => counted(|counts| testing::test(rest, counts)),
+        ("test-release", []) => counted(testing::release),
+        ("asan", rest) => counted(|counts| testing::asan(rest, counts)),
+        ("test-long", rest) => counted(|counts| testing::long(rest, counts)),
+        ("models", []) => counted(testing::models),
         ("ci", []) => ci::verb(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),
@@ -74,8 +92,8 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("docs", ["--check"]) => docs::verb(true),
         ("doc", []) => verbs::doc(),
         ("bench", rest) => verbs::bench(rest),
-        ("churn", []) => verbs::churn("600"),
-        ("churn", [seconds]) => verbs::churn(seconds),
+        ("churn", []) => testing::churn("600"),
+        ("churn", [seconds]) => testing::churn(seconds),
         ("new-feature", [name]) => feature::verb(name),
         ("fuzz", rest) => fuzz::verb(rest),
         ("clean", []) => verbs::clean(),

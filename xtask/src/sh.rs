@@ -87,25 +87,29 @@ pub fn output(command: &mut Command) -> Res<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Run the command, pass each line of its standard error on, and hand it to `line` as well.
+/// Run the command, pass each line that it prints on, and hand it to `line` as well.
 pub fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Res {
     println!("$ {}", text(command));
-    let mut child = command
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("`{}` did not start: {error}", text(command)))?;
-    let mut reader = BufReader::new(child.stderr.take().expect("standard error is piped"));
+    let name = text(command);
+    let not_started = |error| format!("`{name}` did not start: {error}");
+    // One pipe for both, so that the order of lines is kept.
+    let (reader, writer) = std::io::pipe().map_err(not_started)?;
+    let second = writer.try_clone().map_err(not_started)?;
+    let mut child = command.stdout(writer).stderr(second).spawn().map_err(not_started)?;
+    // The command has ends of the pipe that would keep it open.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut reader = BufReader::new(reader);
     let mut bytes = Vec::new();
     while reader.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
         let text = String::from_utf8_lossy(&bytes);
-        eprint!("{text}");
+        print!("{text}");
         line(text.trim_end());
         bytes.clear();
     }
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{}` failed ({status})", text(command))),
-        Err(error) => Err(format!("`{}`: {error}", text(command))),
+        Ok(status) => Err(format!("`{name}` failed ({status})")),
+        Err(error) => Err(format!("`{name}`: {error}")),
     }
 }
 

@@ -34,6 +34,27 @@ fn safety(path: &str) -> &'static [&'static str] {
     }
 }
 
+/// What is wrong with the tests that plain runs leave out: each is a long one, which `make test-long` finds by its name, or a
+/// helper that another test starts.
+fn ignored(content: &str) -> impl Iterator<Item = String> {
+    let lines: Vec<_> = content.lines().map(str::trim).collect();
+    let name_after = |at: usize| {
+        let name = lines[at..].iter().find_map(|l| l.strip_prefix("fn "))?;
+        name.split('(').next()
+    };
+    let fault = |(at, line): (usize, &&str)| {
+        let reason = line.strip_prefix("#[ignore")?;
+        let (is_long, is_helper) = (reason.starts_with(" = \"long: "), reason.starts_with(" = \"helper: "));
+        let name = name_after(at)?;
+        if !is_long && !is_helper {
+            return Some(format!("{name}: ignored tests say `= \"long: …\"]` or `= \"helper: …\"]`"));
+        }
+        (is_long != name.starts_with("long_"))
+            .then(|| format!("{name}: long tests, and only these, are named `long_…`"))
+    };
+    lines.iter().enumerate().filter_map(fault).collect::<Vec<_>>().into_iter()
+}
+
 /// Hold one Rust file against the rules.
 fn check(path: &str, content: &str) -> Findings {
     let mut found = Findings::default();
@@ -45,6 +66,7 @@ fn check(path: &str, content: &str) -> Findings {
     if !lints.is_empty() && !content.lines().any(|l| lints.contains(&l.trim())) {
         found.faults.push(format!("{path}: does not say {}", lints.join(" or ")));
     }
+    found.faults.extend(ignored(content).map(|why| format!("{path}: {why}")));
     let lines = content.lines().count();
     if lines > LONG && !head().any(|l| l.contains("@generated")) {
         if lines > TOO_LONG {
@@ -127,6 +149,23 @@ mod tests {
         assert_eq!(faults("features/ip/src/lib.rs", &deny).len(), 1);
         assert!(faults("crates/mem/src/lib.rs", SPDX).is_empty());
         assert!(faults("features/ip/src/node.rs", SPDX).is_empty());
+    }
+
+    #[test]
+    fn ignored_tests_are_long_or_helpers() {
+        let file = |reason: &str, name: &str| {
+            format!("{SPDX}    #[test]\n    #[ignore{reason}]\n    fn {name}() {{\n")
+        };
+        for (reason, name, n) in [
+            (" = \"long: a minute\"", "long_walk", 0),
+            (" = \"helper: is killed\"", "victim", 0),
+            (" = \"long: a minute\"", "walk", 1),
+            (" = \"helper: is killed\"", "long_victim", 1),
+            (" = \"broken\"", "walk", 1),
+            ("", "walk", 1),
+        ] {
+            assert_eq!(faults("a.rs", &file(reason, name)).len(), n, "{reason} {name}");
+        }
     }
 
     #[test]

@@ -52,52 +52,6 @@ pub fn install(prefix: &str) -> Res {
     sh::run(dump.arg("--dump-api").arg(&api))
 }
 
-/// The loom models: concurrent code under every interleaving, up to a bound. They are a build of their own.
-pub fn models() -> Res {
-    setup::ensure(&[setup::BUILD])?;
-    let mut command = sh::cargo("test -p ferrovia-sync --release --lib models");
-    sh::run(command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_dir().join("loom")))
-}
-
-/// Every test. `args` go to nextest (or to `cargo test` where it can't be had).
-pub fn test(args: &[&str]) -> Res {
-    counted_test(args, &mut None)
-}
-
-/// As [`test()`]; nextest's summary line goes to `summary`, also when tests failed.
-pub fn counted_test(args: &[&str], summary: &mut Option<String>) -> Res {
-    setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
-    let chosen = !args.is_empty();
-    if let Err(why) = setup::NEXTEST.ensure() {
-        println!("== {why}: going on with `cargo test`, one test at a time");
-        let mut command = sh::cargo("test");
-        command.args(if chosen { args } else { &["--workspace"] }).args(["--", "--test-threads=1"]);
-        return sh::run(&mut command);
-    }
-    // Documentation's tests first, so that the last closing line is that of the many.
-    if !chosen && layers::workspace()?.iter().any(|p| root().join(&p.dir).join("src/lib.rs").exists()) {
-        sh::run(&mut sh::cargo("test --workspace --doc"))?;
-    }
-    let mut command = sh::cargo("nextest run");
-    if std::env::var_os("CI").is_some() {
-        command.args(["--profile", "ci"]);
-    }
-    command.args(if args.contains(&"-p") { &[][..] } else { &["--workspace"] }).args(args);
-    // Tests that can't run on this machine write their reasons here.
-    let skips = target_dir().join("skipped-tests.txt");
-    sh::write(&skips, "")?;
-    command.env("FERROVIA_SKIPS", &skips);
-    let result = sh::watch(&mut command, |line| {
-        if line.trim_start().starts_with("Summary [") {
-            *summary = Some(line.trim().to_string());
-        }
-    });
-    for reason in sh::read(&skips)?.lines() {
-        println!("skipped: {reason}");
-    }
-    result
-}
-
 /// Format, or with `check` say what isn't.
 pub fn fmt(check: bool) -> Res {
     let tail = if check { " --check" } else { "" };
@@ -130,14 +84,6 @@ pub fn doc() -> Res {
     sh::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     println!("doc: {}", target_dir().join("doc").display());
     Ok(())
-}
-
-/// Changes of routes, tables, interfaces and neighbours for so many seconds, with readers, with debug assertions.
-pub fn churn(seconds: &str) -> Res {
-    seconds.parse::<u64>().map_err(|_| format!("{seconds}: expected a number of seconds"))?;
-    setup::ensure(&[setup::BUILD])?;
-    let mut command = sh::cargo("test -p ferrovia-net --test churn -- --ignored --nocapture");
-    sh::run(command.env("FERROVIA_CHURN", seconds))
 }
 
 /// The benchmarks of benches/, whose program takes `args`: of the forwarding path; if the first is `lookup`, of route
