@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test test-release asan test-long ci bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install test test-release asan test-long soak ci bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,10 @@ asan: ## Run the tests of graph, drivers and buffers under AddressSanitizer (ARG
 test-long: ## Run the tests that take minutes each, with their progress (ARGS='neighbours': by name)
 	$(X) test-long $(ARGS)
 
-ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, bench and fuzz smoke
+soak: ## One hour of all kinds of traffic, changes, clients and restarts (ARGS='--seconds 120', --asan, '--seed 7')
+	$(X) soak $(ARGS)
+
+ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, soak, bench and fuzz smoke
 	$(X) ci $(ARGS)
 
 bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load: other things)

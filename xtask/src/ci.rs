@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::counts::Counts;
 use crate::sh::Res;
-use crate::{docs, fuzz, inlining, layers, licences, sources, testing, verbs};
+use crate::{docs, fuzz, inlining, layers, licences, soak, sources, testing, verbs};
 
 /// One step: its name, how long it took, the tests that it ran, and why it failed.
 struct Done {
@@ -43,6 +43,7 @@ pub fn verb() -> Res {
     step("lookup smoke", &mut |_| verbs::bench(&["lookup", "--smoke"]));
     step("failover smoke", &mut |_| verbs::bench(&["failover", "--smoke"]));
     step("load smoke", &mut |_| verbs::bench(&["load", "--smoke"]));
+    step("soak smoke", &mut |_| soak::verb(&["--seconds", "120"]));
     step("fuzz smoke", &mut |_| fuzz::verb(&["--smoke", "--asan"]));
 
     println!("\n== summary");

@@ -15,6 +15,7 @@ mod layers;
 mod licences;
 mod setup;
 mod sh;
+mod soak;
 mod sources;
 mod testing;
 mod verbs;
@@ -36,6 +37,8 @@ usage: cargo xtask VERB [ARGUMENT…]
   asan [NEXTEST-ARG…]    tests of graph, drivers and buffers under AddressSanitizer
   test-long [NEXTEST-ARG…]
                          tests that take minutes each
+  soak [--seconds N] [--seed N] [--only KIND,…] [--asan]
+                         a daemon under all kinds of traffic, changes and clients, for an hour
   models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
   lint                   format, clippy, layers, sources, licences, docs --check, doc
@@ -81,6 +84,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("asan", rest) => counted(|counts| testing::asan(rest, counts)),
         ("test-long", rest) => counted(|counts| testing::long(rest, counts)),
         ("models", []) => counted(testing::models),
+        ("soak", rest) => soak::verb(rest),
         ("ci", []) => ci::verb(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),
