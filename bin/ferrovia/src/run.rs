@@ -172,17 +172,19 @@ fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket
 }
 
 /// What the configuration says of the API's trace.
-fn trace<W>(config: &Config, hub: &msg::Hub<W>) -> Result<(), String> {
+fn trace<W>(config: &Config, hub: &msg::Hub<W>) {
     if let Some(name) = &config.api_trace.save_api_table {
         let table: String = hub.table().entries().map(|(id, e)| format!("{id} {}\n", e.name_crc())).collect();
         let path = Path::new("/tmp").join(Path::new(name).file_name().unwrap_or_default());
-        std::fs::write(&path, table).map_err(|e| format!("save-api-table {}: {e}", path.display()))?;
+        // Anybody may put something there first: links are replaced, not followed, and nothing keeps the daemon from starting.
+        if let Err(e) = store::file::write(&path, table.as_bytes(), 0o644) {
+            log::warn!(target: "api", "save-api-table {}", e.brief());
+        }
     }
     if let Some(requests) = config.api_trace.nitems {
         hub.set_traced(requests as usize);
     }
     hub.set_tracing(config.api_trace.on);
-    Ok(())
 }
 
 /// What the daemon listens on.
@@ -210,7 +212,7 @@ fn control<W: World>(
     signals.wake(world.waker());
     let tree = Arc::new(tree);
     world.adopt(&tree);
-    trace(config, world.api())?;
+    trace(config, world.api());
     let (server, api, background) = (Server::new(config), api::Server::default(), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saved configurations: a file, and beside it what it was before, `FILE.1` the latest.
 
-use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cli::Error;
 use cli::script::Lines;
 
+use super::disk::{Disk, New, System, dir_of, sweep};
 use crate::date::Date;
 use crate::process::arguments;
 
@@ -18,6 +16,9 @@ const MARK: &str = "# Ferrovia configuration";
 
 /// Versions before the last one that are kept unless the configuration says otherwise.
 pub const HISTORY: u32 = 20;
+
+/// Configurations are for their owner only.
+const OWNER: u32 = 0o600;
 
 /// Where configurations are saved.
 #[derive(Clone, Debug)]
@@ -58,26 +59,12 @@ pub fn with_header(body: &str, by: &str) -> String {
     format!("{MARK}\n# version: {version}\n# date: {date}\n# by: {by}\n\n{body}")
 }
 
-/// Writes a file, so that at any time there is the old one or the new one, whole. It is for its owner only.
-pub fn write(path: &Path, text: &[u8]) -> Result<(), Error> {
-    let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut name = OsString::from(".");
-    name.push(path.file_name().ok_or_else(|| Error::failed(format!("{}: no file", path.display())))?);
-    name.push(format!(".{}", std::process::id()));
-    let temporary = dir.join(name);
-    // One of a process that was killed, and had our number.
-    let _ = std::fs::remove_file(&temporary);
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).and_then(|mut file| {
-            file.write_all(text)?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, path)?;
-            File::open(dir)?.sync_all()
-        });
-    written.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        failed(path)(e)
-    })
+/// Writes a file, so that at any time there is the old one or the new one, whole. Links are replaced, not followed.
+pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
+    let written = New::write(&System, path, text, mode)
+        .and_then(|new| new.place(path))
+        .and_then(|()| System.sync_dir(dir_of(path)));
+    written.map_err(failed(path))
 }
 
 /// Writes a configuration to whatever file an operator names: a new one, or one that was written so.
@@ -96,7 +83,7 @@ pub fn export(path: &Path, text: &str) -> Result<(), Error> {
             }
         }
     }
-    write(path, text.as_bytes())
+    write(path, text.as_bytes(), OWNER)
 }
 
 impl Store {
@@ -142,98 +129,139 @@ impl Store {
         Ok(Version { number, date: of("# date:"), by: of("# by:"), lines: lines(&text) })
     }
 
-    /// All versions that can be read, the last one first.
+    /// All versions that can be read, the last one first. One more than are kept may be there, if a save was interrupted.
     pub fn versions(&self) -> Vec<Version> {
-        (0..=self.history).filter_map(|n| self.read(n).ok()).collect()
+        (0..=self.history + 1).filter_map(|n| self.read(n).ok()).collect()
     }
 
     /// Saves a configuration as the last version. Gives false if that is what it is already.
     ///
     /// # Errors
-    /// What the system says; the last version is then as it was.
+    /// What the system says; all versions are then as they were.
     pub fn save(&self, body: &str, by: &str) -> Result<bool, Error> {
-        if self.read(0).is_ok_and(|last| last.lines == lines(body)) {
-            return Ok(false);
-        }
-        if let Some(dir) = self.file.parent().filter(|d| !d.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed(dir))?;
-        }
-        self.keep().map_err(failed(&self.file))?;
-        write(&self.file, with_header(body, by).as_bytes()).map(|()| true)
+        self.save_by(&System, body, by)
     }
 
-    /// Keeps the last version as number 1, and those before it one number higher. The last one stays until it is replaced.
-    fn keep(&self) -> io::Result<()> {
-        let there = |e: io::Error| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) };
-        for n in (1..self.history).rev() {
-            std::fs::rename(self.path(n), self.path(n + 1)).or_else(there)?;
+    /// The new version is on the disk before anything else is touched. Then the others move up by one, from the oldest on, so
+    /// that each has a name at any time; the last one gets a second name and is replaced. Only then the oldest goes. What an
+    /// end in between leaves, [`Self::tidy`] puts in order.
+    pub(super) fn save_by<D: Disk>(&self, disk: &D, body: &str, by: &str) -> Result<bool, Error> {
+        let (file, dir) = (&self.file, dir_of(&self.file));
+        if self.read(0).is_ok_and(|last| last.lines == lines(body)) {
+            // It may have been written when the directory couldn't be synced.
+            disk.sync_dir(dir).map_err(failed(dir))?;
+            return Ok(false);
         }
-        if self.history == 0 {
+        disk.make_dir(dir).map_err(failed(dir))?;
+        self.tidy_by(disk).map_err(failed(file))?;
+        let new = New::write(disk, file, with_header(body, by).as_bytes(), OWNER).map_err(failed(file))?;
+        let mut kept = Rotation { store: self, disk, moved: 0, linked: false };
+        let placed = kept.rotate().and_then(|()| disk.sync_dir(dir)).and_then(|()| new.place(file));
+        if let Err(e) = placed {
+            kept.undo();
+            return Err(failed(file)(e));
+        }
+        disk.sync_dir(dir).map_err(|e| {
+            let text = format!("{}: written, but it may not survive a power failure: {e}", file.display());
+            Error::failed(text).hint("`save' again")
+        })?;
+        if let Err(e) = disk.remove(&self.path(self.history + 1)) {
+            log::warn!(target: "config", "{}: {e}", self.path(self.history + 1).display());
+        }
+        Ok(true)
+    }
+
+    /// Completes a save that was interrupted: versions stand at consecutive numbers, and none of them twice.
+    ///
+    /// # Errors
+    /// What the system says; nothing is lost.
+    pub fn tidy(&self) -> Result<(), Error> {
+        sweep(&self.file);
+        self.tidy_by(&System).map_err(failed(&self.file))
+    }
+
+    fn tidy_by<D: Disk>(&self, disk: &D) -> io::Result<()> {
+        let mut there = Vec::new();
+        for n in 1..=self.history + 1 {
+            if disk.exists(&self.path(n))? {
+                there.push(n);
+            }
+        }
+        // The end came before the last version was replaced: it has two names.
+        if let Some(&first) = there.first()
+            && disk.exists(&self.file)?
+            && disk.read(&self.file)? == disk.read(&self.path(first))?
+        {
+            disk.remove(&self.path(first))?;
+            there.remove(0);
+        }
+        // The end came before the oldest was removed.
+        if there.len() > self.history as usize
+            && let Some(oldest) = there.pop()
+        {
+            disk.remove(&self.path(oldest))?;
+        }
+        for (to, from) in (1..).zip(there) {
+            if to != from {
+                disk.rename(&self.path(from), &self.path(to))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes room for the last version among those before it.
+struct Rotation<'a, D: Disk> {
+    store: &'a Store,
+    disk: &'a D,
+    /// Versions 1 to this have moved up by one.
+    moved: u32,
+    /// The last version has its second name.
+    linked: bool,
+}
+
+impl<D: Disk> Rotation<'_, D> {
+    fn rotate(&mut self) -> io::Result<()> {
+        let Self { store, disk, .. } = *self;
+        if store.history == 0 || !disk.exists(&store.file)? {
             return Ok(());
         }
-        let first = self.path(1);
-        std::fs::remove_file(&first).or_else(there)?;
-        match std::fs::hard_link(&self.file, &first) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => std::fs::copy(&self.file, &first).map(drop),
-            _ => Ok(()),
+        let mut there = 0;
+        while there < store.history && disk.exists(&store.path(there + 1))? {
+            there += 1;
+        }
+        // Whatever fails, `undo` moves back what has no lower neighbour any more.
+        self.moved = there;
+        for n in (1..=there).rev() {
+            disk.rename(&store.path(n), &store.path(n + 1))?;
+        }
+        let first = store.path(1);
+        self.linked = true;
+        disk.link(&store.file, &first).or_else(|_| {
+            // Not every file system has links.
+            let text = disk.read(&store.file)?;
+            New::write(disk, &first, &text, OWNER)?.place(&first)
+        })
+    }
+
+    /// Gives all versions their numbers back, as far as that works.
+    fn undo(&self) {
+        let Self { store, disk, .. } = self;
+        if self.linked && disk.remove(&store.path(1)).is_err() {
+            return;
+        }
+        for n in 1..=self.moved {
+            let (from, to) = (store.path(n + 1), store.path(n));
+            // Those that hadn't moved yet are in their places.
+            if !matches!(disk.exists(&to), Ok(false)) {
+                continue;
+            }
+            if disk.rename(&from, &to).is_err() {
+                return;
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::MetadataExt as _;
-
-    #[test]
-    fn versions_are_kept_and_the_oldest_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path().join("a/b/conf"), 3);
-        assert!(store.read(0).unwrap_err().message().contains("nothing was saved yet"));
-        assert_eq!(store.versions(), []);
-        for n in 0..6 {
-            let body = format!("# section\necho {n}\n");
-            assert_eq!(store.save(&body, &format!("me\n{n}")), Ok(true));
-            assert_eq!(store.save(&body, "again"), Ok(false), "nothing has changed");
-        }
-        let versions = store.versions();
-        let found: Vec<_> = versions.iter().map(|v| (v.number, v.by.as_str(), v.lines.clone())).collect();
-        let expected =
-            [(0, "me 5", "echo 5"), (1, "me 4", "echo 4"), (2, "me 3", "echo 3"), (3, "me 2", "echo 2")];
-        assert_eq!(found, expected.map(|(n, by, line)| (n, by, vec![line.to_string()])));
-        assert!(versions[0].date.ends_with("GMT"), "{versions:?}");
-        assert!(store.read(4).unwrap_err().message().contains("no version 4"));
-        let all: Vec<_> = store.file().parent().unwrap().read_dir().unwrap().flatten().collect();
-        assert_eq!(all.len(), 4, "no temporary file is left: {all:?}");
-        assert!(all.iter().all(|f| f.metadata().unwrap().mode() & 0o777 == 0o600));
-    }
-
-    #[test]
-    fn only_what_was_saved_is_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let (own, other) = (dir.path().join("own"), dir.path().join("other"));
-        export(&own, &with_header("echo 1\n", "me")).unwrap();
-        export(&own, &with_header("echo 2\n", "me")).unwrap();
-        assert_eq!(lines(&std::fs::read_to_string(&own).unwrap()), ["echo 2"]);
-        std::fs::write(&other, "precious").unwrap();
-        std::os::unix::fs::symlink(&own, dir.path().join("link")).unwrap();
-        for path in [other.as_path(), &dir.path().join("link"), dir.path()] {
-            let error = export(path, "x").unwrap_err();
-            assert!(error.message().contains("didn't write"), "{error}");
-        }
-        assert!(export(&dir.path().join("no/where"), "x").is_err());
-        assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
-    }
-
-    #[test]
-    fn a_save_that_fails_leaves_the_last_version() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path().join("conf"), 2);
-        store.save("echo 1\n", "me").unwrap();
-        // Where the temporary file would be, there is a directory that can't be removed.
-        let blocked = dir.path().join(format!(".conf.{}", std::process::id()));
-        std::fs::create_dir_all(blocked.join("x")).unwrap();
-        assert!(store.save("echo 2\n", "me").is_err());
-        assert_eq!(store.read(0).unwrap().lines, ["echo 1"]);
-    }
-}
+mod tests;

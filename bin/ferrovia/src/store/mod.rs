@@ -6,6 +6,7 @@
 
 pub mod change;
 pub mod commands;
+pub mod disk;
 pub mod file;
 pub mod tech;
 
@@ -29,7 +30,11 @@ static UNTIL: Mutex<Option<Duration>> = Mutex::new(None);
 pub fn open(config: &Config, paths: &Paths) {
     if let Some(file) = &paths.saved {
         let history = config.saved.history.unwrap_or(file::HISTORY);
-        let _ = STORE.set(Store::new(file.clone(), history));
+        let store = Store::new(file.clone(), history);
+        if let Err(e) = store.tidy() {
+            log::warn!(target: "config", "what an interrupted save left can't be put in order: {}", e.brief());
+        }
+        let _ = STORE.set(store);
     }
 }
 
