@@ -40,15 +40,20 @@ impl Client {
     }
 
     /// Asks, gives every reply but the last to `on`, and returns the status: 0, or the error's return value.
+    /// Where `on` says false, the daemon is told that nobody reads the answer that comes.
     /// ^C cancels; a second ^C leaves the daemon alone with it.
-    pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply)) -> Result<i32, String> {
+    pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply) -> bool) -> Result<i32, String> {
         self.interrupted.store(false, Ordering::Relaxed);
         self.send(&request.encode())?;
         let mut cancelled = false;
         loop {
             match Reply::decode(&mut self.received) {
                 Ok(Some(Reply::End(status))) => return Ok(status),
-                Ok(Some(reply)) => on(reply),
+                Ok(Some(reply)) => {
+                    if !on(reply) {
+                        self.send(&Request::Enough.encode())?;
+                    }
+                }
                 Ok(None) => {
                     self.receive()?;
                     if self.interrupted.swap(false, Ordering::Relaxed) {

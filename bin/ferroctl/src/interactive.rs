@@ -3,7 +3,7 @@
 
 use crate::args::Args;
 use crate::client::Client;
-use crate::screen;
+use crate::screen::Screen;
 use cli::frames::{Reply, Request};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -16,7 +16,6 @@ use rustyline::{
     Helper, KeyEvent, RepeatCount,
 };
 use std::cell::RefCell;
-use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -88,15 +87,20 @@ pub fn run(args: &Args) -> Result<bool, String> {
 /// Asks the daemon and shows what it says; connects anew when the daemon was started again.
 fn answer(client: &RefCell<Client>, request: &Request, rows: usize) {
     let mut client = client.borrow_mut();
-    let asked = client.ask(request, &mut |reply| match reply {
-        Reply::Out(text) => screen::show(&text, rows),
-        Reply::More(text) => {
-            print!("{text}");
-            let _ = std::io::stdout().flush();
+    let mut screen = Screen::new(rows);
+    let mut errors = String::new();
+    let asked = client.ask(request, &mut |reply| {
+        match reply {
+            Reply::Out(text) => return screen.show(&text),
+            Reply::More(text) => screen.progress(&text),
+            Reply::Error(text) => errors += &text,
+            Reply::Words(..) | Reply::End(_) => {}
         }
-        Reply::Error(text) => eprint!("{text}"),
-        Reply::Words(..) | Reply::End(_) => {}
+        true
     });
+    screen.end();
+    // Behind what was said before, and not into the pager's screen.
+    eprint!("{errors}");
     client.forget_interrupt();
     if let Err(e) = asked {
         match client.reconnect() {
@@ -130,6 +134,7 @@ impl Completer for Assistant {
             if let Reply::Words(start, words) = reply {
                 found = (start, words);
             }
+            true
         });
         let (start, words) = found;
         if asked.is_err() || !line.is_char_boundary(start) {

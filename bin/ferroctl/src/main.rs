@@ -56,13 +56,19 @@ fn run(args: &Args) -> Result<bool, String> {
     };
     let mut client = Client::connect(&args.socket)?;
     let mut piped = Ok(());
-    let status = client.ask(&request, &mut |reply| match reply {
-        Reply::Out(text) | Reply::More(text) if piped.is_ok() => {
-            let mut out = std::io::stdout().lock();
-            piped = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let status = client.ask(&request, &mut |reply| {
+        match reply {
+            Reply::Out(text) | Reply::More(text) => {
+                if piped.is_ok() {
+                    let mut out = std::io::stdout().lock();
+                    piped = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                }
+                return piped.is_ok();
+            }
+            Reply::Error(text) => eprint!("{text}"),
+            _ => {}
         }
-        Reply::Error(text) => eprint!("{text}"),
-        _ => {}
+        true
     })?;
     match piped {
         // Who reads our output has had enough: no error of ours.

@@ -81,6 +81,52 @@ fn says_so_when_there_is_no_daemon() {
     assert_eq!(out.status.code(), Some(3));
 }
 
+/// Starts a command without an end, and reads its first line.
+fn endless(
+    s: &Server,
+    args: &[&str],
+) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+        .arg("-s")
+        .arg(&s.socket)
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ferroctl");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
+    (child, out, line)
+}
+
+#[test]
+fn long_answers_come_while_they_are_made_and_end_with_who_reads_them() {
+    let s = Server::start();
+    let (child, out, line) = endless(&s, &["show endless"]);
+    assert_eq!(line, "line 0\n");
+    // As `| head -1` does.
+    drop(out);
+    let end = child.wait_with_output().expect("its end");
+    assert_eq!((end.status.code(), String::from_utf8_lossy(&end.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn interrupt_ends_a_long_answer_whose_json_is_whole() {
+    let s = Server::start();
+    let (child, mut out, line) = endless(&s, &["-j", "show endless"]);
+    assert_eq!(line, "[\n");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let mut rest = line;
+    std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&rest).expect("JSON");
+    assert!(value.as_array().is_some_and(|all| all.len() > 100));
+    let end = child.wait_with_output().expect("its end");
+    assert_eq!(end.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&end.stderr).contains("cancelled"), "{end:?}");
+}
+
 #[test]
 fn interrupt_cancels_the_command_first() {
     let s = Server::start();

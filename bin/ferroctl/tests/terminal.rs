@@ -21,6 +21,10 @@ struct Terminal {
 
 impl Terminal {
     fn start(server: &Server, args: &[&str]) -> Self {
+        Self::with_pager(server, args, "cat")
+    }
+
+    fn with_pager(server: &Server, args: &[&str], pager: &str) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
         let name = ptsname(&master, Vec::new()).expect("its name").into_string().expect("text");
@@ -31,7 +35,7 @@ impl Terminal {
             .arg(&server.socket)
             .args(args)
             .env("TERM", "xterm")
-            .env("PAGER", "cat")
+            .env("PAGER", pager)
             .env("XDG_STATE_HOME", home.path())
             .stdin(side())
             .stdout(side())
@@ -121,6 +125,23 @@ fn a_conversation() {
     t.expect("ferrovia# ");
     t.type_in("q\r");
     assert_eq!(t.status(), Some(0));
+}
+
+#[test]
+fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer() {
+    let server = Server::start();
+    // It shows the start of what comes, and leaves.
+    let mut t = Terminal::with_pager(&server, &[], "head -n 3");
+    t.expect("ferrovia# ");
+    t.type_in("show endless\r");
+    t.expect("line 0\r\nline 1\r\nline 2\r\n");
+    t.expect("ferrovia# ");
+    t.type_in("show version\r");
+    t.expect("toy 1\r\n");
+    t.expect("ferrovia# ");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
+    assert!(!t.seen.contains("cancelled"));
 }
 
 #[test]

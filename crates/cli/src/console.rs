@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Commands taken up in one turn.
 const EVENTS: usize = 64;
 /// With more than this to send, a session waits until its client has read.
-const MAX_BACKLOG: usize = 1 << 20;
+const MAX_BACKLOG: usize = 256 << 10;
 
 /// Everything of a CLI connection but the socket. The owner moves bytes and calls [`Console::poll`]:
 ///
@@ -102,6 +102,9 @@ impl Console {
         if self.more {
             return Some(now);
         }
+        if self.rests() {
+            return None;
+        }
         let patience = self.session.is_new().then(|| self.since.map_or(now, |t| t + PATIENCE));
         self.runner.wake_at(now).into_iter().chain(patience).min()
     }
@@ -127,6 +130,9 @@ impl Console {
                 self.event(tree, world, event, &mut said);
             }
             if self.runner.is_busy() {
+                if self.rests() {
+                    return;
+                }
                 let result = self.runner.poll(tree, world, now, &mut said);
                 said.drain(..).for_each(|s| self.session.say(s));
                 match result {
@@ -164,7 +170,13 @@ impl Console {
                 self.session.help(&found);
             }
             Event::Cancel => self.runner.cancel(),
+            Event::Enough => self.runner.enough(),
         }
+    }
+
+    /// A long answer isn't made further than it is read.
+    fn rests(&self) -> bool {
+        self.session.is_paging() && self.runner.is_long()
     }
 
     fn complete<W: Live>(&self, tree: &Tree<W>, world: &W, line: &str, cursor: usize) -> crate::Completion {

@@ -11,16 +11,17 @@
 //! | `complete CURSOR` | a line | what can stand at byte CURSOR? |
 //! | `help CURSOR` | a line | the same, for people |
 //! | `cancel` | | end what is running |
+//! | `enough` | | end the long answer that is coming, without an error: nobody reads it; what else runs goes on |
 //!
 //! | daemon | body | means |
 //! |---|---|---|
-//! | `out` | text | an answer |
+//! | `out` | text | an answer, or the next piece of one |
 //! | `more` | text | what a running command has to say so far |
 //! | `error` | text | what went wrong |
 //! | `words START` | a word a line | completions; each replaces the text from byte START to the cursor |
 //! | `end STATUS` | | the request is done; 0, or the error's return value (below zero) |
 //!
-//! Each request but `cancel` is answered by any number of frames and one `end`, in the order of the requests.
+//! Each request but `cancel` and `enough` is answered by any number of frames and one `end`, in the order of the requests.
 
 use std::fmt::Write;
 
@@ -44,12 +45,14 @@ pub enum Request {
     Help(String, usize),
     /// End what is running.
     Cancel,
+    /// End the long answer that is coming.
+    Enough,
 }
 
 /// What the daemon answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// An answer.
+    /// An answer, or a piece of one.
     Out(String),
     /// What a running command has to say so far.
     More(String),
@@ -96,6 +99,7 @@ impl Request {
             Self::Complete(line, cursor) => frame("complete", &[cursor], line),
             Self::Help(line, cursor) => frame("help", &[cursor], line),
             Self::Cancel => frame("cancel", &[], ""),
+            Self::Enough => frame("enough", &[], ""),
         }
     }
 
@@ -114,6 +118,7 @@ impl Request {
             ["complete", at] => Self::Complete(body, cursor(at)?),
             ["help", at] => Self::Help(body, cursor(at)?),
             ["cancel"] => Self::Cancel,
+            ["enough"] => Self::Enough,
             _ => return Err(Malformed("unknown request")),
         }))
     }
@@ -185,6 +190,7 @@ mod tests {
             Request::Complete("show ".into(), 5),
             Request::Help("".into(), 0),
             Request::Cancel,
+            Request::Enough,
         ];
         let stream: Vec<u8> = requests.iter().flat_map(Request::encode).collect();
         for chunk in 1..stream.len() {

@@ -88,8 +88,9 @@
 //!
 //! # Long commands and scripts
 //!
-//! A command never blocks: what takes time returns [`Output::task`], which the control loop polls; `exec` returns
-//! [`Output::script`], and one that is made of others [`Output::sequence`]. A [`Runner`] drives all three, in slices. Scripts are checked whole ([`script`]): all errors are reported
+//! A command never blocks: what grows with a table returns [`Output::list`], whose rows are made as the client reads them; what
+//! takes time [`Output::task`], which the control loop polls; `exec` returns [`Output::script`], and one that is made of others
+//! [`Output::sequence`]. A [`Runner`] drives all four, in slices. Scripts are checked whole ([`script`]): all errors are reported
 //! with line and column, and nothing is run unless every line is good.
 //!
 //! # Serving
@@ -105,6 +106,7 @@ pub mod frames;
 mod grammar;
 mod kind;
 mod lex;
+mod list;
 mod matcher;
 mod matches;
 mod near;
@@ -118,6 +120,7 @@ pub mod session;
 mod table;
 mod terminal;
 mod tree;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -127,6 +130,7 @@ pub use console::Console;
 pub use error::{Error, ErrorKind, Result};
 pub use kind::{Kind, Value};
 pub use lex::is_open;
+pub use list::{List, SLICE, pieces};
 pub use matches::{Arg, FromArg, Matches};
 pub use near::nearest;
 pub use output::{Output, Task, TaskState};
@@ -135,3 +139,4 @@ pub use runner::{Runner, Said};
 pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table};
 pub use tree::{Command, Live, Outcome, Parsed, Tree};
+pub use writer::Writer;

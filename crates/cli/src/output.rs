@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a command answers: one value, shown as text or as JSON.
 
-use crate::{Error, Sequence, Table};
+use crate::{Error, List, Sequence, Table};
 use serde_json::{Value, json};
 use std::any::Any;
 use std::fmt;
@@ -18,6 +18,8 @@ pub enum Output {
     Table(Table),
     /// Text for people, a value for programs.
     Both(String, Value),
+    /// Grows with a table: made and sent in slices; see [`Output::list`].
+    List(List),
     /// Takes time; the control loop polls it while everything else goes on.
     Task(Box<dyn Task>),
     /// Commands to run in place of this one (`exec FILE`): a name for messages, and the text.
@@ -58,10 +60,12 @@ impl Output {
         Self::Sequence(Box::new(sequence))
     }
 
-    /// The text, ended by a newline unless it is empty. A task or a script has none of its own.
+    /// The text, ended by a newline unless it is empty. What comes in slices, a task and a script have none of their own.
     pub fn to_text(&self) -> String {
         let mut text = match self {
-            Self::Empty | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => String::new(),
+            Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => {
+                String::new()
+            }
             Self::Text(t) | Self::Both(t, _) => t.clone(),
             Self::Table(t) => t.render(),
         };
@@ -74,7 +78,7 @@ impl Output {
     /// The value for programs; `{}` when there is nothing to say.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Empty | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => json!({}),
+            Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => json!({}),
             Self::Text(t) => json!({ "text": t }),
             Self::Both(_, v) => v.clone(),
             Self::Table(t) => t.to_json(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs what a session asked for, a little at each turn of the control loop: a command, its task, its scripts.
 
+use crate::list::Listing;
 use crate::output::pretty;
 use crate::script::{Script, Turn};
 use crate::{Error, Outcome, Output, Result, Sequence, Step, Task, TaskState, Tree};
@@ -13,7 +14,7 @@ const MAX_DEPTH: usize = 16;
 /// One piece of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
-    /// A whole answer; a pager may hold it back.
+    /// An answer, or a piece of one, in whole lines; a pager may hold it back.
     Answer(String),
     /// What a task has to say so far, to be shown at once.
     Chunk(String),
@@ -68,6 +69,9 @@ struct Within {
 pub struct Runner {
     frames: Vec<Frame>,
     task: Option<Running>,
+    list: Option<Listing>,
+    /// Items of the next long answer that are shown at most, and the line that shows all.
+    most: Option<(usize, String)>,
     json: bool,
     /// The end of a command that needed no further turn.
     ended: Option<Result<()>>,
@@ -77,7 +81,7 @@ pub struct Runner {
 impl Runner {
     /// Whether something is under way; nothing else may be started meanwhile.
     pub fn is_busy(&self) -> bool {
-        self.task.is_some() || !self.frames.is_empty() || self.ended.is_some()
+        self.task.is_some() || self.list.is_some() || !self.frames.is_empty() || self.ended.is_some()
     }
 
     /// Starts a command; [`Runner::poll`] brings its end. With `json` its answer is JSON whether or not the line says so.
@@ -93,12 +97,24 @@ impl Runner {
         self.frames.push(Frame::Script(Script::new(name, text)));
     }
 
-    /// ^C: a task is told, a script or a sequence stops after the command it is at.
+    /// ^C: a task is told, a long answer ends where it is, a script or a sequence stops after the command it is at.
     pub fn cancel(&mut self) {
         if let Some(t) = &mut self.task {
             t.task.cancel();
         }
         self.cancelled = true;
+    }
+
+    /// Whether a long answer is under way.
+    pub fn is_long(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// Ends the long answer that is under way as if there were no more of it; other commands go on.
+    pub fn enough(&mut self) {
+        if self.list.take().is_some() && !self.is_busy() {
+            self.ended = Some(Ok(()));
+        }
     }
 
     /// When the next poll is useful: `None` while nothing is under way.
@@ -124,7 +140,7 @@ impl Runner {
                 result => result,
             },
         };
-        self.task = None;
+        (self.task, self.list, self.most) = (None, None, None);
         self.frames.clear();
         Some(result)
     }
@@ -132,7 +148,7 @@ impl Runner {
     /// One turn. An error ends everything, up to the sequence that ran what failed.
     fn turn<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
         let Err(error) = self.go_on(tree, world, now, out) else { return Ok(()) };
-        self.task = None;
+        (self.task, self.list) = (None, None);
         let outer = self.frames.iter().rposition(|f| matches!(f, Frame::Sequence(_)));
         self.frames.truncate(outer.map_or(0, |at| at + 1));
         match self.frames.last_mut() {
@@ -162,6 +178,15 @@ impl Runner {
             }
             return Ok(());
         }
+        if let Some(list) = &mut self.list {
+            let (text, ended) = list.slice(world, self.cancelled);
+            if !text.is_empty() {
+                self.say(Said::Answer(text), out);
+            }
+            let Some(result) = ended else { return Ok(()) };
+            self.list = None;
+            return result.map_err(|e| self.placed(e));
+        }
         match self.frames.last_mut() {
             None => Ok(()),
             Some(Frame::Script(script)) if self.cancelled => {
@@ -189,8 +214,15 @@ impl Runner {
                 };
                 match step {
                     Step::Run(line, json) => {
+                        self.most = None;
                         let outcome = tree.execute(world, &line)?;
                         let json = outcome.json || json;
+                        self.answer(outcome.output, json, out)
+                    }
+                    Step::Sample(line, json, most) => {
+                        let outcome = tree.execute(world, &line)?;
+                        let json = outcome.json || json;
+                        self.most = Some((most, line));
                         self.answer(outcome.output, json, out)
                     }
                     Step::More(text) => {
@@ -203,6 +235,7 @@ impl Runner {
                         Ok(())
                     }
                     Step::Done(output) => {
+                        self.most = None;
                         self.frames.pop();
                         self.answer(output, json, out)
                     }
@@ -238,6 +271,7 @@ impl Runner {
 
     fn answer(&mut self, output: Output, json: bool, out: &mut Vec<Said>) -> Result<()> {
         match output {
+            Output::List(list) => self.list = Some(Listing::new(list, json, self.most.take())),
             Output::Task(task) => self.task = Some(Running { task, json, chunks: String::new() }),
             Output::Script(name, text) => {
                 self.check_depth(&name)?;

@@ -8,6 +8,8 @@ use crate::{Error, Output, Result, Said, Tree};
 pub enum Step {
     /// Run this line; with JSON as its answer, or text.
     Run(String, bool),
+    /// Run this line in the same manner, of a long answer only so many items.
+    Sample(String, bool, usize),
     /// Not done yet: asked again in the next turn. The text is for the operator, if there is any.
     More(String),
     /// Done; this is the answer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables: one value that prints as aligned columns and as a JSON array of objects.
 
+use crate::{Output, Result, Writer, list};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -14,15 +15,21 @@ struct Column {
 
 /// One field of a row: what a person reads and what a program reads.
 #[derive(Debug, Clone)]
-pub struct Cell {
-    text: String,
-    json: Value,
+pub struct Cell(Content);
+
+#[derive(Debug, Clone)]
+enum Content {
+    Empty,
+    Bool(bool),
+    Text(String),
+    Number(Value),
+    Both(String, Value),
 }
 
 impl Cell {
     /// A cell whose text and JSON value differ (a rate with its unit, a time, a list).
     pub fn new(text: impl Into<String>, json: impl Into<Value>) -> Self {
-        Self { text: text.into(), json: json.into() }
+        Self(Content::Both(text.into(), json.into()))
     }
 
     /// A cell shown by `Display` and given to programs as that string.
@@ -32,13 +39,33 @@ impl Cell {
 
     /// No value: blank in text, `null` in JSON.
     pub fn empty() -> Self {
-        Self { text: String::new(), json: Value::Null }
+        Self(Content::Empty)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Content::Empty => "".into(),
+            Content::Bool(b) => (if *b { "yes" } else { "no" }).into(),
+            Content::Text(text) | Content::Both(text, _) => text.into(),
+            Content::Number(n) => n.to_string().into(),
+        }
+    }
+}
+
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Self {
+        match cell.0 {
+            Content::Empty => Value::Null,
+            Content::Bool(b) => b.into(),
+            Content::Text(text) => text.into(),
+            Content::Number(json) | Content::Both(_, json) => json,
+        }
     }
 }
 
 impl From<String> for Cell {
     fn from(s: String) -> Self {
-        Self { json: Value::from(s.as_str()), text: s }
+        Self(Content::Text(s))
     }
 }
 
@@ -50,18 +77,24 @@ impl From<&str> for Cell {
 
 impl From<bool> for Cell {
     fn from(b: bool) -> Self {
-        Self::new(if b { "yes" } else { "no" }, b)
+        Self(Content::Bool(b))
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(n: f64) -> Self {
+        Self::new(n.to_string(), n)
     }
 }
 
 macro_rules! number_cells {
     ($($t:ty)*) => { $(impl From<$t> for Cell {
         fn from(n: $t) -> Self {
-            Self { text: n.to_string(), json: Value::from(n) }
+            Self(Content::Number(n.into()))
         }
     })* };
 }
-number_cells!(u8 u16 u32 u64 usize i32 i64 f64);
+number_cells!(u8 u16 u32 u64 usize i32 i64);
 
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(o: Option<T>) -> Self {
@@ -149,23 +182,80 @@ impl Table {
 
     /// Header and rows, each line ended by a newline, no trailing blanks.
     pub fn render(&self) -> String {
+        let (mut layout, mut out) = (self.layout(), String::new());
+        layout.lines =
+            self.rows.iter().map(|row| row.iter().map(|c| c.text().into_owned()).collect()).collect();
+        layout.render(&mut out);
+        out
+    }
+
+    /// One object a row, keys in the order of the columns.
+    pub fn to_json(&self) -> Value {
+        let object = |row: &Vec<Cell>| {
+            let fields =
+                self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_string(), cell.clone().into()));
+            Value::Object(fields.collect::<Map<_, _>>())
+        };
+        Value::Array(self.rows.iter().map(object).collect())
+    }
+
+    /// The columns, for rows that come one by one.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout {
+            columns: self.columns.clone(),
+            gap: self.gap.unwrap_or(2),
+            widths: self.columns.iter().map(|c| c.title.chars().count().max(c.min_width)).collect(),
+            head: true,
+            lines: Vec::new(),
+        }
+    }
+
+    /// An answer with a row, or several, for each item: a table that grows. See [`Output::list`].
+    pub fn list<W: 'static, T>(
+        self,
+        items: impl IntoIterator<Item = T, IntoIter: 'static>,
+        row: impl FnMut(&W, T, &mut Writer) -> Result<()> + 'static,
+    ) -> Output {
+        list::of_table(self, items, row)
+    }
+}
+
+/// Columns whose rows come part by part: each part is as wide as itself and those before it need.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    columns: Vec<Column>,
+    gap: usize,
+    widths: Vec<usize>,
+    /// The head is still to be written.
+    head: bool,
+    lines: Vec<Vec<String>>,
+}
+
+impl Layout {
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|c| c.key.as_ref())
+    }
+
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.lines.push(cells.into_iter().take(self.columns.len()).map(|c| c.text().into_owned()).collect());
+    }
+
+    /// Writes what has come since the last call.
+    pub fn render(&mut self, out: &mut String) {
         let width = |s: &str| s.chars().count();
-        let mut widths: Vec<usize> = self.columns.iter().map(|c| width(&c.title).max(c.min_width)).collect();
-        for row in &self.rows {
-            for (w, cell) in widths.iter_mut().zip(row) {
-                *w = (*w).max(width(&cell.text));
+        for line in &self.lines {
+            for (w, text) in self.widths.iter_mut().zip(line) {
+                *w = (*w).max(width(text));
             }
         }
-        let gap = self.gap.unwrap_or(2);
-        let mut out = String::with_capacity(
-            (self.rows.len() + 1) * (widths.iter().sum::<usize>() + gap * widths.len() + 1),
-        );
-        let mut line = |texts: &mut dyn Iterator<Item = &str>| {
+        let all: usize = self.widths.iter().sum::<usize>() + self.gap * self.widths.len() + 1;
+        out.reserve((self.lines.len() + 1) * all);
+        let mut put = |texts: &mut dyn Iterator<Item = &str>| {
             let start = out.len();
             for (i, text) in texts.enumerate() {
-                let pad = widths[i] - width(text);
+                let pad = self.widths[i] - width(text);
                 let (before, after) = if self.columns[i].right { (pad, 0) } else { (0, pad) };
-                let before = before + if i == 0 { 0 } else { gap };
+                let before = before + if i == 0 { 0 } else { self.gap };
                 out.extend(std::iter::repeat_n(' ', before));
                 out.push_str(text);
                 out.extend(std::iter::repeat_n(' ', after));
@@ -173,20 +263,12 @@ impl Table {
             out.truncate(start + out[start..].trim_end_matches(' ').len());
             out.push('\n');
         };
-        line(&mut self.columns.iter().map(|c| c.title.as_ref()));
-        for row in &self.rows {
-            line(&mut row.iter().map(|c| c.text.as_str()));
+        if std::mem::take(&mut self.head) {
+            put(&mut self.columns.iter().map(|c| c.title.as_ref()));
         }
-        out
-    }
-
-    /// One object a row, keys in the order of the columns.
-    pub fn to_json(&self) -> Value {
-        let object = |row: &Vec<Cell>| {
-            let fields = self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_string(), cell.json.clone()));
-            Value::Object(fields.collect::<Map<_, _>>())
-        };
-        Value::Array(self.rows.iter().map(object).collect())
+        for line in self.lines.drain(..) {
+            put(&mut line.iter().map(String::as_str));
+        }
     }
 }
 

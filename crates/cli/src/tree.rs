@@ -4,7 +4,8 @@
 use crate::lex::{self, Shape, Token};
 use crate::matcher::{Capture, Ended, Machine};
 use crate::program::Program;
-use crate::{Error, Matches, Output, Result, explain, grammar};
+use crate::{Error, Matches, Output, Result, Runner, Said, explain, grammar};
+use std::time::Instant;
 
 /// One command. Plugins declare them in a `static CLI: &[Command<World>]`.
 pub struct Command<W: 'static> {
@@ -170,6 +171,22 @@ impl<W> Tree<W> {
     /// Reads a line and runs its command. A blank line and a comment do nothing.
     pub fn execute(&self, world: &W, line: &str) -> Result<Outcome> {
         self.execute_with(world, line, &mut Scratch::default())
+    }
+
+    /// Reads a line, runs its command to its end, and gives all that it says: for tests, and callers that may wait.
+    ///
+    /// # Errors
+    /// Those of the line and of the command; what it said before is lost.
+    pub fn answer(&self, world: &W, line: &str) -> Result<String> {
+        let (mut runner, mut said) = (Runner::default(), Vec::new());
+        runner.line(self, world, line, false, &mut said);
+        let start = Instant::now();
+        loop {
+            if let Some(result) = runner.poll(self, world, start.elapsed(), &mut said) {
+                return result
+                    .map(|()| said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect());
+            }
+        }
     }
 
     /// Reads a line without running it.

@@ -2,7 +2,7 @@
 //! A daemon with a toy world: `UnixListener`, `Console`, nothing else.
 
 use cli::session::{Config, SessionKind};
-use cli::{Command, Console, Error, Live, Output, Task, TaskState, Tree};
+use cli::{Command, Console, Error, Live, Output, Task, TaskState, Tree, Writer};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -52,6 +52,18 @@ static CLI: &[Command<Toy>] = &[
         usage: "",
         help: "Many lines",
         run: |_, _| Ok("line\n".repeat(100_000).into()),
+    },
+    Command {
+        path: "show endless",
+        usage: "",
+        help: "Lines without an end",
+        run: |_, _| {
+            Ok(Output::list(0u64.., |_: &Toy, n, out: &mut Writer| {
+                out.text(|text| *text += &format!("line {n}\n"));
+                out.value(|| n);
+                Ok(())
+            }))
+        },
     },
     Command {
         path: "packet-generator new",

@@ -8,15 +8,30 @@ use crate::complete::Completion;
 use crate::frames::Reply;
 use crate::{Error, Said};
 
+/// Bytes of one frame.
+const PART: usize = 1 << 20;
+
 impl Session {
     /// What a command says.
     pub fn say(&mut self, said: Said) {
         match (self.mode, said) {
-            (Mode::Frames, Said::Answer(text)) => self.reply(&Reply::Out(text)),
-            (Mode::Frames, Said::Chunk(text)) => self.reply(&Reply::More(text)),
+            (Mode::Frames, Said::Answer(text)) => self.replies(&text, Reply::Out),
+            (Mode::Frames, Said::Chunk(text)) => self.replies(&text, Reply::More),
             (Mode::Person, Said::Answer(text)) => self.pager.show(&text, &mut self.out),
             (Mode::Person, Said::Chunk(text)) => self.out.extend(text.replace('\n', "\r\n").as_bytes()),
             (_, Said::Answer(text) | Said::Chunk(text)) => self.out.extend(text.as_bytes()),
+        }
+    }
+
+    /// Says a text in frames of a size that any client takes.
+    fn replies(&mut self, mut text: &str, frame: fn(String) -> Reply) {
+        loop {
+            let (part, rest) = text.split_at(text.floor_char_boundary(PART));
+            self.reply(&frame(part.to_string()));
+            text = rest;
+            if text.is_empty() {
+                return;
+            }
         }
     }
 
@@ -32,7 +47,7 @@ impl Session {
             }
         }
         self.waiting = Waiting::No;
-        self.cancel = false;
+        (self.cancel, self.enough) = (false, false);
         match self.mode {
             Mode::Frames => self.reply(&Reply::End(status)),
             Mode::Vppctl => self.out.push(0),

@@ -92,6 +92,7 @@ pub struct Session {
     rows: usize,
     config: Config,
     cancel: bool,
+    enough: bool,
     eof: bool,
     closed: bool,
     out: Vec<u8>,
@@ -117,6 +118,7 @@ impl Session {
             rows: 0,
             config: config.clone(),
             cancel: false,
+            enough: false,
             eof: false,
             closed: false,
             out: Vec::new(),
@@ -211,6 +213,11 @@ impl Session {
         self.mode == Mode::Frames
     }
 
+    /// Whether the operator reads a page.
+    pub fn is_paging(&self) -> bool {
+        self.pager.is_waiting()
+    }
+
     /// Whether an answer is due.
     pub fn is_waiting(&self) -> bool {
         self.waiting != Waiting::No
@@ -279,6 +286,7 @@ impl Session {
             match Request::decode(&mut self.frames) {
                 Ok(None) => return,
                 Ok(Some(Request::Cancel)) => self.cancel |= self.waiting == Waiting::Command,
+                Ok(Some(Request::Enough)) => self.enough |= self.waiting == Waiting::Command,
                 Ok(Some(request)) => self.requests.push_back(Ok(request)),
                 Err(e) => {
                     // Nothing behind it can be understood.
@@ -299,6 +307,9 @@ impl Session {
     pub fn next_event(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.cancel) && self.waiting == Waiting::Command {
             return Some(Event::Cancel);
+        }
+        if std::mem::take(&mut self.enough) && self.waiting == Waiting::Command {
+            return Some(Event::Enough);
         }
         while !self.closed {
             // While a page waits, keys are for the pager, whether or not the command is done.
@@ -338,8 +349,8 @@ impl Session {
                 self.waiting = Waiting::Question;
                 Event::Help { line, cursor }
             }
-            // It has been acted on where frames are decoded.
-            Ok(Request::Cancel) => {
+            // They have been acted on where frames are decoded.
+            Ok(Request::Cancel | Request::Enough) => {
                 self.waiting = Waiting::No;
                 return None;
             }
@@ -356,6 +367,10 @@ impl Session {
         let key = self.keys.hear(byte)?;
         if self.pager.is_waiting() {
             self.pager.key(key, &mut self.out);
+            // What nobody wants to see needn't be made.
+            if self.pager.is_stopped() && self.waiting == Waiting::Command {
+                return Some(Event::Enough);
+            }
             if !self.pager.is_waiting() && self.waiting == Waiting::No {
                 self.prompt();
             }

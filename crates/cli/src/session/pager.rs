@@ -17,6 +17,8 @@ pub(crate) struct Pager {
     shown: usize,
     /// `q` was pressed: the rest of this answer is thrown away.
     stopped: bool,
+    /// `G` was pressed: the rest of this answer is shown at once.
+    flowing: bool,
     /// The question stands on the screen.
     asking: bool,
 }
@@ -29,11 +31,16 @@ impl Pager {
 
     /// A new answer begins.
     pub fn begin(&mut self) {
-        (self.shown, self.stopped) = (0, false);
+        (self.shown, self.stopped, self.flowing) = (0, false, false);
     }
 
     pub fn is_waiting(&self) -> bool {
         self.asking
+    }
+
+    /// Nobody wants the rest of this answer.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Takes text (whole lines) and shows what fits.
@@ -51,11 +58,7 @@ impl Pager {
             Key::Char(' ' | 'f') => self.shown = 0,
             Key::Enter | Key::Down => self.shown = self.shown.saturating_sub(1),
             Key::Char('G' | 'g') => {
-                self.erase(out);
-                while let Some(line) = self.waiting.pop() {
-                    put(&line, out);
-                }
-                return;
+                self.flowing = true;
             }
             Key::Char('q' | 'Q') | Key::Interrupt | Key::Eof => {
                 self.erase(out);
@@ -73,7 +76,7 @@ impl Pager {
         while let Some(line) = self.waiting.last() {
             let rows = line.chars().count().div_ceil(self.columns.max(1)).max(1);
             // One row stays for the question; a line longer than the screen is shown all the same.
-            if self.rows > 1 && self.shown > 0 && self.shown + rows > self.rows - 1 {
+            if !self.flowing && self.rows > 1 && self.shown > 0 && self.shown + rows > self.rows - 1 {
                 self.asking = true;
                 out.extend(MORE.as_bytes());
                 return;
@@ -139,6 +142,19 @@ mod tests {
         p.key(Key::Char('G'), &mut out);
         assert_eq!(seen(&mut out), "b\r\nc\r\n");
         assert!(!p.is_waiting());
+    }
+
+    #[test]
+    fn what_flows_goes_on_until_the_next_answer() {
+        let (mut p, mut out) = pager();
+        p.begin();
+        p.show("1\n2\n3\n4\n", &mut out);
+        p.key(Key::Char('G'), &mut out);
+        p.show("5\n6\n7\n8\n9\n", &mut out);
+        assert_eq!(seen(&mut out), "1\r\n2\r\n3\r\nMORE4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n");
+        p.begin();
+        p.show("1\n2\n3\n4\n", &mut out);
+        assert!(p.is_waiting());
     }
 
     #[test]

@@ -176,6 +176,71 @@ fn a_person_pages_and_interrupts() {
 }
 
 #[test]
+fn a_long_answer_is_made_no_further_than_the_operator_reads() {
+    let mut s = person();
+    s.ask([255, 250, 31, 0, 40, 0, 4, 255, 240]);
+    let more = "-- more -- (space: page, enter: line, q: stop)";
+    assert!(s.ask("endless\r").ends_with(&format!("0\r\n1\r\n2\r\n{more}")));
+    // Nothing is to be done until a key comes.
+    assert_eq!(s.console.wake_at(s.now), None);
+    for page in 1..1000 {
+        let first = 3 * page;
+        let out = format!("\r\x1b[K{first}\r\n{}\r\n{}\r\n{more}", first + 1, first + 2);
+        assert_eq!(s.ask(" "), out);
+    }
+    assert_eq!(s.ask("q"), "\r\x1b[K\r# \x1b[K");
+    // What comes behind it in a script is done.
+    s.ask("exec 'endless;set interface state local0 up'\r");
+    assert_eq!(s.ask("q"), "\r\x1b[K\r# \x1b[K");
+    assert!(s.world.said().contains("local0"));
+    // ^C while it flows.
+    s.ask("endless\r");
+    s.console.input(b"G");
+    s.poll();
+    s.poll();
+    let out = s.ask("\x03");
+    assert!(out.ends_with("cancelled\r\n\r# \x1b[K"), "{out:?}");
+}
+
+#[test]
+fn who_reads_slowly_or_not_at_all_fills_no_memory_and_who_goes_ends_it() {
+    for greeting in [terminal_type("vppctl"), terminal_type(frames::TERMINAL), vec![]] {
+        let mut s = Server::greeted();
+        let framed = greeting == terminal_type(frames::TERMINAL);
+        s.console.input(&greeting);
+        s.console.input(&if framed {
+            Request::Run("endless".into(), false).encode()
+        } else {
+            b"endless\n".to_vec()
+        });
+        let mut turns = 0;
+        while s.console.wake_at(s.now).is_some() {
+            s.poll();
+            turns += 1;
+            assert!(turns < 10_000 && s.console.output().len() < 512 << 10, "it goes on");
+        }
+        // With room again, it goes on where it was.
+        let before = s.console.output().len();
+        s.console.sent(before / 2);
+        assert!(s.console.wake_at(s.now).is_some());
+        s.poll();
+        assert!(s.console.output().len() > before - before / 2);
+        if framed {
+            s.console.input(&Request::Cancel.encode());
+            let mut out = s.read();
+            s.settle();
+            out.extend(s.read());
+            let end = out.ends_with(b"end -1 0\n") && out.windows(9).any(|w| w == b"cancelled");
+            assert!(end, "{:?}", String::from_utf8_lossy(&out[out.len() - 100..]));
+        } else if !greeting.is_empty() {
+            s.console.eof();
+            s.poll();
+            assert!(s.console.is_closed());
+        }
+    }
+}
+
+#[test]
 fn terminals_and_those_who_will_not_tell_are_persons() {
     let mut s = Server::new(SessionKind::Terminal(80, 24));
     assert_eq!(s.read(), b"Hello\r\n\r# \x1b[K");

@@ -34,7 +34,8 @@ impl Default for Config {
     }
 }
 
-/// What the session wants to have done. Until it is answered, no further one comes, but [`Event::Cancel`].
+/// What the session wants to have done. Until it is answered, no further one comes, but [`Event::Cancel`] and
+/// [`Event::Enough`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Run this command; answer by [`Session::say`] and [`Session::done`].
@@ -69,4 +70,6 @@ pub enum Event {
     },
     /// ^C while a command runs.
     Cancel,
+    /// The operator wants to see no more of the answer that comes.
+    Enough,
 }

@@ -9,7 +9,7 @@ fn words(line: &str) -> String {
 
 #[test]
 fn completes_paths_literals_and_live_objects() {
-    assert_eq!(words(""), "count echo exec fail ip packet-generator set show");
+    assert_eq!(words(""), "count echo endless exec fail ip packet-generator set show");
     assert_eq!(words("sh"), "show");
     assert_eq!(words("show i"), "interface ip ip6");
     assert_eq!(words("sh int "), "address host-eth0 host-eth1 local0");

@@ -2,6 +2,7 @@
 //! The toy world that the crate's tests act on.
 
 mod completing;
+mod long;
 mod random;
 mod reading;
 
@@ -115,6 +116,18 @@ pub(crate) static TOY: &[Command<Toy>] = &[
         usage: "<from:u32>",
         help: "Count down",
         run: |_, m| Ok(Output::task(Count { left: m.req("from")?, cancelled: false })),
+    },
+    Command {
+        path: "endless",
+        usage: "",
+        help: "Numbers without an end",
+        run: |_, _| {
+            Ok(Output::list(0u64.., |_: &Toy, n, out: &mut crate::Writer| {
+                out.text(|text| *text += &format!("{n}\n"));
+                out.value(|| n);
+                Ok(())
+            }))
+        },
     },
     Command {
         path: "exec",
