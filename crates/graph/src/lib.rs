@@ -58,7 +58,7 @@ pub use node::{
 pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
-pub use running::{ConfigLine, Phase, RunningConfig};
+pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
 pub use runtime::Runtime;
 pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};

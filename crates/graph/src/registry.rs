@@ -205,27 +205,29 @@ impl Registry {
     /// Every node, with what it can send to: by its declaration, by registration, by arcs.
     pub fn list(&self, level: Level) -> Vec<NodeInfo> {
         let info = |i| self.info(NodeIndex(i as u16), level);
-        let mut all: Vec<NodeInfo> = (0..self.nodes.len()).map(info).collect();
+        (0..self.nodes.len()).map(info).map(|info| self.with_arcs(info)).collect()
+    }
+
+    /// One node.
+    pub fn one(&self, index: NodeIndex, level: Level) -> Option<NodeInfo> {
+        (index.at() < self.nodes.len()).then(|| self.with_arcs(self.info(index, level)))
+    }
+
+    /// Adds where its arcs lead to.
+    fn with_arcs(&self, mut info: NodeInfo) -> NodeInfo {
         for arc in &self.arcs.all {
-            let features: Vec<Arc<str>> = arc.features.iter().map(|(f, _)| f.node.into()).collect();
-            let end = self.nodes[arc.end.at()].name.clone();
-            for info in &mut all {
-                let starts = arc.def.starts.contains(&&*info.name);
-                let at = features.iter().position(|f| *f == info.name);
-                if starts {
-                    info.next.extend(features.iter().cloned());
-                }
-                if let Some(at) = at {
-                    info.next.extend(features[at + 1..].iter().cloned());
-                    info.next.push(end.clone());
-                }
+            let features = arc.features.iter().map(|(f, _)| f.node);
+            if arc.def.starts.contains(&&*info.name) {
+                info.next.extend(features.clone().map(Arc::from));
+            }
+            if let Some(at) = features.clone().position(|f| *f == *info.name) {
+                info.next.extend(features.skip(at + 1).map(Arc::from));
+                info.next.push(self.nodes[arc.end.at()].name.clone());
             }
         }
-        for info in &mut all {
-            info.next.sort();
-            info.next.dedup();
-        }
-        all
+        info.next.sort();
+        info.next.dedup();
+        info
     }
 
     fn info(&self, index: NodeIndex, level: Level) -> NodeInfo {

@@ -6,6 +6,7 @@
 //! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
 
 use crate::{SwIfIndex, World};
+use std::collections::VecDeque;
 
 /// When a line's turn is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -69,6 +70,23 @@ pub struct ConfigLine {
     order: u32,
 }
 
+/// Lines of a table that grows: adds those of its next entry, and says whether there was one.
+type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
+
+enum Part {
+    Line(ConfigLine),
+    List(Phase, Lines),
+}
+
+impl Part {
+    fn place(&self) -> (Phase, u32) {
+        match self {
+            Self::Line(line) => (line.phase, line.order),
+            Self::List(phase, _) => (*phase, 0),
+        }
+    }
+}
+
 /// The configuration in force.
 ///
 /// ```
@@ -76,36 +94,105 @@ pub struct ConfigLine {
 /// let mut config = RunningConfig::default();
 /// config.push(Phase::Addresses, "set interface ip address t0 10.0.0.1/24", "set interface ip address del t0 10.0.0.1/24");
 /// config.push(Phase::Tables, "ip table add 7", "ip table del 7");
-/// let lines: Vec<_> = config.lines().into_iter().map(|l| l.text).collect();
+/// # let (world, _) = graph::World::new(&graph::WorldConfig { buffers: 63, ..Default::default() }, &[]).unwrap();
+/// let lines: Vec<_> = config.lines().all(&world).into_iter().map(|l| l.text).collect();
 /// assert_eq!(lines, ["ip table add 7", "set interface ip address t0 10.0.0.1/24"]);
 /// ```
-#[derive(Default, Debug)]
-pub struct RunningConfig(Vec<ConfigLine>);
+#[derive(Default)]
+pub struct RunningConfig(Vec<Part>);
+
+/// The lines of a phase, for one entry of a table.
+pub struct Section<'l> {
+    phase: Phase,
+    lines: &'l mut VecDeque<ConfigLine>,
+}
+
+impl Section<'_> {
+    /// Adds a line and the one that takes it back, as [`RunningConfig::push`] does.
+    pub fn push(&mut self, text: impl Into<String>, undo: impl Into<String>) {
+        let (text, undo) = (text.into(), undo.into());
+        self.lines.push_back(ConfigLine { phase: self.phase, text, undo, order: 0 });
+    }
+}
 
 impl RunningConfig {
     /// Adds a line and the one that takes it back. Values that may hold blanks are put through [`cli::quote`].
     pub fn push(&mut self, phase: Phase, text: impl Into<String>, undo: impl Into<String>) {
-        self.0.push(ConfigLine { phase, text: text.into(), undo: undo.into(), order: 0 });
+        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), order: 0 }));
+    }
+
+    /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and everything else goes on in
+    /// between. Items are as those of [`cli::Output::list`].
+    pub fn list<T>(
+        &mut self,
+        phase: Phase,
+        items: impl IntoIterator<Item = T, IntoIter: 'static>,
+        mut say: impl FnMut(&World, T, &mut Section<'_>) + 'static,
+    ) {
+        let mut items = items.into_iter();
+        let next = move |world: &World, lines: &mut VecDeque<ConfigLine>| {
+            let item = items.next();
+            item.map(|item| say(world, item, &mut Section { phase, lines })).is_some()
+        };
+        self.0.push(Part::List(phase, Box::new(next)));
     }
 
     /// Adds the line that makes an interface: they are made in the order of their indices, whoever makes them.
     pub fn interface(&mut self, sw_if: SwIfIndex, text: impl Into<String>, undo: impl Into<String>) {
         let (phase, order) = (Phase::Interfaces, sw_if.0);
-        self.0.push(ConfigLine { phase, text: text.into(), undo: undo.into(), order });
+        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), order }));
     }
 
     /// All lines in their order.
-    pub fn lines(mut self) -> Vec<ConfigLine> {
-        self.0.sort_by_key(|line| (line.phase, line.order));
-        self.0
+    pub fn lines(mut self) -> ConfigLines {
+        self.0.sort_by_key(Part::place);
+        ConfigLines { parts: self.0.into(), ready: VecDeque::new() }
+    }
+}
+
+/// The lines of a configuration, made as they are read.
+#[derive(Default)]
+pub struct ConfigLines {
+    parts: VecDeque<Part>,
+    ready: VecDeque<ConfigLine>,
+}
+
+impl ConfigLines {
+    /// All that are left, at once.
+    pub fn all(mut self, world: &World) -> Vec<ConfigLine> {
+        let mut all = Vec::new();
+        while self.step(world, &mut all) {}
+        all
+    }
+
+    /// Adds the next line, or looks at an entry of a table that has none. False if there is nothing more.
+    pub fn step(&mut self, world: &World, lines: &mut Vec<ConfigLine>) -> bool {
+        if self.ready.is_empty() {
+            match self.parts.pop_front() {
+                None => return false,
+                Some(Part::Line(line)) => self.ready.push_back(line),
+                Some(Part::List(phase, mut next)) => {
+                    if next(world, &mut self.ready) {
+                        self.parts.push_front(Part::List(phase, next));
+                    }
+                }
+            }
+        }
+        lines.extend(self.ready.pop_front());
+        true
     }
 }
 
 impl World {
-    /// The configuration in force: what all plugins say of theirs.
-    pub fn running_config(&self) -> Vec<ConfigLine> {
+    /// The configuration in force: what all plugins say of theirs, line by line.
+    pub fn config_lines(&self) -> ConfigLines {
         let mut config = RunningConfig::default();
         self.plugins().iter().for_each(|plugin| (plugin.config)(self, &mut config));
         config.lines()
+    }
+
+    /// The whole configuration in force, at once: with a large one everything else waits.
+    pub fn running_config(&self) -> Vec<ConfigLine> {
+        self.config_lines().all(self)
     }
 }

@@ -401,6 +401,16 @@ impl World {
         self.registry().list(self.level())
     }
 
+    /// A node, if there is one of this index.
+    pub fn node_info(&self, index: NodeIndex) -> Option<NodeInfo> {
+        self.registry().one(index, self.level())
+    }
+
+    /// The indices that nodes have: for walks in slices, which call [`Self::node_info`] when a node's turn comes.
+    pub fn node_indices(&self) -> impl Iterator<Item = NodeIndex> + use<> {
+        (0..self.registry().nodes.len()).map(|i| NodeIndex(i as u16))
+    }
+
     /// Every reason that is counted, by error index.
     pub fn reasons(&self) -> Vec<&'static Reason> {
         self.registry().reasons.clone()

@@ -289,12 +289,20 @@ impl Interfaces {
 
     /// The name of an interface, or its number if it is gone.
     pub fn name(&self, sw_if: SwIfIndex) -> String {
-        self.get(sw_if).map_or_else(|_| format!("sw_if_index {sw_if}"), |i| i.name)
+        let inner = self.inner();
+        let found = inner.all.get(sw_if.at()).and_then(Option::as_ref);
+        found.map_or_else(|| format!("sw_if_index {sw_if}"), |i| i.name.clone())
     }
 
     /// All interfaces, by index.
     pub fn list(&self) -> Vec<Interface> {
         self.inner().all.iter().flatten().cloned().collect()
+    }
+
+    /// The indices that interfaces have, and may have had: for walks in slices, which call [`Self::get`] when an interface's
+    /// turn comes.
+    pub fn indices(&self) -> impl Iterator<Item = SwIfIndex> + use<> {
+        (0..self.max() as u32).map(SwIfIndex)
     }
 
     /// Indices that were ever used, for the length of counter vectors.

@@ -56,9 +56,14 @@ pub fn clear_counters(w: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
 /// The receive queues of all interfaces, or of one, with their interfaces.
 pub fn placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, RxQueue)> {
     let mut all = w.get::<Interfaces>().list();
-    all.retain(|i| i.parent == i.sw_if && only.is_none_or(|only| only == i.sw_if));
-    let queues = |i: &Interface| i.device.rx_queues().into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
+    all.retain(|i| only.is_none_or(|only| only == i.sw_if));
+    let queues = |i: &Interface| queues_of(i).into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
     all.iter().flat_map(queues).collect()
+}
+
+/// The receive queues of an interface; a sub-interface has none of its own.
+pub fn queues_of(i: &Interface) -> Vec<RxQueue> {
+    if i.parent == i.sw_if { i.device.rx_queues() } else { Vec::new() }
 }
 
 /// A receive queue of an interface, or all of them.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show hardware-interfaces`.
 
-use cli::{Error, Matches, Output};
+use cli::{Error, Matches, Output, Writer};
 use graph::World;
-use net::{IfKind, Interfaces, MtuKind};
+use net::{IfKind, Interface, Interfaces, MtuKind};
 use std::fmt::Write;
 
 pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -12,26 +12,37 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     for name in &only {
         interfaces.find(name)?;
     }
-    let mut text = format!("{:>20}{:>6}{:>6}  {}\n", "Name", "Idx", "Link", "Hardware");
-    let mut json = Vec::new();
-    for i in interfaces.list() {
-        if i.parent != i.sw_if || !(only.is_empty() || only.contains(&i.name)) {
-            continue;
+    let brief = m.flag("brief");
+    let items = [None].into_iter().chain(interfaces.indices().map(Some));
+    Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
+        let Some(sw_if) = sw_if else {
+            out.text(|text| writeln!(text, "{:>20}{:>6}{:>6}  {}", "Name", "Idx", "Link", "Hardware"));
+            return Ok(());
+        };
+        let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
+        if i.parent == sw_if && (only.is_empty() || only.contains(&i.name)) {
+            write(&i, brief, out);
         }
-        let link = if i.link_up { "up" } else { "down" };
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<20}{:>6}{:>6}  {}", i.name, i.sw_if.0, link, i.name);
-        let details = i.device.details();
-        if !m.flag("brief") {
-            if i.kind == IfKind::Ethernet {
-                let _ = writeln!(text, "  Ethernet address {}", i.mac);
-            }
-            let _ = writeln!(text, "  driver {}, link MTU {}", i.device.driver(), i.mtu_of(MtuKind::Link));
-            for line in &details {
-                let _ = writeln!(text, "  {line}");
-            }
+        Ok(())
+    }))
+}
+
+fn write(i: &Interface, brief: bool, out: &mut Writer) {
+    let link = if i.link_up { "up" } else { "down" };
+    let details = i.device.details();
+    out.text(|text| {
+        writeln!(text, "{:<20}{:>6}{:>6}  {}", i.name, i.sw_if.0, link, i.name)?;
+        if brief {
+            return Ok(());
         }
-        json.push(serde_json::json!({
+        if i.kind == IfKind::Ethernet {
+            writeln!(text, "  Ethernet address {}", i.mac)?;
+        }
+        writeln!(text, "  driver {}, link MTU {}", i.device.driver(), i.mtu_of(MtuKind::Link))?;
+        details.iter().try_for_each(|line| writeln!(text, "  {line}"))
+    });
+    out.value(|| {
+        serde_json::json!({
             "name": i.name,
             "idx": i.sw_if.0,
             "link": link,
@@ -40,7 +51,6 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
             "mac": i.mac.to_string(),
             "mtu": i.mtu_of(MtuKind::Link),
             "details": details,
-        }));
-    }
-    Ok(Output::both(text, serde_json::Value::Array(json)))
+        })
+    });
 }

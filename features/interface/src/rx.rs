@@ -3,7 +3,7 @@
 
 use crate::control::{self, Poller};
 use crate::set::named;
-use cli::{Error, Matches, Output, Table};
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::{InputMode, ThreadIndex, World};
 use net::Interfaces;
 use serde_json::json;
@@ -65,17 +65,24 @@ fn thread_name(thread: ThreadIndex) -> String {
 
 pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     let only = m.has("interface").then(|| named(w, m)).transpose()?.map(|(_, sw_if)| sw_if);
-    let mut table =
-        Table::new().left("Thread").left("Name").left("Interface").right("Queue").left("Mode").left("Node");
-    for (interface, q) in control::placements(w, only) {
-        table.row([
-            u64::from(q.thread.0).into(),
-            thread_name(q.thread).into(),
-            interface.name.into(),
-            u64::from(q.queue).into(),
-            q.mode.to_string().into(),
-            interface.device.input_node().into(),
-        ]);
-    }
-    Ok(table.into())
+    let (table, interfaces) =
+        (Table::new().left("Thread").left("Name").left("Interface"), w.get::<Interfaces>());
+    let table = table.right("Queue").left("Mode").left("Node");
+    Ok(table.list(interfaces.indices(), move |_: &World, sw_if, out: &mut Writer| {
+        let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
+        if only.is_some_and(|only| only != sw_if) {
+            return Ok(());
+        }
+        for q in control::queues_of(&i) {
+            out.row([
+                u64::from(q.thread.0).into(),
+                thread_name(q.thread).into(),
+                i.name.as_str().into(),
+                u64::from(q.queue).into(),
+                q.mode.to_string().into(),
+                i.device.input_node().into(),
+            ]);
+        }
+        Ok(())
+    }))
 }

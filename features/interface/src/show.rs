@@ -3,7 +3,7 @@
 
 use crate::control;
 use crate::set::named;
-use cli::{Error, Matches, Output};
+use cli::{Error, Matches, Output, Writer};
 use graph::World;
 use net::{IfCounters, Interface, Interfaces, MtuKind};
 use serde_json::{Map, Value, json};
@@ -37,29 +37,38 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
     for name in &only {
         interfaces.find(name)?;
     }
-    let mut text = format!(
-        "{:>18}{:>14}{:>6}{:>22}{:>20}{:>16}\n",
-        "Name", "Idx", "State", "MTU (L3/IP4/IP6/MPLS)", "Counter", "Count"
-    );
-    let mut json = Vec::new();
-    for i in interfaces.list() {
-        if !(only.is_empty() || only.contains(&i.name)) {
-            continue;
+    let items = [None].into_iter().chain(interfaces.indices().map(Some));
+    Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
+        let Some(sw_if) = sw_if else {
+            let head = ("Name", "Idx", "State", "MTU (L3/IP4/IP6/MPLS)", "Counter", "Count");
+            let (name, idx, state, mtu, counter, count) = head;
+            out.text(|text| writeln!(text, "{name:>18}{idx:>14}{state:>6}{mtu:>22}{counter:>20}{count:>16}"));
+            return Ok(());
+        };
+        match interfaces.get(sw_if) {
+            Ok(i) if only.is_empty() || only.contains(&i.name) => {
+                write(&i, counters(&all_counters, sw_if.at()), out)
+            }
+            _ => {}
         }
-        let state = if i.admin_up { "up" } else { "down" };
-        let counters = counters(&all_counters, i.sw_if.at());
-        let mut line = format!("{:<25}{:>7}{:>6}{:>22}", i.name, i.sw_if.0, state, mtus(&i));
+        Ok(())
+    }))
+}
+
+fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
+    let state = if i.admin_up { "up" } else { "down" };
+    out.text(|text| {
+        let mut line = format!("{:<25}{:>7}{:>6}{:>22}", i.name, i.sw_if.0, state, mtus(i));
         for (name, n) in &counters {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{line:<60}{name:<24}{n:>12}");
+            writeln!(text, "{line:<60}{name:<24}{n:>12}")?;
             line.clear();
         }
-        if !line.is_empty() {
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
+        if line.is_empty() { Ok(()) } else { writeln!(text, "{}", line.trim_end()) }
+    });
+    out.value(|| {
         let counters: Map<String, Value> =
             counters.into_iter().map(|(name, n)| (name.replace(' ', "_"), n.into())).collect();
-        json.push(json!({
+        json!({
             "name": i.name,
             "idx": i.sw_if.0,
             "state": state,
@@ -68,9 +77,8 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
             "mtu": { "link": i.mtu[0], "l3": i.mtu_of(MtuKind::L3), "ip4": i.mtu_of(MtuKind::Ip4), "ip6": i.mtu_of(MtuKind::Ip6), "mpls": i.mtu_of(MtuKind::Mpls) },
             "tag": i.tag,
             "counters": counters,
-        }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+        })
+    });
 }
 
 pub fn features(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -23,7 +23,7 @@ fn bench() -> (Bench, SwIfIndex, Tree<World>) {
 }
 
 fn run(bench: &Bench, tree: &Tree<World>, line: &str) -> String {
-    tree.execute(&bench.world, line).map_or_else(|e| panic!("{line}: {e}"), |o| o.output.to_text())
+    tree.answer(&bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
 #[test]

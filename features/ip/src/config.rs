@@ -5,6 +5,7 @@ use crate::broadcast::DirectedBroadcast;
 use crate::container;
 use crate::control::table_name;
 use crate::path_mtu::PathMtus;
+use crate::walk::of_tables;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::{
@@ -129,21 +130,20 @@ fn links(world: &World, config: &mut RunningConfig) {
 
 /// One line for each path: what is added to a route doesn't disturb its other paths.
 fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
-    let fib = world.get::<Fib<F>>();
-    let interfaces = world.get::<Interfaces>();
-    let tables = fib.list_tables();
+    let tables = world.get::<Fib<F>>().list_tables();
     let ids: BTreeMap<u32, u32> = tables.iter().map(|t| (t.index.0, t.id)).collect();
-    for table in &tables {
-        let of =
-            if table.index == TableIndex::DEFAULT { String::new() } else { format!(" table {}", table.id) };
-        fib.for_each(table.index, |route| {
-            let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
-            for (path, _) in set.flat_map(|s| &s.paths) {
-                let rest = format!("{}{of} {}", route.prefix, via::<F>(&interfaces, &ids, table.index, path));
-                config.push(Phase::Routes, format!("ip route add {rest}"), format!("ip route del {rest}"));
-            }
-        });
-    }
+    let interfaces = world.get::<Interfaces>();
+    config.list(Phase::Routes, of_tables(&world.get::<Fib<F>>(), tables), move |_, (table, route), lines| {
+        let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
+        let mut of = String::new();
+        if table.index != TableIndex::DEFAULT {
+            of = format!(" table {}", table.id);
+        }
+        for (path, _) in set.flat_map(|s| &s.paths) {
+            let rest = format!("{}{of} {}", route.prefix, via::<F>(&interfaces, &ids, table.index, path));
+            lines.push(format!("ip route add {rest}"), format!("ip route del {rest}"));
+        }
+    });
 }
 
 fn via<F: Net>(

@@ -2,7 +2,7 @@
 //! Containers: addresses behind an interface that are delivered here, as if they were ours. Who speaks for them takes their
 //! packets from the local protocols and ports.
 
-use cli::{Error, Matches, Output, Result, Table, quote};
+use cli::{Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
@@ -89,26 +89,29 @@ pub fn run(w: &World, m: &Matches) -> Result<Output> {
 
 /// `show ip container`.
 pub fn show(w: &World, m: &Matches) -> Result<Output> {
-    fn rows<F: Net>(w: &World, only: Option<IpAddr>, only_if: Option<SwIfIndex>, table: &mut Table) {
-        for (prefix, sw_if) in w.get::<Containers<F>>().list() {
-            let covers = |addr| F::of_ip(addr).is_some_and(|addr| prefix.contains(addr));
-            if only.is_none_or(covers) && only_if.is_none_or(|only| only == sw_if) {
-                table.row([prefix.to_string().into(), w.get::<Interfaces>().name(sw_if).into()]);
-            }
-        }
+    fn all<F: Net>(w: &World, only: Option<IpAddr>) -> impl Iterator<Item = (String, SwIfIndex)> + use<F> {
+        let all = w.get::<Containers<F>>().list().into_iter();
+        let covers =
+            move |prefix: &Prefix<F::Addr>, addr| F::of_ip(addr).is_some_and(|addr| prefix.contains(addr));
+        all.filter(move |(prefix, _)| only.is_none_or(|addr| covers(prefix, addr)))
+            .map(|(prefix, sw_if)| (prefix.to_string(), sw_if))
     }
     let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     let (only, only_if) = (m.opt("address")?, m.has("interface").then(find).transpose()?);
-    let mut table = Table::new().left("Container").left("Interface");
-    rows::<Ip4>(w, only, only_if, &mut table);
-    rows::<Ip6>(w, only, only_if, &mut table);
-    Ok(table.into())
+    let items = all::<Ip4>(w, only).chain(all::<Ip6>(w, only));
+    let table = Table::new().left("Container").left("Interface");
+    Ok(table.list(items, move |w: &World, (prefix, sw_if), out: &mut Writer| {
+        if only_if.is_none_or(|only| only == sw_if) {
+            out.row([prefix.into(), w.get::<Interfaces>().name(sw_if).into()]);
+        }
+        Ok(())
+    }))
 }
 
 /// Says what was set.
 pub fn say<F: Net>(w: &World, config: &mut RunningConfig) {
-    for (prefix, sw_if) in w.get::<Containers<F>>().list() {
+    config.list(Phase::Routes, w.get::<Containers<F>>().list(), |w, (prefix, sw_if), lines| {
         let line = format!("ip container {prefix} {}", quote(&w.get::<Interfaces>().name(sw_if)));
-        config.push(Phase::Routes, line.clone(), format!("{line} del"));
-    }
+        lines.push(line.clone(), format!("{line} del"));
+    });
 }

@@ -61,6 +61,7 @@ mod tests;
 mod udp;
 mod version4;
 mod version6;
+mod walk;
 
 pub use family::{Ip, IpTrace, Says};
 pub use frag::finish_checksum;

@@ -44,29 +44,31 @@ fn whole(interfaces: &Interfaces, path: &Mpath) -> String {
 /// One line for each path, so that what is added doesn't disturb the others; one for all, if something is said of the entry.
 fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, mfib, interfaces) = (world.get::<Fib<F>>(), world.get::<Mfib<F>>(), world.get::<Interfaces>());
-    for table in fib.list_tables() {
-        let of =
-            if table.index == TableIndex::DEFAULT { String::new() } else { format!(" table {}", table.id) };
-        for route in mfib.list(table.index, None, usize::MAX) {
-            let group = name::<F>(&route.group) + &of;
-            let set = |s: &&MrouteSource| matches!(s.source, Source::Cli | Source::Api);
-            for said in route.sources.iter().filter(set) {
-                let undo = format!("ip mroute del {group}");
-                if said.flags == EntryFlags::NONE && said.rpf_id == NO_RPF_ID && !said.paths.is_empty() {
-                    for path in &said.paths {
-                        let line = format!("ip mroute add {group} {}", whole(&interfaces, path));
-                        config.push(Phase::Routes, line, format!("{undo} {}", via(&interfaces, path)));
-                    }
-                    continue;
+    let routes = fib.list_tables().into_iter().flat_map(move |table| {
+        let (mfib, index) = (mfib.clone(), table.index);
+        let of = if index == TableIndex::DEFAULT { String::new() } else { format!(" table {}", table.id) };
+        cli::pieces(move |after, n| mfib.list(index, after, n), |route| route.group)
+            .map(move |route| (of.clone(), route))
+    });
+    config.list(Phase::Routes, routes, move |_, (of, route), lines| {
+        let group = name::<F>(&route.group) + &of;
+        let set = |s: &&MrouteSource| matches!(s.source, Source::Cli | Source::Api);
+        for said in route.sources.iter().filter(set) {
+            let undo = format!("ip mroute del {group}");
+            if said.flags == EntryFlags::NONE && said.rpf_id == NO_RPF_ID && !said.paths.is_empty() {
+                for path in &said.paths {
+                    let line = format!("ip mroute add {group} {}", whole(&interfaces, path));
+                    lines.push(line, format!("{undo} {}", via(&interfaces, path)));
                 }
-                let mut line = vec![format!("ip mroute add {group}")];
-                if said.rpf_id != NO_RPF_ID {
-                    line.push(format!("rpf-id {}", said.rpf_id));
-                }
-                line.extend(said.flags.words().into_iter().map(String::from));
-                line.extend(said.paths.iter().map(|path| whole(&interfaces, path)));
-                config.push(Phase::Routes, line.join(" "), undo);
+                continue;
             }
+            let mut line = vec![format!("ip mroute add {group}")];
+            if said.rpf_id != NO_RPF_ID {
+                line.push(format!("rpf-id {}", said.rpf_id));
+            }
+            line.extend(said.flags.words().into_iter().map(String::from));
+            line.extend(said.paths.iter().map(|path| whole(&interfaces, path)));
+            lines.push(line.join(" "), undo);
         }
-    }
+    });
 }

@@ -324,6 +324,12 @@ impl Adjacencies {
         all.filter_map(|(i, e)| Some(e.as_ref()?.info(AdjIndex(i as u32)))).collect()
     }
 
+    /// The indices that adjacencies have, and may have had: for walks in slices, which call [`Self::info`] when an adjacency's
+    /// turn comes.
+    pub fn indices(&self) -> impl Iterator<Item = AdjIndex> + use<> {
+        (0..self.inner().all.len() as u32).map(AdjIndex)
+    }
+
     /// The members of a load-balance, one for each bucket.
     pub fn buckets_of(&self, index: AdjIndex) -> Vec<AdjIndex> {
         self.buckets.read(index.0, |b| b.map(|b| b.to_vec()).unwrap_or_default())

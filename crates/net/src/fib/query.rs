@@ -61,12 +61,15 @@ impl<F: Net> Fib<F> {
         self.longest(table, Prefix::host(addr))
     }
 
-    /// All lists of paths, by number.
-    pub fn path_lists(&self) -> Vec<PathListInfo<F>> {
-        let inner = self.inner();
-        let mut all: Vec<_> = inner.lists.iter().map(|(id, list)| list.info(id)).collect();
-        all.sort_by_key(|info| info.list);
-        all
+    /// The list of paths with this number.
+    pub fn path_list(&self, number: u32) -> Option<PathListInfo<F>> {
+        let id = ListId(number);
+        self.inner().lists.get(id).map(|list| list.info(id))
+    }
+
+    /// The numbers of all lists of paths are below this.
+    pub fn path_lists_end(&self) -> u32 {
+        self.inner().lists.end()
     }
 
     fn longest(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
@@ -105,6 +108,21 @@ impl<F: Net> Fib<F> {
             if all.len() < n {
                 all.push(inner.info(prefix, index, entry));
             }
+            all.len() < n
+        });
+        all
+    }
+
+    /// As [`Self::routes_from`], the prefixes alone.
+    pub fn prefixes_from(
+        &self,
+        table: TableIndex,
+        after: Option<Prefix<F::Addr>>,
+        n: usize,
+    ) -> Vec<Prefix<F::Addr>> {
+        let mut all = Vec::new();
+        self.inner().walk(table, after, |prefix, _, _| {
+            all.push(prefix);
             all.len() < n
         });
         all

@@ -322,7 +322,8 @@ impl<F: Net> Mfib<F> {
             let default = inner.defaults.get(&at).filter(|_| own.is_none_or(|node| node.own.is_none()));
             let entries = default.into_iter().chain(own).flat_map(super::table::Node::entries);
             let entries = entries.map(|(source, entry)| (Group { addr, len, source }, entry));
-            all.extend(entries.filter(|(group, _)| behind(group)).map(|(group, entry)| info(group, entry)));
+            let entries = entries.filter(|(group, _)| behind(group)).take(n - all.len());
+            all.extend(entries.map(|(group, entry)| info(group, entry)));
             if all.len() >= n {
                 break;
             }

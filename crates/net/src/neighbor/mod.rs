@@ -245,6 +245,32 @@ impl Neighbors {
         all
     }
 
+    /// At most `n` of a family's entries behind one of them, on one interface or on all, in order of interface and address: for
+    /// walks in slices. The table may change between two calls: whatever is there all the time is seen once.
+    pub fn list_from(
+        &self,
+        ip6: bool,
+        sw_if: Option<SwIfIndex>,
+        after: Option<(SwIfIndex, IpAddr)>,
+        n: usize,
+    ) -> Vec<Neighbor> {
+        let after = after.map(|(sw_if, ip)| Key { sw_if, ip });
+        let table = self.table(ip6);
+        let behind = table.iter().filter(|n| after.is_none_or(|after| n.key() > after));
+        let mut all: Vec<&Neighbor> = Vec::new();
+        for one in behind.filter(|n| sw_if.is_none_or(|sw_if| n.sw_if == sw_if)) {
+            all.push(one);
+            // The least of them, with a thought for the time: half of what is looked at goes at once.
+            if all.len() == 2 * n {
+                all.select_nth_unstable_by_key(n, |n| n.key());
+                all.truncate(n);
+            }
+        }
+        all.sort_unstable_by_key(|n| n.key());
+        all.truncate(n);
+        all.into_iter().copied().collect()
+    }
+
     /// How many entries a family has.
     pub fn len(&self, ip6: bool) -> usize {
         self.table(ip6).len()

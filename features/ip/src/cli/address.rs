@@ -3,10 +3,10 @@
 
 use super::{interface, interface_of, is_v6, route::prefix};
 use crate::control;
-use cli::{Error, Matches, Output};
+use cli::{Error, Matches, Output, Writer};
 use graph::{SwIfIndex, World};
 use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::{Display, Write};
 use wire::{Ip4, Ip6};
 
@@ -67,32 +67,38 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
     let (interfaces, addresses, fib) =
         (w.get::<Interfaces>(), w.get::<Addresses<Ip4>>(), w.get::<Fib<Ip4>>());
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for i in interfaces.list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{} ({}):", i.name, if i.admin_up { "up" } else { "dn" });
-        let lender = addresses.unnumbered(i.sw_if).map(|lender| interfaces.name(lender));
-        if let Some(lender) = &lender {
-            let _ = writeln!(text, "  unnumbered, use {lender}");
-        }
+    Ok(Output::list(interfaces.indices(), move |w: &World, sw_if, out: &mut Writer| {
+        let Some(i) = interfaces.get(sw_if).ok().filter(|_| only.is_none_or(|only| only == sw_if)) else {
+            return Ok(());
+        };
+        let lender = addresses.unnumbered(sw_if).map(|lender| interfaces.name(lender));
         let table = fib.table_id(TableIndex(i.fib4)).unwrap_or(0);
         let table6 = w.get::<Fib<Ip6>>().table_id(TableIndex(i.fib6)).unwrap_or(0);
-        let line = |prefix: &dyn Display, version: &str, table: u32| {
-            let of = if table == 0 { String::new() } else { format!(" {version} table-id {table}") };
-            format!("  L3 {prefix}{of}\n")
-        };
-        let (four, six) = (addresses.list(i.sw_if), w.get::<Addresses<Ip6>>().list(i.sw_if));
-        text.extend(four.iter().map(|prefix| line(prefix, "ip4", table)));
-        text.extend(six.iter().map(|prefix| line(prefix, "ip6", table6)));
-        json.push(json!({
-            "name": i.name,
-            "sw_if_index": i.sw_if.0,
-            "admin_up": i.admin_up,
-            "table": table,
-            "table6": table6,
-            "unnumbered": lender,
-            "addresses": four.iter().map(|p| p.to_string()).chain(six.iter().map(|p| p.to_string())).collect::<Vec<_>>(),
-        }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+        let (four, six) = (addresses.list(sw_if), w.get::<Addresses<Ip6>>().list(sw_if));
+        out.text(|text| {
+            writeln!(text, "{} ({}):", i.name, if i.admin_up { "up" } else { "dn" })?;
+            if let Some(lender) = &lender {
+                writeln!(text, "  unnumbered, use {lender}")?;
+            }
+            let line = |prefix: &dyn Display, version: &str, table: u32| {
+                let of = if table == 0 { String::new() } else { format!(" {version} table-id {table}") };
+                format!("  L3 {prefix}{of}\n")
+            };
+            text.extend(four.iter().map(|prefix| line(prefix, "ip4", table)));
+            text.extend(six.iter().map(|prefix| line(prefix, "ip6", table6)));
+            std::fmt::Result::Ok(())
+        });
+        out.value(|| {
+            json!({
+                "name": i.name,
+                "sw_if_index": sw_if.0,
+                "admin_up": i.admin_up,
+                "table": table,
+                "table6": table6,
+                "unnumbered": lender,
+                "addresses": four.iter().map(|p| p.to_string()).chain(six.iter().map(|p| p.to_string())).collect::<Vec<_>>(),
+            })
+        });
+        Ok(())
+    }))
 }

@@ -2,10 +2,9 @@
 //! `show adj`, and how adjacencies are printed wherever they are.
 
 use super::interface;
-use cli::{Error, Matches, Output};
+use cli::{Error, Matches, Output, Writer};
 use graph::World;
 use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, NextHop, NextHops};
-use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// The name that operators know a kind by.
@@ -73,26 +72,27 @@ pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     }
 }
 
-/// The same for programs.
-pub fn to_json(w: &World, info: &AdjInfo) -> Value {
+/// The same for programs: the members of an object.
+pub fn write_adjacency(w: &World, info: &AdjInfo, out: &mut Writer) {
+    if !out.is_json() {
+        return;
+    }
     let adj = &info.adj;
     let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
     let sw_if = info.sw_if();
-    json!({
-        "index": info.index.0,
-        "kind": kind_name(adj.kind),
-        "interface": sw_if.map(|sw_if| w.get::<Interfaces>().name(sw_if)),
-        "sw_if_index": sw_if.map(|sw_if| sw_if.0),
-        "nexthop": sw_if.map(|_| adj.nexthop().to_string()),
-        "next_hop_down": is_down(w, info),
-        "mtu": sw_if.map(|_| adj.mtu),
-        "rewrite": hex(&adj.rewrite()),
-        "next": w.node_name(adj.next).to_string(),
-        "alias_of": info.target.map(|target| target.0),
-        "locks": info.refs,
-        "packets": packets,
-        "bytes": bytes,
-    })
+    out.field("index", info.index.0);
+    out.field("kind", kind_name(adj.kind));
+    out.field("interface", sw_if.map(|sw_if| w.get::<Interfaces>().name(sw_if)));
+    out.field("sw_if_index", sw_if.map(|sw_if| sw_if.0));
+    out.field("nexthop", sw_if.map(|_| adj.nexthop().to_string()));
+    out.field("next_hop_down", is_down(w, info));
+    out.field("mtu", sw_if.map(|_| adj.mtu));
+    out.field("rewrite", hex(&adj.rewrite()));
+    out.field("next", w.node_name(adj.next).to_string());
+    out.field("alias_of", info.target.map(|target| target.0));
+    out.field("locks", info.refs);
+    out.field("packets", packets);
+    out.field("bytes", bytes);
 }
 
 /// They are always counted.
@@ -115,28 +115,59 @@ pub fn neighbors(w: &World, m: &Matches) -> Result<Output, Error> {
 fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Output, Error> {
     let adjacencies = w.get::<Adjacencies>();
     let only_if = if m.has("interface") { Some(interface(w, m)?) } else { None };
-    let only = m.opt::<u32>("index")?.map(AdjIndex);
-    let mut all = adjacencies.list();
-    all.retain(|info| which(info.adj.kind));
-    if let Some(only) = only {
-        all.retain(|info| info.index == only);
-        if all.is_empty() {
-            let error = Error::not_found(format!("there is no adjacency {only}"));
-            return Err(error.at(m.span("index")).retval(-6));
-        }
-    } else {
-        // An alias is seen at the routes that it belongs to.
-        all.retain(|info| info.target.is_none());
-    }
-    all.retain(|info| only_if.is_none_or(|sw_if| info.sw_if() == Some(sw_if)));
+    let only = one(&adjacencies, m, |info| which(info.adj.kind), "adjacency")?;
+    // An alias is seen at the routes that it belongs to.
+    let chosen = move |info: &AdjInfo| {
+        which(info.adj.kind)
+            && (info.target.is_none() || only.is_some())
+            && only_if.is_none_or(|sw_if| info.sw_if() == Some(sw_if))
+    };
+    let indices = indices(&adjacencies, only);
     if m.flag("summary") {
-        let text = format!("Number of adjacencies: {}\n", all.len());
-        return Ok(Output::both(text, json!({ "adjacencies": all.len() })));
+        let mut n = 0;
+        let all = indices.map(Some).chain([None]);
+        return Ok(Output::record(all, move |_: &World, index: Option<AdjIndex>, out: &mut Writer| {
+            match index {
+                Some(index) => n += usize::from(adjacencies.info(index).is_some_and(|info| chosen(&info))),
+                None => {
+                    out.text(|text| *text += &format!("Number of adjacencies: {n}\n"));
+                    out.field("adjacencies", n);
+                }
+            }
+            Ok(())
+        }));
     }
-    let mut text = String::new();
-    for info in &all {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info, info.adj.link));
+    Ok(Output::list(indices, move |w: &World, index, out: &mut Writer| {
+        let Some(info) = adjacencies.info(index).filter(chosen) else { return Ok(()) };
+        out.text(|text| write_line(w, &info, text));
+        out.object();
+        write_adjacency(w, &info, out);
+        out.end();
+        Ok(())
+    }))
+}
+
+/// An adjacency with what refers to it, on a line.
+pub fn write_line(w: &World, info: &AdjInfo, text: &mut String) {
+    // Writing to a String can't fail.
+    let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info, info.adj.link));
+}
+
+/// All of them, or the one that a command names.
+pub fn indices(all: &Adjacencies, only: Option<AdjIndex>) -> impl Iterator<Item = AdjIndex> + use<> {
+    only.is_none().then(|| all.indices()).into_iter().flatten().chain(only)
+}
+
+/// The adjacency that a command names by its number.
+pub fn one(
+    all: &Adjacencies,
+    m: &Matches,
+    which: impl Fn(&AdjInfo) -> bool,
+    what: &str,
+) -> Result<Option<AdjIndex>, Error> {
+    let Some(only) = m.opt::<u32>("index")?.map(AdjIndex) else { return Ok(None) };
+    if all.info(only).is_some_and(|info| which(&info)) {
+        return Ok(Some(only));
     }
-    Ok(Output::both(text, Value::Array(all.iter().map(|info| to_json(w, info)).collect())))
+    Err(Error::not_found(format!("there is no {what} {only}")).at(m.span("index")).retval(-6))
 }

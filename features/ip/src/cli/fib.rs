@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show ip fib`, `show ip table`.
 
-use super::adjacency::{describe, to_json};
+use super::adjacency::{describe, write_adjacency};
 use super::{interface, other_version, route::prefix, table as table_of};
-use cli::{Cell, Error, Matches, Output, Table};
+use crate::walk::{prefixes, routes};
+use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
     AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net, Path,
     PathKind, PathState, Routes, Sources, TableIndex,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 use std::net::IpAddr;
-use wire::Ip6;
+use wire::{Ip6, Prefix};
 
 pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("table")?;
-    let mut table =
-        Table::new().right("Table").left("Name").right("FIB index").right("Routes").left("Flow hash");
+    let table = Table::new().right("Table").left("Name").right("FIB index").right("Routes").left("Flow hash");
     let fib = w.get::<Fib<F>>();
-    for t in fib.list_tables() {
+    Ok(table.list(fib.list_tables(), move |_: &World, t: TableInfo, out: &mut Writer| {
         if only.is_none_or(|only| only == t.id) {
             let hash = flow(&fib, t.index).join(" ");
-            table.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash.into()]);
+            out.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash.into()]);
         }
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }
 
 fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
@@ -59,54 +59,109 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
             return Err(error.at(m.span("index")).retval(-3));
         }
     }
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for table in chosen {
-        text += &head(w, &fib, &table);
-        let (more, routes) = if m.flag("summary") {
-            summary(&fib, table.index)
-        } else if one {
-            let route = one_route(&fib, m, table.index)?;
-            (detail(w, &route, table.index), json!([route_json(w, &route)]))
-        } else {
-            all(w, &fib, table.index, m.flag("detail"))
+    let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
+    let mut only = match chosen.first() {
+        Some(table) if one && !summary => Some(one_route(&fib, m, table.index)?),
+        _ => None,
+    };
+    let detailed = detailed || only.is_some();
+    let of = fib.clone();
+    let parts = chosen.into_iter().flat_map(move |table| {
+        let parts: Box<dyn Iterator<Item = Part<F>>> = match only.take() {
+            Some(route) => Box::new([Part::Route(route)].into_iter()),
+            None if summary => {
+                Box::new(prefixes(&of, table.index).map(Part::Prefixes).chain([Part::Lengths]))
+            }
+            None => Box::new(routes(&of, table.index).map(Part::Route)),
         };
-        text += &more;
-        json.push(json!({
-            "table": table.id,
-            "fib_index": table.index.0,
-            "flow_hash": flow(&fib, table.index),
-            "flow_router_id": w.get::<FlowRouterId>().get(),
-            "routes": routes,
-        }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+        [Part::Table(table)].into_iter().chain(parts).chain([Part::End])
+    });
+    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
+    Ok(Output::list(parts, move |w: &World, part: Part<F>, out: &mut Writer| {
+        match part {
+            Part::Table(table) => {
+                index = table.index;
+                out.text(|text| *text += &head(w, &fib, &table));
+                out.object();
+                out.field("table", table.id);
+                out.field("fib_index", index.0);
+                out.field("flow_hash", flow(&fib, index));
+                out.field("flow_router_id", w.get::<FlowRouterId>().get());
+                out.array("routes");
+            }
+            Part::Route(route) => {
+                out.text(
+                    |text| if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) },
+                );
+                write_route(w, &route, out);
+            }
+            Part::Prefixes(some) => some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1),
+            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// What `show ip fib` consists of.
+enum Part<F: Net> {
+    Table(TableInfo),
+    Route(RouteInfo<F>),
+    /// Some of those that are counted by length.
+    Prefixes(Vec<Prefix<F::Addr>>),
+    Lengths,
+    End,
 }
 
 /// The tables of links.
 pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
+    enum Part {
+        Link(SwIfIndex, TableIndex),
+        Route(RouteInfo<Ip6>),
+        End,
+    }
     let only = if m.has("interface") { Some(interface(w, m)?) } else { None };
     let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for i in w.get::<Interfaces>().list().into_iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
-        let Some(table) = links.table(i.sw_if) else { continue };
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{} fib_index:{table}", i.name);
-        let (more, routes) = all(w, &fib, table, false);
-        text += &more;
-        json.push(json!({ "interface": i.name, "fib_index": table.0, "routes": routes }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+    let chosen = w.get::<Interfaces>().indices().flat_map(move |sw_if| {
+        let table = links.table(sw_if).filter(|_| only.is_none_or(|only| only == sw_if));
+        let parts = table.map(|table| {
+            let link = [Part::Link(sw_if, table)].into_iter();
+            link.chain(routes(&fib, table).map(Part::Route)).chain([Part::End])
+        });
+        parts.into_iter().flatten()
+    });
+    Ok(Output::list(chosen, |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Link(sw_if, table) => {
+                let name = w.get::<Interfaces>().name(sw_if);
+                out.text(|text| writeln!(text, "{name} fib_index:{table}"));
+                out.object();
+                out.field("interface", name);
+                out.field("fib_index", table.0);
+                out.array("routes");
+            }
+            Part::Route(route) => {
+                out.text(|text| brief(w, &route, text));
+                write_route(w, &route, out);
+            }
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    }))
 }
 
-fn summary<F: Net>(fib: &Fib<F>, table: TableIndex) -> (String, Value) {
-    let mut text = format!("{:>20}{:>16}\n", "Prefix length", "Count");
-    let mut json = Vec::new();
-    for (len, count) in fib.lengths(table) {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{len:>20}{count:>16}");
-        json.push(json!({ "prefix_length": len, "count": count }));
+fn write_lengths(lengths: [usize; 129], out: &mut Writer) {
+    out.text(|text| writeln!(text, "{:>20}{:>16}", "Prefix length", "Count"));
+    for (len, count) in lengths.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+        out.text(|text| writeln!(text, "{len:>20}{count:>16}"));
+        out.value(|| json!({ "prefix_length": len, "count": count }));
     }
-    (text, Value::Array(json))
 }
 
 /// The route of exactly this prefix, or the one that an address takes.
@@ -121,19 +176,9 @@ fn one_route<F: Net>(fib: &Fib<F>, m: &Matches, table: TableIndex) -> Result<Rou
     found.ok_or_else(|| none().at(m.span(name)).retval(-6))
 }
 
-fn all<F: Net>(w: &World, fib: &Fib<F>, table: TableIndex, detailed: bool) -> (String, Value) {
-    let mut routes = Vec::new();
-    fib.for_each(table, |route| routes.push(route));
-    let mut text = String::new();
-    for route in &routes {
-        if detailed {
-            text += &detail(w, route, table);
-        } else {
-            let _ = writeln!(text, "{}\n  unicast-{}-chain", route.prefix, F::NAME);
-            forwarding(w, route, &mut text);
-        }
-    }
-    (text, Value::Array(routes.iter().map(|route| route_json(w, route)).collect()))
+fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
+    let _ = writeln!(text, "{}\n  unicast-{}-chain", route.prefix, F::NAME);
+    forwarding(w, route, text);
 }
 
 pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> String {
@@ -162,8 +207,8 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
     format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
 }
 
-pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> String {
-    let mut text = format!("{} fib:{table}\n", route.prefix);
+pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: &mut String) {
+    let _ = writeln!(text, "{} fib:{table}", route.prefix);
     for (i, source) in route.sources.iter().enumerate() {
         let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
         let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
@@ -172,9 +217,8 @@ pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex) -> Str
             let _ = writeln!(text, "      {}", path_text::<F>(w, path, *state));
         }
     }
-    text += &format!(" forwarding:   unicast-{}-chain\n", F::NAME);
-    forwarding(w, route, &mut text);
-    text
+    let _ = writeln!(text, " forwarding:   unicast-{}-chain", F::NAME);
+    forwarding(w, route, text);
 }
 
 /// The buckets that an adjacency comes to; itself, if there is no choice.
@@ -216,45 +260,49 @@ fn counters<F: Net>(w: &World, route: &RouteInfo<F>) -> [(u64, u64); 2] {
     [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))
 }
 
-pub fn route_json<F: Net>(w: &World, route: &RouteInfo<F>) -> Value {
+/// A route for programs. Nothing in text.
+pub fn write_route<F: Net>(w: &World, route: &RouteInfo<F>, out: &mut Writer) {
+    if !out.is_json() {
+        return;
+    }
     let adjacencies = w.get::<Adjacencies>();
-    let sources: Vec<Value> = route
-        .sources
-        .iter()
-        .map(|s| {
-            let paths: Vec<Value> = s
-                .paths
-                .iter()
-                .zip(&s.states)
-                .map(|((path, found), state)| {
-                    json!({
-                        "path": path_text::<F>(w, path, *state),
-                        "looped": *state == PathState::Looped,
-                        "next_hop_down": *state == PathState::Down,
-                        "weight": path.weight.max(1),
-                        "preference": path.preference,
-                        "resolved": found.is_some(),
-                    })
-                })
-                .collect();
-            json!({ "source": w.get::<Sources>().name(s.source), "path_list": s.list, "locks": s.shared, "paths": paths })
-        })
-        .collect();
-    let forwarding: Vec<Value> = route
-        .sources
-        .first()
-        .map(|s| buckets(w, s.adj))
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|bucket| Some(to_json(w, &adjacencies.info(bucket)?)))
-        .collect();
-    let [to, via] = counters(w, route).map(|(packets, bytes)| json!({ "packets": packets, "bytes": bytes }));
-    json!({
-        "prefix": route.prefix.to_string(),
-        "stats_index": route.index.0,
-        "to": to,
-        "via": via,
-        "sources": sources,
-        "forwarding": forwarding,
-    })
+    out.object();
+    out.field("prefix", route.prefix.to_string());
+    out.field("stats_index", route.index.0);
+    for (key, (packets, bytes)) in ["to", "via"].into_iter().zip(counters(w, route)) {
+        out.object_in(key);
+        out.field("packets", packets);
+        out.field("bytes", bytes);
+        out.end();
+    }
+    out.array("sources");
+    for source in &route.sources {
+        out.object();
+        out.field("source", w.get::<Sources>().name(source.source));
+        out.field("path_list", source.list);
+        out.field("locks", source.shared);
+        out.array("paths");
+        for ((path, found), state) in source.paths.iter().zip(&source.states) {
+            out.object();
+            out.field("path", path_text::<F>(w, path, *state));
+            out.field("looped", *state == PathState::Looped);
+            out.field("next_hop_down", *state == PathState::Down);
+            out.field("weight", path.weight.max(1));
+            out.field("preference", path.preference);
+            out.field("resolved", found.is_some());
+            out.end();
+        }
+        out.end();
+        out.end();
+    }
+    out.end();
+    out.array("forwarding");
+    let buckets = route.sources.first().map(|s| buckets(w, s.adj)).unwrap_or_default();
+    for info in buckets.into_iter().filter_map(|bucket| adjacencies.info(bucket)) {
+        out.object();
+        write_adjacency(w, &info, out);
+        out.end();
+    }
+    out.end();
+    out.end();
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What forwarding is made of: choices among paths, lists of paths, entries, sources.
 
-use super::adjacency::describe;
-use super::fib::{detail, path_text, route_json};
+use super::adjacency::{describe, indices, kind_name, one, write_line};
+use super::fib::{detail, path_text, write_route};
 use crate::protocols::Protocols;
-use cli::{Error, Matches, Output, Table};
+use crate::walk::of_tables;
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::World;
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
-use serde_json::{Value, json};
+use net::fib::{PathListInfo, RouteInfo, TableInfo};
+use net::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
+use serde_json::json;
 use std::fmt::Write;
+use std::rc::Rc;
 use wire::{Ip4, Ip6};
 
 /// Adjacencies of one kind, each with what `more` says of it.
@@ -16,42 +19,41 @@ fn objects(
     w: &World,
     m: &Matches,
     kind: AdjKind,
-    more: impl Fn(AdjIndex, &mut String) -> Value,
+    more: impl Fn(&World, AdjIndex, &mut Writer) + 'static,
 ) -> Result<Output, Error> {
-    let only = m.opt::<u32>("index")?.map(AdjIndex);
-    let mut all = w.get::<Adjacencies>().list();
+    let all = w.get::<Adjacencies>();
     // An alias is seen at the routes that it belongs to.
-    all.retain(|info| info.adj.kind == kind && info.target.is_none());
-    all.retain(|info| only.is_none_or(|only| only == info.index));
-    if let Some(only) = only.filter(|_| all.is_empty()) {
-        let error = Error::not_found(format!("there is no {} {only}", super::adjacency::kind_name(kind)));
-        return Err(error.at(m.span("index")).retval(-6));
-    }
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for info in &all {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info, info.adj.link));
-        json.push(json!({ "index": info.index.0, "locks": info.refs, "leads": more(info.index, &mut text) }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+    let chosen = move |info: &AdjInfo| info.adj.kind == kind && info.target.is_none();
+    let only = one(&all, m, chosen, kind_name(kind))?;
+    Ok(Output::list(indices(&all, only), move |w: &World, index, out: &mut Writer| {
+        let Some(info) = all.info(index).filter(chosen) else { return Ok(()) };
+        out.text(|text| write_line(w, &info, text));
+        out.object();
+        out.field("index", index.0);
+        out.field("locks", info.refs);
+        more(w, index, out);
+        out.end();
+        Ok(())
+    }))
 }
 
 pub fn load_balance(w: &World, m: &Matches) -> Result<Output, Error> {
-    let adjacencies = w.get::<Adjacencies>();
-    objects(w, m, AdjKind::LoadBalance, |index, text| {
+    objects(w, m, AdjKind::LoadBalance, |w, index, out| {
+        let adjacencies = w.get::<Adjacencies>();
         let buckets = adjacencies.buckets_of(index);
         for (i, bucket) in buckets.iter().enumerate() {
             if let Some(info) = adjacencies.info(*bucket) {
-                let _ = writeln!(text, "  [{i}] [@{bucket}]: {}", describe(w, &info, info.adj.link));
+                out.text(|text| writeln!(text, "  [{i}] [@{bucket}]: {}", describe(w, &info, info.adj.link)));
             }
         }
-        buckets.into_iter().map(|bucket| bucket.0).collect()
+        out.field("leads", buckets.into_iter().map(|bucket| bucket.0).collect::<Vec<_>>());
     })
 }
 
 pub fn lookups(w: &World, m: &Matches) -> Result<Output, Error> {
-    let adjacencies = w.get::<Adjacencies>();
-    objects(w, m, AdjKind::Lookup, |index, _| adjacencies.info(index).map(|info| info.adj.table).into())
+    objects(w, m, AdjKind::Lookup, |w, index, out| {
+        out.field("leads", w.get::<Adjacencies>().info(index).map(|info| info.adj.table));
+    })
 }
 
 pub fn sources(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -83,69 +85,94 @@ pub fn local<F: Net>(w: &World, _: &Matches) -> Result<Output, Error> {
     Ok(table.into())
 }
 
-/// Entries of all tables; one of a number with all that is known of it.
-pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
-    let only: Option<u32> = m.opt("index")?;
-    let (mut text, mut json) = (String::new(), Vec::new());
-    entries_of::<Ip4>(w, only, &mut text, &mut json);
-    entries_of::<Ip6>(w, only, &mut text, &mut json);
-    if let Some(only) = only.filter(|_| json.is_empty()) {
-        let error = Error::not_found(format!("there is no entry {only}"));
-        return Err(error.at(m.span("index")).retval(-6));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+/// One entry of either version, or none that is wanted.
+enum Entry {
+    Four(Rc<TableInfo>, RouteInfo<Ip4>),
+    Six(Rc<TableInfo>, RouteInfo<Ip6>),
+    End,
 }
 
-fn entries_of<F: Net>(w: &World, only: Option<u32>, text: &mut String, json: &mut Vec<Value>) {
-    let fib = w.get::<Fib<F>>();
-    for table in fib.list_tables() {
-        fib.for_each(table.index, |route| match only {
-            Some(only) if only == route.index.0 => {
-                text.push_str(&detail(w, &route, table.index));
-                json.push(route_json(w, &route));
-            }
-            Some(_) => {}
-            None => {
-                let _ = writeln!(text, "{}@{} fib:{}", route.index, route.prefix, table.index);
-                let (index, prefix) = (route.index.0, route.prefix.to_string());
-                json.push(json!({ "index": index, "prefix": prefix, "table": table.id }));
-            }
-        });
+/// Entries of all tables; one of a number with all that is known of it.
+pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (fib4, fib6) = (w.get::<Fib<Ip4>>(), w.get::<Fib<Ip6>>());
+    let four = of_tables(&fib4, fib4.list_tables()).map(|(table, route)| Entry::Four(table, route));
+    let six = of_tables(&fib6, fib6.list_tables()).map(|(table, route)| Entry::Six(table, route));
+    let only: Option<u32> = m.opt("index")?;
+    let none = only.map(|only| {
+        let error = Error::not_found(format!("there is no entry {only}"));
+        error.at(m.span("index")).retval(-6)
+    });
+    let mut found = false;
+    Ok(Output::list(four.chain(six).chain([Entry::End]), move |w: &World, entry, out: &mut Writer| {
+        found |= match entry {
+            Entry::Four(table, route) => write_entry(w, only, &table, &route, out),
+            Entry::Six(table, route) => write_entry(w, only, &table, &route, out),
+            Entry::End => return none.clone().filter(|_| !found).map_or(Ok(()), Err),
+        };
+        Ok(())
+    }))
+}
+
+/// Whether it is one that is wanted.
+fn write_entry<F: Net>(
+    w: &World,
+    only: Option<u32>,
+    table: &TableInfo,
+    route: &RouteInfo<F>,
+    out: &mut Writer,
+) -> bool {
+    let (index, prefix) = (route.index.0, &route.prefix);
+    match only {
+        Some(only) if only != index => return false,
+        Some(_) => {
+            out.text(|text| detail(w, route, table.index, text));
+            write_route(w, route, out);
+        }
+        None => {
+            out.text(|text| writeln!(text, "{index}@{prefix} fib:{}", table.index));
+            out.value(|| json!({ "index": index, "prefix": prefix.to_string(), "table": table.id }));
+        }
     }
+    true
 }
 
 /// Lists of paths, each with the entries that share it counted.
 pub fn path_lists(w: &World, m: &Matches) -> Result<Output, Error> {
-    let only: Option<u32> = m.opt("index")?;
-    let (mut text, mut json) = (String::new(), Vec::new());
-    lists_of::<Ip4>(w, only, &mut text, &mut json);
-    lists_of::<Ip6>(w, only, &mut text, &mut json);
-    if let Some(only) = only.filter(|_| json.is_empty()) {
-        let error = Error::not_found(format!("there is no path list {only}"));
-        return Err(error.at(m.span("index")).retval(-6));
+    let (fib4, fib6) = (w.get::<Fib<Ip4>>(), w.get::<Fib<Ip6>>());
+    let mut ends = [fib4.path_lists_end(), fib6.path_lists_end()].map(|end| 0..end);
+    if let Some(only) = m.opt::<u32>("index")? {
+        if fib4.path_list(only).is_none() && fib6.path_list(only).is_none() {
+            let error = Error::not_found(format!("there is no path list {only}"));
+            return Err(error.at(m.span("index")).retval(-6));
+        }
+        ends = [(); 2].map(|()| only..only.saturating_add(1));
     }
-    Ok(Output::both(text, Value::Array(json)))
+    let [four, six] = ends;
+    let numbers = four.map(|n| (false, n)).chain(six.map(|n| (true, n)));
+    Ok(Output::list(numbers, move |w: &World, (v6, number), out: &mut Writer| {
+        if v6 {
+            write_list(w, fib6.path_list(number), out)
+        } else {
+            write_list(w, fib4.path_list(number), out)
+        }
+        Ok(())
+    }))
 }
 
-fn lists_of<F: Net>(w: &World, only: Option<u32>, text: &mut String, json: &mut Vec<Value>) {
-    for list in w.get::<Fib<F>>().path_lists().into_iter().filter(|l| only.is_none_or(|only| only == l.list))
-    {
-        let _ = writeln!(
-            text,
-            "path-list:[{}] {} locks:{} leads to [@{}]",
-            list.list,
-            F::NAME,
-            list.shared,
-            list.adj
-        );
-        let mut paths = Vec::new();
-        for ((path, _), state) in list.paths.iter().zip(&list.states) {
-            let path = path_text::<F>(w, path, *state);
-            let _ = writeln!(text, "  {path}");
-            paths.push(path);
-        }
-        json.push(json!({ "index": list.list, "proto": F::NAME, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
-    }
+fn write_list<F: Net>(w: &World, list: Option<PathListInfo<F>>, out: &mut Writer) {
+    let Some(list) = list else { return };
+    let paths: Vec<String> = list
+        .paths
+        .iter()
+        .zip(&list.states)
+        .map(|((path, _), state)| path_text::<F>(w, path, *state))
+        .collect();
+    out.text(|text| {
+        let PathListInfo { list, shared, adj, .. } = &list;
+        writeln!(text, "path-list:[{list}] {} locks:{shared} leads to [@{adj}]", F::NAME)?;
+        paths.iter().try_for_each(|path| writeln!(text, "  {path}"))
+    });
+    out.value(|| json!({ "index": list.list, "proto": F::NAME, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
 }
 
 /// What routes, and what they lead to, take of memory.

@@ -4,7 +4,7 @@
 use super::interface;
 use crate::broadcast::DirectedBroadcast;
 use crate::path_mtu::{Learned, PathMtus};
-use cli::{Cell, Error, Matches, Output, Table};
+use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::World;
 use net::Net;
 use std::net::IpAddr;
@@ -21,26 +21,39 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
-    let mut table = Table::new()
+    let table = Table::new()
         .right("Table")
         .left("Host or next hop")
         .right("Path MTU")
         .left("From")
         .right("Seconds left");
-    rows::<Ip4>(w, &mut table);
-    rows::<Ip6>(w, &mut table);
-    Ok(table.into())
+    let items = all::<Ip4>(w).chain(all::<Ip6>(w));
+    Ok(table.list(items, |w: &World, PathMtu { table, to, mtu, until }, out: &mut Writer| {
+        let left = until.map(|until| until.saturating_sub(w.clock.now()) / 1_000_000_000);
+        let from = if until.is_some() { "learned" } else { "set" };
+        out.row([table.into(), Cell::show(to), u32::from(mtu).into(), from.into(), left.into()]);
+        Ok(())
+    }))
 }
 
-fn rows<F: Net>(w: &World, table: &mut Table) {
-    let none = || Cell::new("", serde_json::Value::Null);
-    for (id, to, mtu) in w.get::<PathMtus<F>>().list(w) {
-        table.row([id.into(), to.to_string().into(), u32::from(mtu).into(), "set".into(), none()]);
-    }
-    for (id, to, Learned { mtu, until }) in w.get::<PathMtus<F>>().learned(w) {
-        let left = until.saturating_sub(w.clock.now()) / 1_000_000_000;
-        table.row([id.into(), to.to_string().into(), u32::from(mtu).into(), "learned".into(), left.into()]);
-    }
+struct PathMtu {
+    table: u32,
+    to: IpAddr,
+    mtu: u16,
+    /// When it is forgotten, if it was learned.
+    until: Option<u64>,
+}
+
+fn all<F: Net>(w: &World) -> impl Iterator<Item = PathMtu> + use<F> {
+    let set = w.get::<PathMtus<F>>().list(w).into_iter();
+    let set = set.map(|(table, to, mtu)| PathMtu { table, to: to.into(), mtu, until: None });
+    let learned = w.get::<PathMtus<F>>().learned(w).into_iter();
+    set.chain(learned.map(|(table, to, Learned { mtu, until })| PathMtu {
+        table,
+        to: to.into(),
+        mtu,
+        until: Some(until),
+    }))
 }
 
 pub fn directed_broadcast(w: &World, m: &Matches) -> Result<Output, Error> {

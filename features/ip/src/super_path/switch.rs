@@ -2,7 +2,7 @@
 //! Where the super-path is in use.
 
 use super::SuperPath;
-use cli::{Error, Matches, Output, Table};
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::{Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use net::{IfEvent, IfKind, Interface, Interfaces};
 use serde_json::json;
@@ -84,18 +84,23 @@ fn in_the_way(world: &World, sw_if: SwIfIndex) -> Vec<String> {
 
 /// `show super-path`.
 pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
-    let on = w.get::<SuperPaths>().on();
-    let mut table = Table::new().left("Interface").left("In use").left("Features that need the graph");
-    let mut json = Vec::new();
-    let arc = w.arc(ARC);
-    for interface in w.get::<Interfaces>().list() {
-        let features = arc.map(|arc| w.features_of(arc, interface.sw_if)).unwrap_or_default();
+    let (arc, interfaces) = (w.arc(ARC), w.get::<Interfaces>());
+    let items = [None].into_iter().chain(interfaces.indices().map(Some));
+    Ok(Output::record(items, move |w: &World, sw_if, out: &mut Writer| {
+        let Some(sw_if) = sw_if else {
+            let on = w.get::<SuperPaths>().on();
+            out.text(|text| *text += if on { "super-path is on\n" } else { "super-path is off\n" });
+            out.table(&Table::new().left("Interface").left("In use").left("Features that need the graph"));
+            out.field("on", on);
+            out.array("interfaces");
+            return Ok(());
+        };
+        let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
+        let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
         let used = features.iter().any(|(node, _)| *node == SuperPath::NAME);
-        let others = in_the_way(w, interface.sw_if);
-        json.push(json!({ "interface": interface.name, "in_use": used, "features": others }));
-        let used = if used { "yes" } else { "no" };
-        table.row([interface.name.into(), used.into(), others.join(", ").into()]);
-    }
-    let text = format!("super-path is {}\n{}", if on { "on" } else { "off" }, table.render());
-    Ok(Output::both(text, json!({ "on": on, "interfaces": json })))
+        let others = in_the_way(w, sw_if);
+        out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
+        out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
+        Ok(())
+    }))
 }

@@ -291,7 +291,7 @@ fn ipv6_has_the_same_commands() {
     let config = |bench: &Bench| {
         let mut config = graph::RunningConfig::default();
         (PLUGIN.config)(&bench.world, &mut config);
-        config.lines().iter().map(|line| line.text.clone()).collect::<Vec<_>>()
+        config.lines().all(&bench.world).into_iter().map(|line| line.text).collect::<Vec<_>>()
     };
     let said = config(&bench);
     for line in [

@@ -3,14 +3,15 @@
 
 use super::route::group;
 use super::table as table_of;
-use cli::{Cell, Error, Matches, Output, Result, Table};
-use graph::World;
+use cli::{Cell, Error, Matches, Output, Result, Table, Writer};
+use graph::{SwIfIndex, World};
 use net::fib::TableInfo;
 use net::mfib::{EntryFlags, ItfFlags, Mpath, MpathKind, MrouteInfo, Mroutes};
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Mfib, Net, Sources};
+use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Mfib, Net, Sources, TableIndex};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
 pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
@@ -28,30 +29,68 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
             return Err(error.at(m.span("index")).retval(-3));
         }
     }
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for table in chosen {
-        text += &format!("ipv{}-VRF:{}, fib_index:{}\n", F::VERSION, table.id, table.index);
-        if m.flag("summary") {
-            let count = mfib.list(table.index, None, usize::MAX).len();
-            text += &format!("  {count} entries\n");
-            json.push(json!({ "table": table.id, "fib_index": table.index.0, "entries": count }));
-            continue;
-        }
-        let routes = match only {
-            None => mfib.list(table.index, None, usize::MAX),
-            Some(group) if m.has("prefix") => mfib.entry(table.index, group).into_iter().collect(),
-            Some(group) => mfib.best(table.index, group.addr, group.source).into_iter().collect(),
+    let mut found = None;
+    if let (Some(group), Some(table)) = (only, chosen.first().filter(|_| !m.flag("summary"))) {
+        let route = if m.has("prefix") {
+            mfib.entry(table.index, group)
+        } else {
+            mfib.best(table.index, group.addr, group.source)
         };
-        if let Some(group) = only.filter(|_| routes.is_empty()) {
-            return Err(Error::not_found(format!("there is no multicast route {group}")).retval(-6));
-        }
-        for route in &routes {
-            detail(w, route, &mut text);
-        }
-        let routes: Vec<_> = routes.iter().map(|route| to_json(w, route)).collect();
-        json.push(json!({ "table": table.id, "fib_index": table.index.0, "routes": routes }));
+        let none = || Error::not_found(format!("there is no multicast route {group}")).retval(-6);
+        found = Some(route.ok_or_else(none)?);
     }
-    Ok(Output::both(text, Value::Array(json)))
+    let summary = m.flag("summary");
+    let parts = chosen.into_iter().flat_map(move |table| {
+        let routes: Box<dyn Iterator<Item = MrouteInfo<F>>> = match found.take() {
+            Some(route) => Box::new([route].into_iter()),
+            None => Box::new(routes(&mfib, table.index)),
+        };
+        [Part::Table(table)].into_iter().chain(routes.map(Part::Route)).chain([Part::End])
+    });
+    let mut count = 0;
+    Ok(Output::list(parts, move |w: &World, part: Part<F>, out: &mut Writer| {
+        match part {
+            Part::Table(table) => {
+                let TableInfo { id, index, .. } = table;
+                out.text(|text| writeln!(text, "ipv{}-VRF:{id}, fib_index:{index}", F::VERSION));
+                out.object();
+                out.field("table", id);
+                out.field("fib_index", index.0);
+                if !summary {
+                    out.array("routes");
+                }
+                count = 0;
+            }
+            Part::Route(_) if summary => count += 1,
+            Part::Route(route) => {
+                out.text(|text| detail(w, &route, text));
+                out.value(|| to_json(w, &route));
+            }
+            Part::End if summary => {
+                out.text(|text| writeln!(text, "  {count} entries"));
+                out.field("entries", count);
+                out.end();
+            }
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// What `show ip mfib` consists of.
+enum Part<F: Net> {
+    Table(TableInfo),
+    Route(MrouteInfo<F>),
+    End,
+}
+
+/// The routes of a table, as they are when their turn comes.
+fn routes<F: Net>(mfib: &Arc<Mfib<F>>, table: TableIndex) -> impl Iterator<Item = MrouteInfo<F>> + use<F> {
+    let mfib = mfib.clone();
+    cli::pieces(move |after, n| mfib.list(table, after, n), |route| route.group)
 }
 
 fn path_text(w: &World, path: &Mpath) -> String {
@@ -150,84 +189,105 @@ fn to_json<F: Net>(w: &World, route: &MrouteInfo<F>) -> Value {
     })
 }
 
-/// All routes of all tables of a protocol.
-fn all<F: Net>(w: &World) -> Vec<(TableInfo, MrouteInfo<F>)> {
-    let (fib, mfib) = (w.get::<Fib<F>>(), w.get::<Mfib<F>>());
-    let of =
-        |t: TableInfo| mfib.list(t.index, None, usize::MAX).into_iter().map(move |route| (t.clone(), route));
-    fib.list_tables().into_iter().flat_map(of).collect()
+/// A route of either protocol, and the id of its table.
+enum Route {
+    Four(u32, MrouteInfo<Ip4>),
+    Six(u32, MrouteInfo<Ip6>),
+    End,
+}
+
+/// All routes of all tables.
+fn all(w: &World) -> impl Iterator<Item = Route> + use<> {
+    fn of<F: Net>(w: &World) -> impl Iterator<Item = (u32, MrouteInfo<F>)> + use<F> {
+        let (fib, mfib) = (w.get::<Fib<F>>(), w.get::<Mfib<F>>());
+        let of = move |t: TableInfo| routes(&mfib, t.index).map(move |route| (t.id, route));
+        fib.list_tables().into_iter().flat_map(of)
+    }
+    let four = of::<Ip4>(w).map(|(table, route)| Route::Four(table, route));
+    four.chain(of::<Ip6>(w).map(|(table, route)| Route::Six(table, route))).chain([Route::End])
 }
 
 pub fn entries(w: &World, _: &Matches) -> Result<Output> {
-    fn rows<F: Net>(w: &World, table: &mut Table) {
-        for (t, route) in all::<F>(w) {
-            let (packets, bytes) = counters(w, &route);
-            table.row([
-                Cell::from(route.index.0),
-                t.id.into(),
-                route.group.to_string().into(),
-                route.flags().to_string().into(),
-                Cell::from(route.interfaces.len()),
-                Cell::from(route.outputs.len()),
-                packets.into(),
-                bytes.into(),
-            ]);
-        }
+    fn row<F: Net>(w: &World, table: u32, route: &MrouteInfo<F>, out: &mut Writer) {
+        let (packets, bytes) = counters(w, route);
+        out.row([
+            Cell::from(route.index.0),
+            table.into(),
+            route.group.to_string().into(),
+            route.flags().to_string().into(),
+            Cell::from(route.interfaces.len()),
+            Cell::from(route.outputs.len()),
+            packets.into(),
+            bytes.into(),
+        ]);
     }
     let table = Table::new().right("index").right("table").left("group").left("flags");
-    let mut table = table.right("interfaces").right("outputs").right("packets").right("bytes");
-    rows::<Ip4>(w, &mut table);
-    rows::<Ip6>(w, &mut table);
-    Ok(table.into())
+    let table = table.right("interfaces").right("outputs").right("packets").right("bytes");
+    Ok(table.list(all(w), |w: &World, route, out: &mut Writer| {
+        match route {
+            Route::Four(table, route) => row(w, table, &route, out),
+            Route::Six(table, route) => row(w, table, &route, out),
+            Route::End => {}
+        }
+        Ok(())
+    }))
 }
 
 pub fn interfaces(w: &World, m: &Matches) -> Result<Output> {
-    fn rows<F: Net>(w: &World, table: &mut Table, only: Option<graph::SwIfIndex>) {
-        for (t, route) in all::<F>(w) {
-            for (sw_if, flags) in route.interfaces.iter().filter(|(i, _)| only.is_none_or(|only| only == *i))
-            {
-                table.row([
-                    w.get::<Interfaces>().name(*sw_if).into(),
-                    t.id.into(),
-                    route.group.to_string().into(),
-                    Cell::from(flags.to_string()),
-                ]);
-            }
+    fn rows<F: Net>(w: &World, table: u32, route: &MrouteInfo<F>, only: Option<SwIfIndex>, out: &mut Writer) {
+        for (sw_if, flags) in route.interfaces.iter().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
+            out.row([
+                w.get::<Interfaces>().name(*sw_if).into(),
+                table.into(),
+                route.group.to_string().into(),
+                Cell::from(flags.to_string()),
+            ]);
         }
     }
     let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     let only = m.has("interface").then(find).transpose()?;
-    let mut table = Table::new().left("interface").right("table").left("group").left("flags");
-    rows::<Ip4>(w, &mut table, only);
-    rows::<Ip6>(w, &mut table, only);
-    Ok(table.into())
+    let table = Table::new().left("interface").right("table").left("group").left("flags");
+    Ok(table.list(all(w), move |w: &World, route, out: &mut Writer| {
+        match route {
+            Route::Four(table, route) => rows(w, table, &route, only, out),
+            Route::Six(table, route) => rows(w, table, &route, only, out),
+            Route::End => {}
+        }
+        Ok(())
+    }))
 }
 
 pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
-    fn add<F: Net>(w: &World, only: Option<u32>, text: &mut String, json: &mut Vec<Value>) {
-        let mut seen = BTreeSet::new();
-        for (_, route) in all::<F>(w) {
-            let index = route.index.0;
-            // Those that all tables have come once for each.
-            if !seen.insert(index) || only.is_some_and(|only| only != index) {
-                continue;
-            }
+    fn add<F: Net>(w: &World, route: &MrouteInfo<F>, out: &mut Writer) {
+        let index = route.index.0;
+        out.text(|text| {
             let _ = write!(text, "[@{index}]: ");
-            replicates(w, &route, text);
+            replicates(w, route, text);
+        });
+        out.value(|| {
             let outputs = route.outputs.iter().map(|output| output_text(w, *output)).collect::<Vec<_>>();
-            json.push(json!({ "index": index, "group": route.group.to_string(), "outputs": outputs }));
-        }
+            json!({ "index": index, "group": route.group.to_string(), "outputs": outputs })
+        });
     }
     let only = m.opt::<u32>("index")?;
-    let (mut text, mut json) = (String::new(), Vec::new());
-    add::<Ip4>(w, only, &mut text, &mut json);
-    add::<Ip6>(w, only, &mut text, &mut json);
-    if let Some(index) = only.filter(|_| json.is_empty()) {
-        return Err(Error::not_found(format!("there is no multicast route {index}"))
-            .at(m.span("index"))
-            .retval(-6));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+    let none = only.map(|index| {
+        let error = Error::not_found(format!("there is no multicast route {index}"));
+        error.at(m.span("index")).retval(-6)
+    });
+    // Those that all tables have come once for each.
+    let mut seen = BTreeSet::new();
+    let mut new = move |v6, index| only.is_none_or(|only| only == index) && seen.insert((v6, index));
+    let mut found = false;
+    Ok(Output::list(all(w), move |w: &World, route, out: &mut Writer| {
+        match route {
+            Route::Four(_, route) if new(false, route.index.0) => add(w, &route, out),
+            Route::Six(_, route) if new(true, route.index.0) => add(w, &route, out),
+            Route::End => return none.clone().filter(|_| !found).map_or(Ok(()), Err),
+            _ => return Ok(()),
+        }
+        found = true;
+        Ok(())
+    }))
 }
 
 fn flags(names: impl Iterator<Item = (u32, &'static str, &'static str)>) -> Output {
