@@ -115,6 +115,37 @@ impl Reader {
         self.optimistic(|| Some(self.directory()?.into_iter().map(|(name, e)| (name, e.kind)).collect()))
     }
 
+    /// As [`Reader::list`], with the index of each, by which [`Reader::at`] finds it without reading the whole directory again.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn index(&self) -> io::Result<Vec<(u32, String, Kind)>> {
+        self.optimistic(|| {
+            let (_, len) = self.vector(self.word(header::DIRECTORY)?, ENTRY)?;
+            let mut all = Vec::new();
+            for index in 0..len as u32 {
+                let (at, entry) = self.entry(index)?;
+                if entry.kind != Kind::Empty {
+                    all.push((index, self.text(at + 16, NAME)?, entry.kind));
+                }
+            }
+            Some(all)
+        })
+    }
+
+    /// The value of an entry that was at this index; `None` if it is there no longer.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn at(&self, index: u32, name: &str) -> io::Result<Option<Value>> {
+        self.optimistic(|| match self.entry(index) {
+            Some((at, entry)) if entry.kind != Kind::Empty && self.text(at + 16, NAME)? == name => {
+                self.value(entry).map(Some)
+            }
+            _ => Some(None),
+        })
+    }
+
     /// The entries whose name is wanted, all of one moment of the directory; counts go on meanwhile.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use crate::control::Shared;
 use crate::stream::{Source, Stream};
-use cli::{Error, Matches, Output, Table};
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::World;
 use net::Interfaces;
 use std::sync::atomic::Ordering;
@@ -36,16 +36,16 @@ pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
     // Who reads `No` may read the capture: the flags first, then what the stopped streams left.
     let rows: Vec<_> = shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
     shared.write_out();
-    let mut table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
-    for (enabled, stream) in rows {
-        table.row([
+    let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
+    Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {
+        out.row([
             stream.spec.name.clone().into(),
             if enabled { "Yes" } else { "No" }.into(),
             stream.sent.load(Ordering::Relaxed).into(),
             parameters(w, &stream).into(),
         ]);
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }
 
 pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -22,9 +22,7 @@ impl Setup {
     }
 
     fn run(&self, line: &str) -> String {
-        self.tree
-            .execute(&self.bench.world, line)
-            .map_or_else(|e| panic!("{line}: {e}"), |o| o.output.to_text())
+        self.tree.answer(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
     }
 
     fn error(&self, line: &str) -> String {

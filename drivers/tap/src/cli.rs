@@ -4,7 +4,7 @@
 use crate::control::{self, Create, Taps};
 use crate::device::kind_name;
 use crate::{Config, Kind};
-use cli::{Command, Error, Matches, Output};
+use cli::{Command, Error, Matches, Output, Writer};
 use graph::{SwIfIndex, World};
 use net::{Interface, Interfaces};
 use serde_json::{Value, json};
@@ -114,16 +114,17 @@ fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
         let error = format!("{} is no {}", interfaces.name(sw_if), kind_name(kind));
         return Err(Error::not_found(error).at(m.span("interface")).retval(-2));
     }
-    let (mut text, mut all) = (String::new(), Vec::new());
-    for (sw_if, tap) in w.get::<Taps>().list(kind) {
-        if only.is_none_or(|only| only == sw_if) {
-            let interface = interfaces.get(sw_if)?;
-            let (link, there) = tap.link();
-            text.push_str(&lines(&interface, &tap.config, &link, there));
-            all.push(value(&interface, &tap.config, &link, there));
+    Ok(Output::list(w.get::<Taps>().list(kind), move |_: &World, (sw_if, tap), out: &mut Writer| {
+        if only.is_some_and(|only| only != sw_if) {
+            return Ok(());
         }
-    }
-    Ok(Output::both(text, Value::Array(all)))
+        // It may be gone.
+        let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
+        let (link, there) = tap.link();
+        out.text(|text| text.push_str(&lines(&interface, &tap.config, &link, there)));
+        out.value(|| value(&interface, &tap.config, &link, there));
+        Ok(())
+    }))
 }
 
 fn lines(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> String {

@@ -2,12 +2,13 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Arp, Gratuitous};
-use crate::ranges::Ranges;
-use cli::{Command, Matches, Output, Result};
-use graph::World;
+use crate::ranges::{Range, Ranges};
+use cli::{Command, Matches, Output, Result, Writer};
+use graph::{SwIfIndex, World};
 use msg::retval;
 use net::Interfaces;
 use serde_json::json;
+use std::fmt::Write as _;
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -59,30 +60,44 @@ fn set_gratuitous(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn show_proxy(w: &World, _: &Matches) -> Result<Output> {
-    let ranges = w.get::<Ranges>().list();
-    let interfaces: Vec<_> = control::proxies(w).into_iter().map(|i| i.name).collect();
-    let mut text = String::from("Proxy arps enabled for:\n");
-    for r in &ranges {
-        let id = control::table_id(w, r.table);
-        text += &format!(
-            "  Fib_index {}   {} - {}{}\n",
-            r.table,
-            r.start,
-            r.end,
-            if id == r.table { String::new() } else { format!(" (table {id})") }
-        );
+    enum Part {
+        Head,
+        Range(Range),
+        Interfaces,
+        Interface(SwIfIndex),
+        Tail,
     }
-    text += &format!(
-        "Interfaces: {}\n",
-        if interfaces.is_empty() { "none".to_string() } else { interfaces.join(" ") }
-    );
-    let json = json!({
-        "ranges": ranges.iter().map(|r| json!({
-            "table_id": control::table_id(w, r.table),
-            "start": r.start.to_string(),
-            "end": r.end.to_string(),
-        })).collect::<Vec<_>>(),
-        "interfaces": interfaces,
-    });
-    Ok(Output::both(text, json))
+    let ranges = w.get::<Ranges>().list().into_iter().map(Part::Range);
+    let interfaces = w.get::<Interfaces>().indices().map(Part::Interface);
+    let parts = [Part::Head].into_iter().chain(ranges);
+    let parts = parts.chain([Part::Interfaces]).chain(interfaces).chain([Part::Tail]);
+    let mut names = String::new();
+    Ok(Output::record(parts, move |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Head => {
+                out.text(|text| text.push_str("Proxy arps enabled for:\n"));
+                out.array("ranges");
+            }
+            Part::Range(Range { table, start, end }) => {
+                let id = control::table_id(w, table);
+                let of = if id == table { String::new() } else { format!(" (table {id})") };
+                out.text(|text| writeln!(text, "  Fib_index {table}   {start} - {end}{of}"));
+                out.value(|| json!({ "table_id": id, "start": start.to_string(), "end": end.to_string() }));
+            }
+            Part::Interfaces => {
+                out.end();
+                out.array("interfaces");
+            }
+            Part::Interface(sw_if) => {
+                let Some(name) = control::proxy(w, sw_if) else { return Ok(()) };
+                names.push(' ');
+                names += &name;
+                out.value(|| name);
+            }
+            Part::Tail => out.text(|text| {
+                writeln!(text, "Interfaces:{}", if names.is_empty() { " none" } else { &names })
+            }),
+        }
+        Ok(())
+    }))
 }

@@ -276,9 +276,18 @@ pub fn set_proxy(world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error>
 
 /// The interfaces where others are answered for.
 pub fn proxies(world: &World) -> Vec<Interface> {
-    let arc = world.arc(ARC).expect("this plugin brings the arc");
-    let enabled = |i: &Interface| world.features_of(arc, i.sw_if).iter().any(|(f, _)| *f == ArpProxy::NAME);
+    let enabled = |i: &Interface| is_proxy(world, i.sw_if);
     world.get::<Interfaces>().list().into_iter().filter(enabled).collect()
+}
+
+/// The name of an interface, if others are answered for there.
+pub fn proxy(world: &World, sw_if: SwIfIndex) -> Option<String> {
+    is_proxy(world, sw_if).then(|| world.get::<Interfaces>().name(sw_if))
+}
+
+fn is_proxy(world: &World, sw_if: SwIfIndex) -> bool {
+    let arc = world.arc(ARC).expect("this plugin brings the arc");
+    world.features_of(arc, sw_if).iter().any(|(f, _)| *f == ArpProxy::NAME)
 }
 
 /// Answers for the addresses `start ..= end` in the table of this id, or no longer.

@@ -7,25 +7,26 @@ use net::{Interfaces, NeighborConfig, Neighbors};
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    let (interfaces, neighbors) = (world.get::<Interfaces>(), world.get::<Neighbors>());
+    let neighbors = world.get::<Neighbors>();
     for (ip6, family) in [(false, "ip4"), (true, "ip6")] {
-        let mut all = neighbors.list(ip6, None);
-        all.retain(|n| n.is_static);
         let limits = neighbors.config(ip6);
         // A limit may have come when there were more already.
-        let late = all.len() > limits.limit as usize;
+        let late = neighbors.len(ip6) > limits.limit as usize;
         if !late {
             say_limits(family, limits, config);
         }
-        for n in all {
-            let name = quote(&interfaces.name(n.sw_if));
-            let fib = if n.no_fib_entry { " no-fib-entry" } else { "" };
-            config.push(
-                Phase::Neighbors,
-                format!("set ip neighbor {name} {} {} static{fib}", n.ip, n.mac),
-                format!("set ip neighbor del {name} {}", n.ip),
-            );
-        }
+        let all = neighbors.clone();
+        let all = cli::pieces(move |after, n| all.list_from(ip6, None, after, 16 * n), |n| (n.sw_if, n.ip));
+        config.list(Phase::Neighbors, all, |world, n, lines| {
+            if n.is_static {
+                let name = quote(&world.get::<Interfaces>().name(n.sw_if));
+                let fib = if n.no_fib_entry { " no-fib-entry" } else { "" };
+                lines.push(
+                    format!("set ip neighbor {name} {} {} static{fib}", n.ip, n.mac),
+                    format!("set ip neighbor del {name} {}", n.ip),
+                );
+            }
+        });
         if late {
             say_limits(family, limits, config);
         }

@@ -2,36 +2,44 @@
 //! Commands that show neighbours.
 
 use crate::set::interface;
-use cli::{Cell, Matches, Output, Result, Table};
+use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::{Interfaces, Neighbor, NeighborState, Neighbors, NextHops};
 use serde_json::{Value, json};
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::net::IpAddr;
 
 /// A neighbour, or a next hop that doesn't answer.
 struct Line {
     sw_if: SwIfIndex,
     ip: IpAddr,
-    /// Nanoseconds since it was confirmed, or since it is silent.
-    age: u64,
+    /// When it was confirmed, or since when it is silent.
+    since: u64,
     known: Option<Neighbor>,
     /// Who says that it is down as a next hop.
     down: Vec<&'static str>,
 }
 
+/// Neighbours read at once: the table is in no order, so each time all of it is looked through.
+const READ: usize = 4096;
+
+impl Line {
+    fn place(&self) -> (SwIfIndex, IpAddr) {
+        (self.sw_if, self.ip)
+    }
+}
+
 pub fn both(w: &World, m: &Matches) -> Result<Output> {
-    let mut all = lines(w, m, false)?;
-    all.extend(lines(w, m, true)?);
-    Ok(table(w, &all))
+    let only = interface(w, m)?;
+    Ok(table(lines(w, only, false).chain(lines(w, only, true))))
 }
 
 pub fn ip4(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(w, &lines(w, m, false)?))
+    Ok(table(lines(w, interface(w, m)?, false)))
 }
 
 pub fn ip6(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(w, &lines(w, m, true)?))
+    Ok(table(lines(w, interface(w, m)?, true)))
 }
 
 pub fn ip4_by_age(w: &World, m: &Matches) -> Result<Output> {
@@ -42,48 +50,58 @@ pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
     by_age(w, m, true)
 }
 
+/// Ages change while they are shown: the order is that of the start.
 fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
-    let mut all = lines(w, m, ip6)?;
-    all.sort_by_key(|line| Reverse(line.age));
-    Ok(table(w, &all))
+    let mut all: Vec<Line> = lines(w, interface(w, m)?, ip6).collect();
+    all.sort_by_key(|line| line.since);
+    Ok(table(all.into_iter()))
 }
 
-/// In order of interface and address.
-fn lines(w: &World, m: &Matches, ip6: bool) -> Result<Vec<Line>> {
-    let only = interface(w, m)?;
-    let now = w.clock.now();
-    let mut all: Vec<Line> = w
-        .get::<Neighbors>()
-        .list(ip6, only)
-        .into_iter()
-        .map(|n| {
-            let age = now.saturating_sub(n.updated);
-            Line { sw_if: n.sw_if, ip: n.ip, age, known: Some(n), down: Vec::new() }
-        })
-        .collect();
-    for (hop, by) in w.get::<NextHops>().list() {
-        if hop.ip.is_ipv6() != ip6 || only.is_some_and(|only| only != hop.sw_if) {
-            continue;
+/// In order of interface and address, as they are when their turn comes.
+fn lines(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = Line> + use<> {
+    let (neighbors, now) = (w.get::<Neighbors>(), w.clock.now());
+    let read = move |after, _| neighbors.list_from(ip6, only, after, READ);
+    let known = cli::pieces(read, |n| (n.sw_if, n.ip)).map(|n| Line {
+        sw_if: n.sw_if,
+        ip: n.ip,
+        since: n.updated,
+        known: Some(n),
+        down: Vec::new(),
+    });
+    let down = w.get::<NextHops>().list().into_iter();
+    let down =
+        down.filter(move |(hop, _)| hop.ip.is_ipv6() == ip6 && only.is_none_or(|only| only == hop.sw_if));
+    let down = down.map(move |(hop, by)| Line {
+        sw_if: hop.sw_if,
+        ip: hop.ip,
+        since: by.values().copied().min().unwrap_or(now),
+        known: None,
+        down: by.into_keys().collect(),
+    });
+    // Both are in order.
+    let (mut known, mut down) = (known.peekable(), down.peekable());
+    std::iter::from_fn(move || {
+        let order = match (known.peek(), down.peek()) {
+            (Some(known), Some(down)) => known.place().cmp(&down.place()),
+            (Some(_), None) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        match order {
+            Ordering::Less => known.next(),
+            Ordering::Greater => down.next(),
+            Ordering::Equal => {
+                let down = down.next().map(|line| line.down).unwrap_or_default();
+                known.next().map(|line| Line { down, ..line })
+            }
         }
-        let place = (hop.sw_if, hop.ip);
-        let at = all.binary_search_by_key(&place, |line| (line.sw_if, line.ip)).unwrap_or_else(|at| {
-            let age = now.saturating_sub(by.values().copied().min().unwrap_or(now));
-            all.insert(at, Line { sw_if: hop.sw_if, ip: hop.ip, age, known: None, down: Vec::new() });
-            at
-        });
-        all[at].down = by.into_keys().collect();
-    }
-    Ok(all)
+    })
 }
 
-fn table(w: &World, all: &[Line]) -> Output {
-    let interfaces = w.get::<Interfaces>();
-    let mut table =
-        Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet").left("Interface");
-    let mut json = Vec::with_capacity(all.len());
-    for line in all {
-        let age = line.age as f64 / 1e9;
-        let name = interfaces.name(line.sw_if);
+fn table(lines: impl Iterator<Item = Line> + 'static) -> Output {
+    let table = Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet");
+    table.left("Interface").list(lines, |w: &World, line: Line, out: &mut Writer| {
+        let age = w.clock.now().saturating_sub(line.since) as f64 / 1e9;
+        let name = w.get::<Interfaces>().name(line.sw_if);
         let (state, probes) = match line.known.map(|n| n.state) {
             Some(NeighborState::Reachable) => ("reachable", 0),
             Some(NeighborState::Stale) => ("stale", 0),
@@ -94,26 +112,25 @@ fn table(w: &World, all: &[Line]) -> Output {
         let mut flags = line.known.map_or_else(String::new, |n| n.flags());
         flags.extend((!line.down.is_empty()).then_some('F'));
         let mac = line.known.map(|n| n.mac.to_string());
-        json.push(json!({
-            "age": age,
-            "ip": line.ip.to_string(),
-            "flags": flags,
-            "ethernet": mac,
-            "interface": name,
-            "router": line.known.is_some_and(|n| n.router),
-            "state": state,
-            "unanswered_probes": probes,
-            "next_hop_down": line.down,
-        }));
-        table.row([
-            Cell::new(format!("{age:.4}"), age),
-            Cell::show(line.ip),
-            flags.into(),
-            mac.unwrap_or_else(|| "-".into()).into(),
-            name.into(),
-        ]);
-    }
-    Output::both(table.render(), Value::Array(json))
+        out.value(|| {
+            json!({
+                "age": age,
+                "ip": line.ip.to_string(),
+                "flags": flags,
+                "ethernet": mac,
+                "interface": name,
+                "router": line.known.is_some_and(|n| n.router),
+                "state": state,
+                "unanswered_probes": probes,
+                "next_hop_down": line.down,
+            })
+        });
+        out.text_row(|| {
+            let mac = mac.unwrap_or_else(|| "-".into());
+            [Cell::show(format_args!("{age:.4}")), Cell::show(line.ip), flags.into(), mac.into(), name.into()]
+        });
+        Ok(())
+    })
 }
 
 pub fn config(w: &World, _: &Matches) -> Result<Output> {
@@ -150,23 +167,23 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
         table = WHAT.iter().fold(table, |t, what| t.right(format!("{direction} {what}")));
     }
     table = table.right("Refused");
-    for i in w.get::<Interfaces>().list() {
-        if only.is_some_and(|only| only != i.sw_if) {
-            continue;
+    let interfaces = w.get::<Interfaces>();
+    Ok(table.list(interfaces.indices(), move |w: &World, sw_if, out: &mut Writer| {
+        if interfaces.check(sw_if).is_err() || only.is_some_and(|only| only != sw_if) {
+            return Ok(());
         }
-        let mut row: Vec<Cell> = vec![i.name.into()];
+        let mut row: Vec<Cell> = vec![interfaces.name(sw_if).into()];
         for direction in ["rx", "tx"] {
             row.extend(WHAT.iter().map(|what| {
-                let of =
-                    |proto| w.stats.simple(&format!("/net/{proto}/{direction}/{what}")).sum(i.sw_if.at());
+                let of = |proto| w.stats.simple(&format!("/net/{proto}/{direction}/{what}")).sum(sw_if.at());
                 Cell::from(of("arp") + of("ip6-nd"))
             }));
         }
         let of =
-            |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(i.sw_if.at());
+            |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(sw_if.at());
         let refused = |why: &&str| of("arp", why) + of("ip6-nd", why);
         row.push(REFUSED.iter().map(refused).sum::<u64>().into());
-        table.row(row);
-    }
-    Ok(table.into())
+        out.row(row);
+        Ok(())
+    }))
 }

@@ -20,8 +20,7 @@ fn bench() -> (Bench, Tree<World>) {
 }
 
 fn run(bench: &Bench, tree: &Tree<World>, line: &str) -> String {
-    let out = tree.execute(&bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
-    out.output.show(out.json)
+    tree.answer(&bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
 /// The table without ages.

@@ -4,7 +4,7 @@
 use crate::control;
 use crate::state::{Kind, Settings};
 use crate::store::UnderWay;
-use cli::{Cell, Command, Matches, Output, Result, Table};
+use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
 use serde_json::json;
@@ -80,25 +80,33 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
         return Ok(Output::both(limits(kind, v6, now, count), describe(kind, now, count)));
     }
     Ok(control::ask(w, kind, v6).then(move |answers| {
-        let all: Vec<UnderWay> = answers.into_iter().flatten().flatten().collect();
-        let mut table =
-            Table::new().right("thread").left("source").left("destination").right("id").right("fragments");
-        table = table.right("bytes").right("age").key("age_ms");
-        for u in &all {
-            let (src, dst, id) = u.key;
-            table.row([
-                u.thread.0.into(),
-                Cell::show(src),
-                Cell::show(dst),
-                Cell::new(format!("{id:#x}"), id),
-                u.fragments.0.into(),
-                u.fragments.1.into(),
-                Cell::new(format!("{} ms", u.age_ms), u.age_ms),
-            ]);
-        }
-        let mut json = describe(kind, now, count);
-        json["datagrams"] = table.to_json();
-        Ok(Output::both(limits(kind, v6, now, count) + &table.render(), json))
+        let all = answers.into_iter().flatten().flatten();
+        Ok(Output::record(
+            [None].into_iter().chain(all.map(Some)),
+            move |_: &World, item, out: &mut Writer| {
+                let Some(u): Option<UnderWay> = item else {
+                    out.text(|text| *text += &limits(kind, v6, now, count));
+                    if let serde_json::Value::Object(members) = describe(kind, now, count) {
+                        members.into_iter().for_each(|(key, value)| out.field(&key, value));
+                    }
+                    out.array("datagrams");
+                    let table = Table::new().right("thread").left("source").left("destination").right("id");
+                    out.table(&table.right("fragments").right("bytes").right("age").key("age_ms"));
+                    return Ok(());
+                };
+                let (src, dst, id) = u.key;
+                out.row([
+                    u.thread.0.into(),
+                    Cell::show(src),
+                    Cell::show(dst),
+                    Cell::new(format!("{id:#x}"), id),
+                    u.fragments.0.into(),
+                    u.fragments.1.into(),
+                    Cell::new(format!("{} ms", u.age_ms), u.age_ms),
+                ]);
+                Ok(())
+            },
+        ))
     }))
 }
 

@@ -8,7 +8,7 @@ use crate::ours::addresses;
 use crate::proxy::Proxies;
 use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;
-use cli::{Cell, Matches, Output, Result, Table};
+use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::fib::{Fib, TableIndex};
 use net::{Interface, Interfaces, LinkLocals, MtuKind};
@@ -17,13 +17,23 @@ use std::net::Ipv6Addr;
 use wire::Ip6;
 use wire::nd::PrefixInfo;
 
-/// The interfaces with IPv6, or the one that is asked for.
-fn chosen(w: &World, m: &Matches) -> Result<Vec<Interface>> {
+/// A row for each of the interfaces with IPv6, or for the one that is asked for.
+fn of_interfaces(
+    w: &World,
+    m: &Matches,
+    row: impl Fn(&World, &Interface, &mut Writer) + 'static,
+) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    if m.has("interface") {
-        return Ok(vec![interfaces.get(interface_of(w, m)?)?]);
-    }
-    Ok(interfaces.list().into_iter().filter(|i| i.ip_enabled[1]).collect())
+    let only = if m.has("interface") { Some(interface_of(w, m)?) } else { None };
+    let chosen = only.is_none().then(|| interfaces.indices()).into_iter().flatten().chain(only);
+    Ok(Output::list(chosen, move |w: &World, sw_if, out: &mut Writer| {
+        if let Ok(interface) = interfaces.get(sw_if)
+            && (interface.ip_enabled[1] || only.is_some())
+        {
+            row(w, &interface, out);
+        }
+        Ok(())
+    }))
 }
 
 fn state(w: &World, sw_if: SwIfIndex, ip: Ipv6Addr) -> &'static str {
@@ -134,45 +144,49 @@ fn ra_text(w: &World, link: &Link) -> String {
 }
 
 pub fn interface(w: &World, m: &Matches) -> Result<Output> {
-    let (mut text, mut json) = (String::new(), Vec::new());
+    of_interfaces(w, m, write_interface)
+}
+
+fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
     let (advertiser, listener, dad) = (w.get::<Advertiser>(), w.get::<Listener>(), w.get::<Dad>());
-    let fib = w.get::<Fib<Ip6>>();
-    for interface in chosen(w, m)? {
-        let sw_if = interface.sw_if;
-        if !interface.ip_enabled[1] {
-            text += &format!("{} has no IPv6\n", interface.name);
-            json.push(json!({ "interface": interface.name, "enabled": false }));
-            continue;
-        }
+    let sw_if = interface.sw_if;
+    if !interface.ip_enabled[1] {
+        out.text(|text| *text += &format!("{} has no IPv6\n", interface.name));
+        return out.value(|| json!({ "interface": interface.name, "enabled": false }));
+    }
+    let link_local = w.get::<LinkLocals>().address(sw_if);
+    let addresses: Vec<_> =
+        addresses(w, sw_if).into_iter().map(|prefix| (prefix, state(w, sw_if, prefix.addr()))).collect();
+    let groups = listener.groups(sw_if);
+    let table = w.get::<Fib<Ip6>>().table_id(TableIndex(interface.fib6)).unwrap_or(0);
+    let link = advertiser.link(sw_if);
+    out.text(|text| {
         let up = |up| if up { "up" } else { "down" };
         let (admin, line) = (up(interface.admin_up), up(interface.link_up));
-        text += &format!("{} is admin {admin}, link {line}\n", interface.name);
-        let link_local = w.get::<LinkLocals>().address(sw_if);
-        let mut listed = Vec::new();
+        *text += &format!("{} is admin {admin}, link {line}\n", interface.name);
         let (mut local, mut global) = (String::new(), String::new());
-        for prefix in addresses(w, sw_if) {
-            let (ip, state) = (prefix.addr(), state(w, sw_if, prefix.addr()));
-            let mark = if state == "preferred" { String::new() } else { format!(" [{state}]") };
+        for (prefix, state) in &addresses {
+            let ip = prefix.addr();
+            let mark = if *state == "preferred" { String::new() } else { format!(" [{state}]") };
             if Some(ip) == link_local {
                 local += &format!("    {ip}{mark}\n");
             } else {
                 global += &format!("    {ip}, subnet is {}{mark}\n", prefix.network());
             }
-            listed.push(json!({ "address": prefix.to_string(), "state": state }));
         }
-        let groups = listener.groups(sw_if);
         let joined: String = groups.iter().map(|g| format!("    {g}\n")).collect();
-        text += &format!("  Link-local address(es):\n{local}");
+        *text += &format!("  Link-local address(es):\n{local}");
         if !global.is_empty() {
-            text += &format!("  Global unicast address(es):\n{global}");
+            *text += &format!("  Global unicast address(es):\n{global}");
         }
-        text += &format!("  Joined group address(es):\n{joined}");
-        let table = fib.table_id(TableIndex(interface.fib6)).unwrap_or(0);
-        text += &format!("  table is {table}\n  MTU is {}\n", interface.mtu_of(MtuKind::Ip6));
-        text += if dad.settings().enabled { "  ND DAD is enabled\n" } else { "  ND DAD is disabled\n" };
-        let link = advertiser.link(sw_if);
-        text += &ra_text(w, &link);
-        json.push(json!({
+        *text += &format!("  Joined group address(es):\n{joined}");
+        *text += &format!("  table is {table}\n  MTU is {}\n", interface.mtu_of(MtuKind::Ip6));
+        *text += if dad.settings().enabled { "  ND DAD is enabled\n" } else { "  ND DAD is disabled\n" };
+        *text += &ra_text(w, &link);
+    });
+    out.value(|| {
+        let listed = addresses.iter().map(|(p, state)| json!({ "address": p.to_string(), "state": state }));
+        json!({
             "interface": interface.name,
             "sw_if_index": sw_if.0,
             "enabled": true,
@@ -180,76 +194,69 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output> {
             "link_local": link_local.map(|ip| ip.to_string()),
             "admin_up": interface.admin_up,
             "link_up": interface.link_up,
-            "addresses": listed,
+            "addresses": listed.collect::<Vec<_>>(),
             "groups": groups.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "mtu": interface.mtu_of(MtuKind::Ip6),
             "dad": dad.settings().enabled,
-            "ra": ra_json(w, &interface, &link),
-        }));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+            "ra": ra_json(w, interface, &link),
+        })
+    });
 }
 
 pub fn ra(w: &World, m: &Matches) -> Result<Output> {
-    let (mut text, mut json) = (String::new(), Vec::new());
-    for interface in chosen(w, m)? {
+    of_interfaces(w, m, |w, interface, out| {
         let link = w.get::<Advertiser>().link(interface.sw_if);
-        text += &format!("{}:\n{}", interface.name, ra_text(w, &link));
-        json.push(ra_json(w, &interface, &link));
-    }
-    Ok(Output::both(text, Value::Array(json)))
+        out.text(|text| *text += &format!("{}:\n{}", interface.name, ra_text(w, &link)));
+        out.value(|| ra_json(w, interface, &link));
+    })
 }
 
 pub fn dad(w: &World, _: &Matches) -> Result<Output> {
-    let (dad, interfaces) = (w.get::<Dad>(), w.get::<Interfaces>());
-    let settings = dad.settings();
-    let mut text = format!(
-        "DAD: {}, transmits {}, delay {} s\n",
-        if settings.enabled { "enabled" } else { "disabled" },
-        settings.transmits,
-        settings.delay
-    );
-    let mut json = Vec::new();
-    for (sw_if, ip, state) in dad.list() {
+    let settings = w.get::<Dad>().settings();
+    let items = [None].into_iter().chain(w.get::<Dad>().list().into_iter().map(Some));
+    Ok(Output::record(items, move |w: &World, item, out: &mut Writer| {
+        let Some((sw_if, ip, state)) = item else {
+            let on = if settings.enabled { "enabled" } else { "disabled" };
+            let (transmits, delay) = (settings.transmits, settings.delay);
+            out.text(|text| *text += &format!("DAD: {on}, transmits {transmits}, delay {delay} s\n"));
+            out.field("enabled", settings.enabled);
+            out.field("transmits", transmits);
+            out.field("delay", delay);
+            out.array("addresses");
+            return Ok(());
+        };
         let (word, sent) = match state {
             State::Tentative { sent, .. } => ("tentative", sent),
             State::Duplicate => ("duplicate", 0),
         };
-        let name = interfaces.name(sw_if);
-        text += &format!("  {name} {ip} {word}");
-        text += &if word == "tentative" { format!(", {sent} sent\n") } else { "\n".into() };
-        json.push(json!({ "interface": name, "address": ip.to_string(), "state": word, "sent": sent }));
-    }
-    let json = json!({
-        "enabled": settings.enabled,
-        "transmits": settings.transmits,
-        "delay": settings.delay,
-        "addresses": json,
-    });
-    Ok(Output::both(text, json))
+        let name = w.get::<Interfaces>().name(sw_if);
+        out.text(|text| {
+            *text += &format!("  {name} {ip} {word}");
+            *text += &if word == "tentative" { format!(", {sent} sent\n") } else { "\n".into() };
+        });
+        out.value(|| json!({ "interface": name, "address": ip.to_string(), "state": word, "sent": sent }));
+        Ok(())
+    }))
 }
 
 pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
     let only = if m.has("interface") { Some(interface_of(w, m)?) } else { None };
-    let (interfaces, now) = (w.get::<Interfaces>(), w.clock.now());
-    let left = |end: Option<u64>| match end {
-        Some(end) => Cell::new(
-            format!("{} s", end.saturating_sub(now) / 1_000_000_000),
-            end.saturating_sub(now) / 1_000_000_000,
-        ),
-        None => Cell::new("infinite".to_string(), Value::Null),
-    };
-    let mut table =
-        Table::new().left("Interface").left("What").left("Address").right("Valid").right("Preferred");
-    for (sw_if, link) in w.get::<Receiver>().list() {
+    let table = Table::new().left("Interface").left("What").left("Address").right("Valid").right("Preferred");
+    Ok(table.list(w.get::<Receiver>().list(), move |w: &World, (sw_if, link), out: &mut Writer| {
         if only.is_some_and(|only| only != sw_if) {
-            continue;
+            return Ok(());
         }
-        let name = interfaces.name(sw_if);
+        let (name, now) = (w.get::<Interfaces>().name(sw_if), w.clock.now());
+        let left = |end: Option<u64>| match end {
+            Some(end) => {
+                let seconds = end.saturating_sub(now) / 1_000_000_000;
+                Cell::new(format!("{seconds} s"), seconds)
+            }
+            None => Cell::new("infinite".to_string(), Value::Null),
+        };
         for (address, lease) in link.addresses {
-            let row = [left(lease.valid), left(lease.preferred)];
-            let [valid, preferred] = row;
-            table.row([name.clone().into(), "address".into(), Cell::show(address), valid, preferred]);
+            let [valid, preferred] = [left(lease.valid), left(lease.preferred)];
+            out.row([name.clone().into(), "address".into(), Cell::show(address), valid, preferred]);
         }
         for (ip, router) in link.routers {
             let preference = match router.preference {
@@ -257,33 +264,49 @@ pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
                 -1 => "low",
                 _ => "medium",
             };
-            table.row([
-                name.clone().into(),
-                "router".into(),
-                Cell::show(ip),
-                left(Some(router.until)),
-                preference.into(),
-            ]);
+            let until = left(Some(router.until));
+            out.row([name.clone().into(), "router".into(), Cell::show(ip), until, preference.into()]);
         }
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }
 
 pub fn proxy(w: &World, _: &Matches) -> Result<Output> {
-    let (proxies, interfaces) = (w.get::<Proxies>(), w.get::<Interfaces>());
-    let hosts = proxies.hosts();
-    let all: Vec<String> = proxies.enabled().into_iter().map(|i| interfaces.name(i)).collect();
-    let mut text = String::new();
-    for (sw_if, ip) in &hosts {
-        text += &format!("{ip} behind {}\n", interfaces.name(*sw_if));
+    enum Part {
+        Head,
+        Host(SwIfIndex, Ipv6Addr),
+        Interfaces,
+        Interface(SwIfIndex),
+        Tail,
     }
-    text += &format!(
-        "All that are routed elsewhere: {}\n",
-        if all.is_empty() { "nowhere".into() } else { all.join(" ") }
-    );
-    let json = json!({
-        "hosts": hosts.iter().map(|(i, ip)| json!({"address": ip.to_string(), "interface": interfaces.name(*i)})).collect::<Vec<_>>(),
-        "interfaces": all,
-    });
-    Ok(Output::both(text, json))
+    let proxies = w.get::<Proxies>();
+    let hosts = proxies.hosts().into_iter().map(|(sw_if, ip)| Part::Host(sw_if, ip));
+    let interfaces = proxies.enabled().into_iter().map(Part::Interface);
+    let parts = [Part::Head].into_iter().chain(hosts);
+    let parts = parts.chain([Part::Interfaces]).chain(interfaces).chain([Part::Tail]);
+    let mut names = String::new();
+    Ok(Output::record(parts, move |w: &World, part, out: &mut Writer| {
+        let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+        match part {
+            Part::Head => out.array("hosts"),
+            Part::Host(sw_if, ip) => {
+                out.text(|text| *text += &format!("{ip} behind {}\n", name(sw_if)));
+                out.value(|| json!({ "address": ip.to_string(), "interface": name(sw_if) }));
+            }
+            Part::Interfaces => {
+                out.end();
+                out.array("interfaces");
+            }
+            Part::Interface(sw_if) => {
+                names.push(' ');
+                names += &name(sw_if);
+                out.value(|| name(sw_if));
+            }
+            Part::Tail => out.text(|text| {
+                let names = if names.is_empty() { " nowhere" } else { &names };
+                *text += &format!("All that are routed elsewhere:{names}\n");
+            }),
+        }
+        Ok(())
+    }))
 }

@@ -2,8 +2,8 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Checks, Range, Way};
-use cli::{Command, Error, Matches, Output, Result, Table};
-use graph::World;
+use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::json;
 use std::net::Ipv4Addr;
@@ -94,20 +94,39 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         let network = network.map(|network| network.to_string());
         return Ok(Output::both(text, json!({ "source": source, "network": network, "ports": ports })));
     }
-    let mut networks = Table::new().right("vrf").left("network").left("ports");
-    for (vrf, network, ranges) in checks.list() {
-        networks.row([vrf.into(), network.to_string().into(), text(&ranges).into()]);
+    enum Part {
+        Networks,
+        Network(u32, String, Vec<Range>),
+        Interfaces,
+        Interface(SwIfIndex, [Option<u32>; 4]),
     }
-    let mut interfaces = Table::new().left("interface");
-    for way in Way::ALL {
-        interfaces = interfaces.right(way.name());
-    }
-    for (sw_if, vrfs) in checks.interfaces() {
-        let name = w.get::<Interfaces>().name(sw_if);
-        let vrfs =
-            vrfs.map(|vrf| vrf.map_or_else(|| cli::Cell::new("-", serde_json::Value::Null), Into::into));
-        interfaces.row(std::iter::once(name.into()).chain(vrfs));
-    }
-    let json = json!({ "networks": networks.to_json(), "interfaces": interfaces.to_json() });
-    Ok(Output::both(networks.render() + "\n" + &interfaces.render(), json))
+    let networks = checks.list().into_iter();
+    let networks = networks.map(|(vrf, network, ranges)| Part::Network(vrf, network.to_string(), ranges));
+    let interfaces = checks.interfaces().into_iter().map(|(sw_if, vrfs)| Part::Interface(sw_if, vrfs));
+    let parts = [Part::Networks].into_iter().chain(networks).chain([Part::Interfaces]).chain(interfaces);
+    Ok(Output::record(parts, |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Networks => {
+                out.array("networks");
+                out.table(&Table::new().right("vrf").left("network").left("ports"));
+            }
+            Part::Network(vrf, network, ranges) => {
+                out.row([vrf.into(), network.into(), text(&ranges).into()])
+            }
+            Part::Interfaces => {
+                out.text(|text| text.push('\n'));
+                out.end();
+                out.array("interfaces");
+                let table = Table::new().left("interface");
+                out.table(&Way::ALL.into_iter().fold(table, |table, way| table.right(way.name())));
+            }
+            Part::Interface(sw_if, vrfs) => {
+                let none = || cli::Cell::new("-", serde_json::Value::Null);
+                let vrfs = vrfs.map(|vrf| vrf.map_or_else(none, Into::into));
+                let name = w.get::<Interfaces>().name(sw_if);
+                out.row(std::iter::once(name.into()).chain(vrfs));
+            }
+        }
+        Ok(())
+    }))
 }

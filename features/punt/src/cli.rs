@@ -5,7 +5,7 @@ use crate::config::describe;
 use crate::control;
 use crate::redirect;
 use crate::state::{Key, Punt, Taker};
-use cli::{Cell, Command, Error, Matches, Output, Result, Table};
+use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
 use std::net::IpAddr;
@@ -135,34 +135,35 @@ fn deregister(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::empty())
 }
 
-/// What is punted, of some kinds, and where to.
-fn takers(w: &World, which: impl Fn(&Key, &Taker) -> bool) -> Table {
-    let mut table = Table::new().left("what").left("to");
-    for (key, taker) in w.get::<Punt>().list().into_iter().filter(|(key, taker)| which(key, taker)) {
-        let to = match taker {
-            Taker::Punt => "punt".to_string(),
-            Taker::Socket(path) => path.display().to_string(),
-        };
-        table.row([describe(w, key).into(), to.into()]);
-    }
-    table
+/// What is punted, as far as `which` says so, and where to.
+fn takers(w: &World, which: impl Fn(&Key, &Taker) -> bool + 'static) -> Result<Output> {
+    let table = Table::new().left("what").left("to");
+    Ok(table.list(w.get::<Punt>().list(), move |w: &World, (key, taker), out: &mut Writer| {
+        if which(&key, &taker) {
+            let to = match taker {
+                Taker::Punt => "punt".to_string(),
+                Taker::Socket(path) => path.display().to_string(),
+            };
+            out.row([describe(w, key).into(), to.into()]);
+        }
+        Ok(())
+    }))
 }
 
 fn sockets(w: &World, m: &Matches) -> Result<Output> {
     let (l4, exception) = (m.flag("l4"), m.flag("exception"));
-    let table = takers(w, |key, taker| {
+    takers(w, move |key, taker| {
         let is_exception = matches!(key, Key::Reason(_));
         *taker != Taker::Punt && !(l4 && is_exception) && (!exception || is_exception)
-    });
-    Ok(table.into())
+    })
 }
 
 fn clients(w: &World, _: &Matches) -> Result<Output> {
-    Ok(takers(w, |key, _| matches!(key, Key::Reason(_))).into())
+    takers(w, |key, _| matches!(key, Key::Reason(_)))
 }
 
 fn db(w: &World, _: &Matches) -> Result<Output> {
-    Ok(takers(w, |_, _| true).into())
+    takers(w, |_, _| true)
 }
 
 fn reasons(w: &World, _: &Matches) -> Result<Output> {
@@ -205,14 +206,14 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<Output> {
 }
 
 fn redirects(w: &World, v6: bool) -> Result<Output> {
-    let interfaces = w.get::<Interfaces>();
-    let mut table = Table::new().left("rx").left("via").left("interface");
-    for (rx, redirect) in w.get::<redirect::All>().list(v6) {
-        table.row([
-            rx.map_or("all".into(), |sw_if| interfaces.name(sw_if).into()),
+    let table = Table::new().left("rx").left("via").left("interface");
+    Ok(table.list(w.get::<redirect::All>().list(v6), |w: &World, (rx, redirect), out: &mut Writer| {
+        let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+        out.row([
+            rx.map_or("all".into(), |sw_if| name(sw_if).into()),
             redirect.nexthop.map_or_else(Cell::empty, Cell::show),
-            interfaces.name(redirect.tx).into(),
+            name(redirect.tx).into(),
         ]);
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }

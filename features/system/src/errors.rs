@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show errors`: every way out that is counted, and what went there.
 
-use cli::{Error, Matches, Output, Table};
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::{World, counters};
 
 pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
-    let counter = world.stats.simple(counters::ERRORS);
-    let mut table = Table::new()
+    let table = Table::new()
         .right("Count")
         .min_width(10)
         .left("Node")
@@ -14,12 +13,13 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
         .left("Reason")
         .min_width(40)
         .left("Severity");
-    for (i, reason) in world.reasons().iter().enumerate() {
+    let (counter, reasons) = (world.stats.simple(counters::ERRORS), world.reasons());
+    Ok(table.list(reasons.into_iter().enumerate(), move |_: &World, (i, reason), out: &mut Writer| {
         let count = counter.sum(i);
         if count > 0 {
             let severity = if reason.drop { "error" } else { "info" };
-            table.row([count.into(), (&*reason.node).into(), reason.text.into(), severity.into()]);
+            out.row([count.into(), (&*reason.node).into(), reason.text.into(), severity.into()]);
         }
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }

@@ -2,33 +2,63 @@
 //! `show vlib graph` and the picture of it.
 
 use crate::cli::named;
-use cli::{Error, Matches, Output};
-use graph::{NodeInfo, World};
-use serde_json::{Value, json};
+use cli::{Error, Matches, Output, Writer};
+use graph::{NodeIndex, NodeInfo, World};
+use serde_json::json;
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     let only = named(world, m, "node")?.map(|n| n.index);
-    let all = world.nodes();
-    let mut text = format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous");
-    let mut json = Vec::new();
-    for node in all.iter().filter(|n| only.is_none_or(|only| only == n.index)) {
-        let label = |n: &NodeInfo| format!("{} [{}]", n.name, n.index);
-        let next: Vec<_> = all.iter().filter(|n| node.next.contains(&n.name)).map(label).collect();
-        let previous: Vec<_> = all.iter().filter(|n| n.next.contains(&node.name)).map(|n| &*n.name).collect();
-        for i in 0..next.len().max(previous.len()).max(1) {
-            let name = if i == 0 { label(node) } else { String::new() };
-            let cell = |list: Option<&str>| list.unwrap_or_default().to_string();
-            let (next, previous) = (cell(next.get(i).map(String::as_str)), cell(previous.get(i).copied()));
-            let line = format!("{name:<35} {next:<43} {previous}");
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-        text.push('\n');
-        let next: Vec<_> = node.next.iter().map(|name| name.to_string()).collect();
-        json.push(json!({ "name": &*node.name, "index": node.index.0, "next": next, "previous": previous }));
+    enum Part {
+        Read(NodeIndex),
+        Head,
+        Node(NodeIndex),
     }
-    Ok(Output::both(text, Value::Array(json)))
+    let chosen: Vec<NodeIndex> = only.map_or_else(|| world.node_indices().collect(), |only| vec![only]);
+    let parts = world.node_indices().map(Part::Read).chain([Part::Head]);
+    let parts = parts.chain(chosen.into_iter().map(Part::Node));
+    // Read in slices first: what a node follows stands with the others.
+    let (mut index, mut previous) = (HashMap::new(), HashMap::<Arc<str>, Vec<Arc<str>>>::new());
+    Ok(Output::list(parts, move |world: &World, part, out: &mut Writer| {
+        match part {
+            Part::Read(i) => {
+                let Some(node) = world.node_info(i) else { return Ok(()) };
+                index.insert(node.name.clone(), node.index);
+                for next in node.next {
+                    previous.entry(next).or_default().push(node.name.clone());
+                }
+            }
+            Part::Head => out.text(|text| *text += &format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous")),
+            Part::Node(i) => {
+                let Some(node) = world.node_info(i) else { return Ok(()) };
+                let none = Vec::new();
+                write(&node, &index, previous.get(&node.name).unwrap_or(&none), out);
+            }
+        }
+        Ok(())
+    }))
+}
+
+fn write(node: &NodeInfo, index: &HashMap<Arc<str>, NodeIndex>, previous: &[Arc<str>], out: &mut Writer) {
+    out.text(|text| {
+        let mut next: Vec<_> = node.next.iter().filter_map(|name| Some((index.get(name)?, name))).collect();
+        next.sort_unstable();
+        for i in 0..next.len().max(previous.len()).max(1) {
+            let name = if i == 0 { format!("{} [{}]", node.name, node.index) } else { String::new() };
+            let next = next.get(i).map_or_else(String::new, |(index, name)| format!("{name} [{index}]"));
+            let previous = previous.get(i).map_or("", |name| name);
+            let line = format!("{name:<35} {next:<43} {previous}");
+            writeln!(text, "{}", line.trim_end())?;
+        }
+        writeln!(text)
+    });
+    out.value(|| {
+        let next: Vec<_> = node.next.iter().map(|name| name.to_string()).collect();
+        let previous: Vec<_> = previous.iter().map(|name| name.to_string()).collect();
+        json!({ "name": &*node.name, "index": node.index.0, "next": next, "previous": previous })
+    });
 }
 
 pub fn dot(world: &World, _: &Matches) -> Result<Output, Error> {

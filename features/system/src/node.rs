@@ -2,11 +2,13 @@
 //! `show node …`: what is known of a node.
 
 use crate::cli::named;
-use cli::{Cell, Error, Matches, Output, Table};
-use graph::{NodeInfo, World, counters};
+use cli::{Cell, Error, Matches, Output, Table, Writer};
+use graph::{NodeInfo, Reason, World, counters};
 use serde_json::json;
 use simd::Level;
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 fn kind(node: &NodeInfo) -> &'static str {
     match (node.missing, node.input) {
@@ -18,28 +20,29 @@ fn kind(node: &NodeInfo) -> &'static str {
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     match named(world, m, "node")? {
-        Some(node) => Ok(one(world, &node)),
+        Some(node) => Ok(one(world, node)),
         None => Ok(all(world)),
     }
 }
 
 fn all(world: &World) -> Output {
-    let mut table =
+    let table =
         Table::new().right("Index").left("Node").min_width(32).left("Type").left("Variant").right("Next");
-    for node in world.nodes() {
-        let variant = node.level.map(Cell::show);
-        table.row([
-            node.index.0.into(),
-            (&*node.name).into(),
-            kind(&node).into(),
-            variant.into(),
-            node.next.len().into(),
-        ]);
-    }
-    table.into()
+    table.list(world.node_indices(), |world: &World, index, out: &mut Writer| {
+        if let Some(node) = world.node_info(index) {
+            let variant = node.level.map(Cell::show);
+            out.row([
+                node.index.0.into(),
+                (&*node.name).into(),
+                kind(&node).into(),
+                variant.into(),
+                node.next.len().into(),
+            ]);
+        }
+        Ok(())
+    })
 }
 
-/// What the instruction sets are.
 fn about(level: Level) -> &'static str {
     match level {
         Level::V1 => "x86-64-v1, the baseline",
@@ -48,11 +51,7 @@ fn about(level: Level) -> &'static str {
     }
 }
 
-fn one(world: &World, node: &NodeInfo) -> Output {
-    let all = world.nodes();
-    let index = |name: &str| all.iter().find(|n| *n.name == *name).map_or(0, |n| n.index.0);
-    let previous: Vec<_> =
-        all.iter().filter(|n| n.next.contains(&node.name)).map(|n| n.name.clone()).collect();
+fn one(world: &World, node: NodeInfo) -> Output {
     let errors = world.stats.simple(counters::ERRORS);
     let counted: Vec<_> = world
         .reasons()
@@ -61,56 +60,82 @@ fn one(world: &World, node: &NodeInfo) -> Output {
         .filter(|(_, r)| r.node == node.name)
         .map(|(i, r)| (r, errors.sum(i)))
         .collect();
+    let items = world.node_indices().map(Some).chain([None]);
+    let (mut next, mut previous) = (HashMap::new(), Vec::new());
+    Output::record(items, move |world: &World, index, out: &mut Writer| {
+        match index.map(|index| world.node_info(index)) {
+            Some(Some(other)) => {
+                if node.next.contains(&other.name) {
+                    next.insert(other.name.clone(), other.index.0);
+                }
+                if other.next.contains(&node.name) {
+                    previous.push((other.name, other.index.0));
+                }
+            }
+            Some(None) => {}
+            None => write(&node, &next, &previous, &counted, out),
+        }
+        Ok(())
+    })
+}
 
-    let mut text = format!("node {}, type {}, index {}\n", node.name, kind(node), node.index);
-    if let Some(active) = node.level {
-        text += "  node function variants:\n    Name  Active  Description\n";
-        for level in Level::ALL.into_iter().filter(|level| level.is_supported()) {
-            let mark = if level == active { "yes" } else { "" };
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "    {level:<4}  {mark:<6}  {}", about(level));
+/// A node with what leads to it and where it leads.
+fn write(
+    node: &NodeInfo,
+    index: &HashMap<Arc<str>, u16>,
+    previous: &[(Arc<str>, u16)],
+    counted: &[(&'static Reason, u64)],
+    out: &mut Writer,
+) {
+    out.text(|text| {
+        writeln!(text, "node {}, type {}, index {}", node.name, kind(node), node.index)?;
+        if let Some(active) = node.level {
+            text.push_str("  node function variants:\n    Name  Active  Description\n");
+            for level in Level::ALL.into_iter().filter(|level| level.is_supported()) {
+                let mark = if level == active { "yes" } else { "" };
+                writeln!(text, "    {level:<4}  {mark:<6}  {}", about(level))?;
+            }
         }
-    }
-    if !node.next.is_empty() {
-        text += "  next nodes:\n    node-index  Node\n";
-        for next in &node.next {
-            let _ = writeln!(text, "    {:>10}  {next}", index(next));
+        if !node.next.is_empty() {
+            text.push_str("  next nodes:\n    node-index  Node\n");
+            for next in &node.next {
+                writeln!(text, "    {:>10}  {next}", index.get(next).copied().unwrap_or(0))?;
+            }
         }
-    }
-    if !previous.is_empty() {
-        let list: Vec<_> = previous.iter().map(|name| format!("{name} ({})", index(name))).collect();
-        let _ = writeln!(text, "  known previous nodes:\n    {}", list.join(", "));
-    }
-    if !counted.is_empty() {
-        text += "  counters:\n         Count  Reason\n";
-        for (reason, count) in &counted {
-            let _ = writeln!(text, "    {count:>10}  {} ({})", reason.text, reason.reason);
+        if !previous.is_empty() {
+            let list: Vec<_> = previous.iter().map(|(name, index)| format!("{name} ({index})")).collect();
+            writeln!(text, "  known previous nodes:\n    {}", list.join(", "))?;
         }
-    }
+        if !counted.is_empty() {
+            text.push_str("  counters:\n         Count  Reason\n");
+            for (reason, count) in counted {
+                writeln!(text, "    {count:>10}  {} ({})", reason.text, reason.reason)?;
+            }
+        }
+        std::fmt::Result::Ok(())
+    });
     let counters = counted
         .iter()
         .map(|(r, n)| json!({ "reason": r.reason, "text": r.text, "drop": r.drop, "count": n }));
-    let names = |list: &[std::sync::Arc<str>]| list.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-    let json = json!({
-        "index": node.index.0,
-        "name": &*node.name,
-        "type": kind(node),
-        "variant": node.level.map(Level::name),
-        "next": names(&node.next),
-        "previous": names(&previous),
-        "counters": counters.collect::<Vec<_>>(),
-    });
-    Output::both(text, json)
+    out.field("index", node.index.0);
+    out.field("name", &*node.name);
+    out.field("type", kind(node));
+    out.field("variant", node.level.map(Level::name));
+    out.field("next", node.next.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+    out.field("previous", previous.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>());
+    out.field("counters", counters.collect::<Vec<_>>());
 }
 
 pub fn variants(world: &World, _: &Matches) -> Result<Output, Error> {
     let supported: Vec<_> = Level::ALL.into_iter().filter(|l| l.is_supported()).map(Level::name).collect();
-    let mut table = Table::new().left("Node").min_width(32).left("Variant").left("Available");
-    for node in world.nodes() {
-        if let Some(level) = node.level {
+    let table = Table::new().left("Node").min_width(32).left("Variant").left("Available");
+    Ok(table.list(world.node_indices(), move |world: &World, index, out: &mut Writer| {
+        if let Some(node) = world.node_info(index)
+            && let Some(level) = node.level
+        {
             let available = Cell::new(supported.join(" "), supported.clone());
-            table.row([(&*node.name).into(), Cell::show(level), available]);
+            out.row([(&*node.name).into(), Cell::show(level), available]);
         }
-    }
-    Ok(table.into())
+        Ok(())
+    }))
 }

@@ -3,14 +3,15 @@
 
 use crate::control::Since;
 use crate::{Rate, Rates};
-use cli::{Cell, Error, Matches, Output, Table};
+use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::{InputMode, NodeIndex, NodeInfo, ThreadInfo, World, counters};
-use serde_json::{Value, json};
+use serde_json::json;
+use stats::Simple;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// One node or process on one thread.
 struct Line {
-    index: Option<NodeIndex>,
     name: String,
     state: &'static str,
     calls: u64,
@@ -50,9 +51,14 @@ struct Block {
     lcore: usize,
     seconds: f64,
     rate: Rate,
+    modes: Vec<(NodeIndex, InputMode)>,
+    /// Calls, vectors, clocks.
+    counters: [Arc<Simple>; 3],
     flow: Flow,
-    /// The part of its time that the thread spent in nodes.
-    busy: f64,
+    /// Clocks that the thread spent in nodes,
+    spent: u64,
+    /// of so many.
+    clocks: u64,
     lines: Vec<Line>,
 }
 
@@ -65,24 +71,40 @@ struct Form {
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     let form = Form { time: m.flag("time"), verbose: m.flag("verbose"), summary: m.flag("summary") };
-    let mut blocks = blocks(world);
+    let rates = world.get::<Rates>().now(world);
+    let threads: Vec<_> = world.thread_list().into_iter().zip(rates).collect();
+    let nodes = || world.node_indices();
+    // Nodes, and the processes of control with thread 0.
+    let most = nodes().count() + world.processes.list().len();
+    let nodes: Vec<NodeIndex> = nodes().collect();
     // What its inputs wait for, only a thread knows.
     let asked = world.ask(|rt| rt.input_modes().collect::<Vec<_>>());
     Ok(asked.then(move |answers| {
-        for (block, modes) in blocks.iter_mut().zip(answers) {
-            let asleep = block.thread.asleep;
-            for line in &mut block.lines {
-                let mode = modes.iter().flatten().find(|(input, _)| Some(*input) == line.index);
-                if let Some((_, mode)) = mode {
-                    line.state = state(*mode, asleep);
-                }
+        let blocks = threads.into_iter().zip(answers).enumerate();
+        let parts = blocks.flat_map(move |(id, ((thread, rate), modes))| {
+            let begin = Part::Thread(id, thread, rate, modes.unwrap_or_default());
+            // Its nodes are read first: the head says what they did together, and they stand in order.
+            let (read, lines) = (nodes.clone().into_iter().map(Part::Read), (0..most).map(Part::Line));
+            [begin].into_iter().chain(read).chain([Part::Head]).chain(lines).chain([Part::End])
+        });
+        let mut now = None;
+        Ok(Output::list(parts, move |world: &World, part, out: &mut Writer| {
+            if let Part::Thread(id, thread, rate, modes) = part {
+                now = Some(Block::new(world, id, thread, rate, modes));
+            } else if let Some(block) = &mut now {
+                block.part(world, part, &form, out);
             }
-            block.lines.retain(|line| form.verbose || line.ran());
-        }
-        let text: Vec<_> = blocks.iter().map(|b| b.text(&form)).collect();
-        let json = blocks.iter().map(Block::json).collect();
-        Ok(Output::both(text.join("---------------\n"), Value::Array(json)))
+            Ok(())
+        }))
     }))
+}
+
+enum Part {
+    Thread(usize, ThreadInfo, Rate, Vec<(NodeIndex, InputMode)>),
+    Read(NodeIndex),
+    Head,
+    Line(usize),
+    End,
 }
 
 fn state(mode: InputMode, asleep: bool) -> &'static str {
@@ -96,91 +118,136 @@ fn state(mode: InputMode, asleep: bool) -> &'static str {
     }
 }
 
-fn blocks(world: &World) -> Vec<Block> {
-    let (nodes, rates) = (world.nodes(), world.get::<Rates>().now(world));
-    let (seconds, clocks) = world.get::<Since>().elapsed();
-    let block = |(id, (thread, rate)): (usize, (ThreadInfo, Rate))| {
-        let mut lines = lines(world, &nodes, id);
-        let flow = Flow::of(&nodes, &lines, seconds);
-        let spent: u64 = lines.iter().map(|line| line.clocks).sum();
-        if id == 0 {
-            lines.extend(world.processes.list().into_iter().map(|p| Line {
-                index: None,
-                name: p.name.to_string(),
-                state: p.state,
-                calls: 0,
-                vectors: 0,
-                suspends: p.runs,
-                clocks: p.clocks,
-            }));
-        }
-        lines.sort_by(|a, b| a.name.cmp(&b.name));
-        let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
-        Block { id, thread, lcore, seconds, rate, flow, busy: spent as f64 / clocks.max(1) as f64, lines }
-    };
-    world.thread_list().into_iter().zip(rates).enumerate().map(block).collect()
-}
-
-fn lines(world: &World, nodes: &[NodeInfo], thread: usize) -> Vec<Line> {
-    let counter = |name| world.stats.simple(name);
-    let (calls, vectors, clocks) =
-        (counter(counters::CALLS), counter(counters::VECTORS), counter(counters::CLOCKS));
-    let line = |n: &NodeInfo| Line {
-        index: Some(n.index),
-        name: n.name.to_string(),
-        state: if n.input { "disabled" } else { "active" },
-        calls: calls.of_thread(thread, n.index.at()),
-        vectors: vectors.of_thread(thread, n.index.at()),
-        suspends: 0,
-        clocks: clocks.of_thread(thread, n.index.at()),
-    };
-    // Packets to a node that nobody brings are freed there: that is a node's work too.
-    let all = nodes.iter().map(|n| (n.missing, line(n)));
-    all.filter(|(missing, line)| !missing || line.calls > 0).map(|(_, line)| line).collect()
-}
-
 impl Flow {
     /// What came in by inputs, left by transmit nodes, and ended in the nodes that drop and punt.
-    fn of(nodes: &[NodeInfo], lines: &[Line], seconds: f64) -> Self {
-        let inputs: Vec<_> = nodes.iter().filter(|n| n.input).map(|n| n.index).collect();
-        let outputs: Vec<_> = nodes.iter().filter(|n| n.transmits()).map(|n| n.index).collect();
-        let rate = |of: &dyn Fn(&Line) -> bool| {
-            let vectors: u64 = lines.iter().filter(|line| of(line)).map(|line| line.vectors).sum();
-            vectors as f64 / seconds.max(1e-9)
-        };
-        Self {
-            received: rate(&|line| line.index.is_some_and(|i| inputs.contains(&i))),
-            sent: rate(&|line| line.index.is_some_and(|i| outputs.contains(&i))),
-            dropped: rate(&|line| line.name == "error-drop"),
-            punted: rate(&|line| line.name == "error-punt"),
+    fn add(&mut self, node: &NodeInfo, vectors: f64) {
+        for (counts, to) in [
+            (node.input, &mut self.received),
+            (node.transmits(), &mut self.sent),
+            (*node.name == *"error-drop", &mut self.dropped),
+            (*node.name == *"error-punt", &mut self.punted),
+        ] {
+            if counts {
+                *to += vectors;
+            }
         }
     }
 }
 
 impl Block {
-    fn text(&self, form: &Form) -> String {
-        let (t, f) = (&self.thread, &self.flow);
-        let mut text = format!("Thread {} {} (lcore {})\n", self.id, t.name, self.lcore);
-        // Writing to a String can't fail.
-        let _ = writeln!(
-            text,
-            "Time {:.1}, 10 sec internal node vector rate {:.2} loops/sec {:.2}",
-            self.seconds, self.rate.vector, self.rate.loops
-        );
-        let _ = writeln!(
-            text,
-            "  vector rates in {:.4e}, out {:.4e}, drop {:.4e}, punt {:.4e}, busy {:.1} %",
-            f.received,
-            f.sent,
-            f.dropped,
-            f.punted,
-            self.busy * 100.0
-        );
-        if form.summary {
-            return text;
+    fn new(
+        world: &World,
+        id: usize,
+        thread: ThreadInfo,
+        rate: Rate,
+        modes: Vec<(NodeIndex, InputMode)>,
+    ) -> Self {
+        let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
+        let (seconds, clocks) = world.get::<Since>().elapsed();
+        let counters = [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
+        let (flow, lines) = (Flow::default(), Vec::new());
+        Self { id, thread, lcore, seconds, clocks, rate, modes, counters, flow, spent: 0, lines }
+    }
+
+    fn part(&mut self, world: &World, part: Part, form: &Form, out: &mut Writer) {
+        match part {
+            Part::Thread(..) => {}
+            Part::Read(index) => self.read(world, index, form),
+            Part::Head => {
+                self.processes(world, form);
+                self.lines.sort_by(|a, b| a.name.cmp(&b.name));
+                self.head(form, out);
+            }
+            Part::Line(i) => {
+                if let Some(line) = self.lines.get(i) {
+                    line.write(form, out);
+                }
+            }
+            Part::End => {
+                out.end();
+                out.end();
+            }
         }
-        let unit = if form.time { simd::tsc_hz() as f64 } else { 1.0 };
-        let mut table = Table::new()
+    }
+
+    fn read(&mut self, world: &World, index: NodeIndex, form: &Form) {
+        let Some(node) = world.node_info(index) else { return };
+        let [calls, vectors, clocks] =
+            self.counters.each_ref().map(|counter| counter.of_thread(self.id, index.at()));
+        // Packets to a node that nobody brings are freed there: that is a node's work too.
+        if node.missing && calls == 0 {
+            return;
+        }
+        self.flow.add(&node, vectors as f64 / self.seconds.max(1e-9));
+        self.spent += clocks;
+        let mode = self.modes.iter().find(|(input, _)| *input == index);
+        let state = match mode {
+            Some((_, mode)) => state(*mode, self.thread.asleep),
+            None if node.input => "disabled",
+            None => "active",
+        };
+        let line = Line { name: node.name.to_string(), state, calls, vectors, suspends: 0, clocks };
+        if form.verbose || line.ran() {
+            self.lines.push(line);
+        }
+    }
+
+    /// Control's, which stand with the first thread.
+    fn processes(&mut self, world: &World, form: &Form) {
+        if self.id > 0 {
+            return;
+        }
+        let lines = world.processes.list().into_iter().map(|p| Line {
+            name: p.name.to_string(),
+            state: p.state,
+            calls: 0,
+            vectors: 0,
+            suspends: p.runs,
+            clocks: p.clocks,
+        });
+        self.lines.extend(lines.filter(|line| form.verbose || line.ran()));
+    }
+
+    fn head(&self, form: &Form, out: &mut Writer) {
+        let (t, f, rate) = (&self.thread, &self.flow, &self.rate);
+        let busy = self.spent as f64 / self.clocks.max(1) as f64;
+        out.text(|text| {
+            if self.id > 0 {
+                text.push_str("---------------\n");
+            }
+            writeln!(text, "Thread {} {} (lcore {})", self.id, t.name, self.lcore)?;
+            writeln!(
+                text,
+                "Time {:.1}, 10 sec internal node vector rate {:.2} loops/sec {:.2}",
+                self.seconds, rate.vector, rate.loops
+            )?;
+            writeln!(
+                text,
+                "  vector rates in {:.4e}, out {:.4e}, drop {:.4e}, punt {:.4e}, busy {:.1} %",
+                f.received,
+                f.sent,
+                f.dropped,
+                f.punted,
+                busy * 100.0
+            )
+        });
+        out.object();
+        out.field("thread", self.id);
+        out.field("name", t.name.as_str());
+        out.field("lcore", self.lcore);
+        out.field("time", self.seconds);
+        out.field("internal_node_vector_rate", rate.vector);
+        out.field("loops_sec", rate.loops);
+        out.field("in", f.received);
+        out.field("out", f.sent);
+        out.field("drop", f.dropped);
+        out.field("punt", f.punted);
+        out.field("busy", busy);
+        out.array("nodes");
+        if form.summary {
+            return;
+        }
+        let table = Table::new()
             .left("Name")
             .min_width(32)
             .left("State")
@@ -193,46 +260,37 @@ impl Block {
             .min_width(10)
             .right(if form.time { "Packet-Time" } else { "Packet-Clocks" })
             .right("Vectors/Call");
-        for line in &self.lines {
-            table.row([
-                line.name.as_str().into(),
-                line.state.into(),
-                line.calls.into(),
-                line.vectors.into(),
-                line.suspends.into(),
-                Cell::show(format_args!("{:.2e}", line.per_packet() / unit)),
-                Cell::show(format_args!("{:.2}", line.per_call())),
-            ]);
-        }
-        text + &table.render()
+        out.table(&table);
     }
+}
 
-    fn json(&self) -> Value {
-        let line = |l: &Line| {
+impl Line {
+    fn write(&self, form: &Form, out: &mut Writer) {
+        if !form.summary {
+            let unit = if form.time { simd::tsc_hz() as f64 } else { 1.0 };
+            out.text_row(|| {
+                [
+                    self.name.as_str().into(),
+                    self.state.into(),
+                    self.calls.into(),
+                    self.vectors.into(),
+                    self.suspends.into(),
+                    Cell::show(format_args!("{:.2e}", self.per_packet() / unit)),
+                    Cell::show(format_args!("{:.2}", self.per_call())),
+                ]
+            });
+        }
+        out.value(|| {
             json!({
-                "name": l.name,
-                "state": l.state,
-                "calls": l.calls,
-                "vectors": l.vectors,
-                "suspends": l.suspends,
-                "clocks": l.clocks,
-                "packet_clocks": l.per_packet(),
-                "vectors_call": l.per_call(),
+                "name": self.name,
+                "state": self.state,
+                "calls": self.calls,
+                "vectors": self.vectors,
+                "suspends": self.suspends,
+                "clocks": self.clocks,
+                "packet_clocks": self.per_packet(),
+                "vectors_call": self.per_call(),
             })
-        };
-        json!({
-            "thread": self.id,
-            "name": self.thread.name,
-            "lcore": self.lcore,
-            "time": self.seconds,
-            "internal_node_vector_rate": self.rate.vector,
-            "loops_sec": self.rate.loops,
-            "in": self.flow.received,
-            "out": self.flow.sent,
-            "drop": self.flow.dropped,
-            "punt": self.flow.punted,
-            "busy": self.busy,
-            "nodes": self.lines.iter().map(line).collect::<Vec<_>>(),
-        })
+        });
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show statistics segment`: what stands in the stats directory.
 
-use cli::{Cell, Error, Matches, Output, Table};
+use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::World;
 use serde_json::{Value as Json, json};
-use stats::{Reader, Stat, Value};
+use stats::{Reader, Value};
 
 fn failed(e: std::io::Error) -> Error {
     Error::failed(format!("the stats segment can't be read: {e}"))
@@ -14,71 +14,100 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     let reader = Reader::new(&world.stats).map_err(failed)?;
     let part = if m.has("name") { m.str("name") } else { "" };
     let wanted = |name: &str| name.contains(part);
+    let mut list = reader.index().map_err(failed)?;
+    list.retain(|(_, name, _)| wanted(name));
+    list.sort_by(|(_, a, _), (_, b, _)| a.cmp(b));
     if !m.flag("verbose") {
-        let mut table = Table::new().left("Name").min_width(32).left("Type");
-        let mut list = reader.list().map_err(failed)?;
-        list.retain(|(name, _)| wanted(name));
-        list.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, kind) in list {
-            table.row([name.into(), kind.name().into()]);
+        let table = Table::new().left("Name").min_width(32).left("Type");
+        return Ok(table.list(list, |_: &World, (_, name, kind), out: &mut Writer| {
+            out.row([name.into(), kind.name().into()]);
+            Ok(())
+        }));
+    }
+    let (epoch, entries) = (reader.epoch(), list.len());
+    let parts = list.into_iter().flat_map(move |(index, name, _)| parts(&reader, index, name));
+    let mut name = String::new();
+    // The row behind those of the threads is control's.
+    let threads = world.threads();
+    let writer = move |row: usize| if row == threads { Cell::from("control") } else { row.into() };
+    Ok(Output::record([Part::Head].into_iter().chain(parts), move |_: &World, part, out: &mut Writer| {
+        let none = || Cell::from("");
+        let named = || Cell::from(name.as_str());
+        match part {
+            Part::Head => {
+                out.text(|text| *text += &format!("epoch {epoch}, {entries} entries\n"));
+                let table = Table::new().left("Name").min_width(32).right("Thread").right("Index");
+                out.table(&table.right("Value").right("Bytes"));
+                out.field("epoch", epoch);
+                out.object_in("stats");
+            }
+            Part::Scalar(name, value) => {
+                out.text_row(|| [Cell::from(name.as_str()), none(), none(), Cell::show(&value), none()]);
+                out.field(&name, value);
+            }
+            Part::Vector(of) => {
+                out.array(&of);
+                name = of;
+            }
+            Part::Thread => out.array_in(),
+            Part::Simple(thread, i, n) => {
+                if n != 0 {
+                    out.text_row(|| [named(), writer(thread), i.into(), n.into(), none()]);
+                }
+                out.value(|| n);
+            }
+            Part::Combined(thread, i, (packets, bytes)) => {
+                if (packets, bytes) != (0, 0) {
+                    out.text_row(|| [named(), writer(thread), i.into(), packets.into(), bytes.into()]);
+                }
+                out.value(|| json!({ "packets": packets, "bytes": bytes }));
+            }
+            Part::Name(i, text) => {
+                out.text_row(|| [named(), none(), i.into(), text.as_str().into(), none()]);
+                out.value(|| text);
+            }
+            Part::End => out.end(),
         }
-        return Ok(table.into());
-    }
-    let mut all = reader.read(wanted).map_err(failed)?;
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut table =
-        Table::new().left("Name").min_width(32).right("Thread").right("Index").right("Value").right("Bytes");
-    for stat in &all {
-        rows(&mut table, stat, world.threads());
-    }
-    let text = format!("epoch {}, {} entries\n{}", reader.epoch(), all.len(), table.render());
-    let stats: serde_json::Map<_, _> = all.into_iter().map(|s| (s.name, value(s.value))).collect();
-    Ok(Output::both(text, json!({ "epoch": reader.epoch(), "stats": stats })))
+        Ok(())
+    }))
 }
 
-/// A line for a value; of a counter, for each cell that isn't 0. The row behind those of the threads is control's.
-fn rows(table: &mut Table, stat: &Stat, threads: usize) {
-    let name = || Cell::from(stat.name.as_str());
-    let none = || Cell::from("");
-    let writer = |row: usize| if row == threads { Cell::from("control") } else { row.into() };
-    match &stat.value {
-        Value::Scalar(n) | Value::Gauge(n) => {
-            table.row([name(), none(), none(), (*n).into(), none()]);
-        }
-        Value::Simple(rows) => {
-            for (row, i, n) in cells(rows).filter(|(_, _, n)| **n != 0) {
-                table.row([name(), writer(row), i.into(), (*n).into(), none()]);
-            }
-        }
-        Value::Combined(rows) => {
-            for (row, i, (packets, bytes)) in cells(rows).filter(|(_, _, n)| **n != (0, 0)) {
-                table.row([name(), writer(row), i.into(), (*packets).into(), (*bytes).into()]);
-            }
-        }
-        Value::Names(names) => {
-            for (i, text) in names.iter().enumerate() {
-                table.row([name(), none(), i.into(), text.as_str().into(), none()]);
-            }
-        }
-        Value::Other(kind) => {
-            table.row([name(), none(), none(), kind.name().into(), none()]);
-        }
+/// What the values of the segment consist of.
+enum Part {
+    Head,
+    Scalar(String, Json),
+    Vector(String),
+    Thread,
+    Simple(usize, usize, u64),
+    Combined(usize, usize, (u64, u64)),
+    Name(usize, String),
+    /// Of a thread's cells, or of a vector.
+    End,
+}
+
+/// One value, read when its turn comes.
+fn parts(reader: &Reader, index: u32, name: String) -> Box<dyn Iterator<Item = Part>> {
+    fn vector<T: 'static>(
+        name: String,
+        threads: Vec<Vec<T>>,
+        part: fn(usize, usize, T) -> Part,
+    ) -> Box<dyn Iterator<Item = Part>> {
+        let cells = threads.into_iter().enumerate().flat_map(move |(thread, cells)| {
+            let cells = cells.into_iter().enumerate().map(move |(i, n)| part(thread, i, n));
+            [Part::Thread].into_iter().chain(cells).chain([Part::End])
+        });
+        Box::new([Part::Vector(name)].into_iter().chain(cells).chain([Part::End]))
     }
-}
-
-fn cells<T>(rows: &[Vec<T>]) -> impl Iterator<Item = (usize, usize, &T)> {
-    rows.iter().enumerate().flat_map(|(t, row)| row.iter().enumerate().map(move |(i, n)| (t, i, n)))
-}
-
-fn value(value: Value) -> Json {
+    // It may have gone, or the segment changes all the time: then it isn't shown.
+    let Ok(Some(value)) = reader.at(index, &name) else { return Box::new(std::iter::empty()) };
     match value {
-        Value::Scalar(n) | Value::Gauge(n) => json!(n),
-        Value::Simple(threads) => json!(threads),
-        Value::Combined(threads) => {
-            let cell = |(packets, bytes): &(u64, u64)| json!({ "packets": packets, "bytes": bytes });
-            threads.iter().map(|row| row.iter().map(cell).collect::<Json>()).collect()
+        Value::Scalar(n) | Value::Gauge(n) => Box::new([Part::Scalar(name, json!(n))].into_iter()),
+        Value::Simple(threads) => vector(name, threads, Part::Simple),
+        Value::Combined(threads) => vector(name, threads, Part::Combined),
+        Value::Names(names) => {
+            let names = names.into_iter().enumerate().map(|(i, text)| Part::Name(i, text));
+            Box::new([Part::Vector(name)].into_iter().chain(names).chain([Part::End]))
         }
-        Value::Names(names) => json!(names),
-        Value::Other(kind) => json!(kind.name()),
+        Value::Other(kind) => Box::new([Part::Scalar(name, json!(kind.name()))].into_iter()),
     }
 }

@@ -250,7 +250,8 @@ fn threads_that_run_have_a_kernel_side() {
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     let tree = cli::Tree::new(PLUGIN.cli).expect("the commands fit together");
     world.ask(|_| ()).wait();
-    let json = tree.execute(&world, "show threads").expect("an answer").output.to_json();
+    let json = tree.answer(&world, "show threads -j").expect("an answer");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&json[0]["name"], &json[1]["name"]), (&"ferrovia_main".into(), &"ferrovia_wk_0".into()));
     assert_eq!(json[1]["type"], "workers");
     assert!(json[1]["lwp"].as_u64() > Some(0) && json[1]["lcore"].is_u64(), "{json}");

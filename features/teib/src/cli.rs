@@ -2,7 +2,7 @@
 //! The commands.
 
 use crate::control::{Endpoint, Teib};
-use cli::{Command, Matches, Output, Result, Table};
+use cli::{Command, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
@@ -39,10 +39,10 @@ fn delete(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {
-    let mut table = Table::new().left("interface").left("peer").left("next hop").right("table");
-    for (sw_if, peer, to) in w.get::<Teib>().list() {
+    let table = Table::new().left("interface").left("peer").left("next hop").right("table");
+    Ok(table.list(w.get::<Teib>().list(), |w: &World, (sw_if, peer, to), out: &mut Writer| {
         let name = w.get::<Interfaces>().name(sw_if);
-        table.row([name.into(), peer.to_string().into(), to.nexthop.to_string().into(), to.table.into()]);
-    }
-    Ok(table.into())
+        out.row([name.into(), peer.to_string().into(), to.nexthop.to_string().into(), to.table.into()]);
+        Ok(())
+    }))
 }

@@ -2,7 +2,7 @@
 //! `show trace`: the way of each packet, node by node.
 
 use crate::control::{Filters, Passed, layer};
-use cli::{Error, Matches, Output};
+use cli::{Error, Matches, Output, Writer};
 use graph::{Asked, InputTrace, Record, TraceLog, World};
 use msg::Pending;
 use net::{IfKind, Interfaces};
@@ -97,43 +97,73 @@ impl Traces {
     }
 }
 
+/// What `show trace` consists of.
+enum Part {
+    /// A thread, and its packets.
+    Thread(usize, usize),
+    Packet(usize, Vec<Step>),
+    End(usize, usize),
+}
+
 impl View {
-    fn show(&self, logs: Vec<Option<Log>>) -> Output {
+    /// An answer whose packets are described when their turn comes.
+    fn show(self, logs: Vec<Option<Log>>) -> Output {
         let lost: Vec<u64> = logs.iter().map(|log| log.as_ref().map_or(0, |l| l.lost)).collect();
         let silent: Vec<bool> = logs.iter().map(Option::is_none).collect();
-        let mut packets = self.packets(logs);
-        let (mut text, mut json) = (String::new(), Vec::new());
-        for (thread, name) in self.threads.iter().enumerate() {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "------------------- Start of thread {thread} {name} -------------------");
+        let (mut packets, max) = (self.packets(logs), self.max);
+        let parts = (0..self.threads.len()).flat_map(move |thread| {
             let mine = packets.remove(&thread).unwrap_or_default();
-            if silent[thread] {
-                text += "The thread doesn't answer\n";
-            } else if mine.is_empty() {
-                text += "No packets in trace buffer\n";
+            let of = mine.len();
+            let shown = mine.into_iter().take(max).enumerate().map(|(i, steps)| Part::Packet(i + 1, steps));
+            [Part::Thread(thread, of)].into_iter().chain(shown).chain([Part::End(thread, of)])
+        });
+        Output::list(parts, move |_: &World, part, out: &mut Writer| {
+            match part {
+                Part::Thread(thread, of) => {
+                    let name = &self.threads[thread];
+                    out.text(|text| {
+                        writeln!(
+                            text,
+                            "------------------- Start of thread {thread} {name} -------------------"
+                        )?;
+                        match (silent[thread], of) {
+                            (true, _) => writeln!(text, "The thread doesn't answer"),
+                            (false, 0) => writeln!(text, "No packets in trace buffer"),
+                            _ => Ok(()),
+                        }
+                    });
+                    out.object();
+                    out.field("thread", thread);
+                    out.field("name", name.as_str());
+                    out.array("packets");
+                }
+                Part::Packet(number, steps) => {
+                    out.text(|text| {
+                        writeln!(text, "Packet {number}\n")?;
+                        self.packet(text, &steps);
+                        writeln!(text)
+                    });
+                    out.value(|| self.packet_json(number, &steps));
+                }
+                Part::End(thread, of) => {
+                    let (shown, lost) = (of.min(max), lost[thread]);
+                    out.text(|text| {
+                        if shown < of {
+                            writeln!(
+                                text,
+                                "Limiting display to {shown} of {of} packets. To display more specify max."
+                            )?;
+                        }
+                        if lost > 0 { writeln!(text, "{lost} records did not fit") } else { Ok(()) }
+                    });
+                    out.end();
+                    out.field("of", of);
+                    out.field("lost", lost);
+                    out.end();
+                }
             }
-            let shown: Vec<_> = mine.iter().take(self.max).collect();
-            for (i, steps) in shown.iter().enumerate() {
-                let _ = writeln!(text, "Packet {}\n", i + 1);
-                self.packet(&mut text, steps);
-                text.push('\n');
-            }
-            if shown.len() < mine.len() {
-                let _ = writeln!(
-                    text,
-                    "Limiting display to {} of {} packets. To display more specify max.",
-                    shown.len(),
-                    mine.len()
-                );
-            }
-            if lost[thread] > 0 {
-                let _ = writeln!(text, "{} records did not fit", lost[thread]);
-            }
-            let packets: Vec<_> =
-                shown.iter().enumerate().map(|(i, steps)| self.packet_json(i + 1, steps)).collect();
-            json.push(json!({ "thread": thread, "name": name, "packets": packets, "of": mine.len(), "lost": lost[thread] }));
-        }
-        Output::both(text, Value::Array(json))
+            Ok(())
+        })
     }
 
     /// The packets that are to be shown, by the thread that they came in on, each with its records in the order of time.

@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Check, How, Mode, Urpf};
-use cli::{Cell, Command, Matches, Output, Result, Table};
+use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
 use serde_json::json;
@@ -58,31 +58,46 @@ fn accept(w: &World, m: &Matches) -> Result<Output> {
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
     let only = m.has("interface").then(|| interfaces.find(m.str("interface"))).transpose()?;
-    let mut table = Table::new()
+    let table = Table::new()
         .left("interface")
         .left("family")
         .left("direction")
         .left("mode")
         .left("default route")
         .right("table");
-    for (check, how) in w.get::<Urpf>().list() {
-        if only.is_some_and(|sw_if| sw_if != check.sw_if) {
-            continue;
+    enum Part {
+        Head,
+        Check(Check, How),
+        Accepted,
+        Prefix(u32, String),
+    }
+    let checks = w.get::<Urpf>().list().into_iter().map(|(check, how)| Part::Check(check, how));
+    let accepted = control::accepted(w).into_iter().map(|(table, prefix)| Part::Prefix(table, prefix));
+    let parts = [Part::Head].into_iter().chain(checks).chain([Part::Accepted]).chain(accepted);
+    Ok(Output::record(parts, move |_: &World, part, out: &mut Writer| {
+        match part {
+            Part::Head => {
+                out.table(&table);
+                out.array("checks");
+            }
+            Part::Check(check, _) if only.is_some_and(|sw_if| sw_if != check.sw_if) => {}
+            Part::Check(check, how) => out.row([
+                interfaces.name(check.sw_if).into(),
+                (if check.v6 { "ip6" } else { "ip4" }).into(),
+                (if check.rx { "rx" } else { "tx" }).into(),
+                how.mode.name().into(),
+                (if how.deny_default { "deny" } else { "allow" }).into(),
+                how.table.map_or_else(|| Cell::new("own", serde_json::Value::Null), Cell::from),
+            ]),
+            Part::Accepted => {
+                out.end();
+                out.array("accepted");
+            }
+            Part::Prefix(table, prefix) => {
+                out.text(|text| *text += &format!("accepted in table {table}: {prefix}\n"));
+                out.value(|| json!({ "table": table, "prefix": prefix }));
+            }
         }
-        table.row([
-            interfaces.name(check.sw_if).into(),
-            (if check.v6 { "ip6" } else { "ip4" }).into(),
-            (if check.rx { "rx" } else { "tx" }).into(),
-            how.mode.name().into(),
-            (if how.deny_default { "deny" } else { "allow" }).into(),
-            how.table.map_or_else(|| Cell::new("own", serde_json::Value::Null), Cell::from),
-        ]);
-    }
-    let accepted = control::accepted(w);
-    let mut text = table.render();
-    for (table, prefix) in &accepted {
-        text += &format!("accepted in table {table}: {prefix}\n");
-    }
-    let accepted: Vec<_> = accepted.iter().map(|(t, p)| json!({ "table": t, "prefix": p })).collect();
-    Ok(Output::both(text, json!({ "checks": table.to_json(), "accepted": accepted })))
+        Ok(())
+    }))
 }

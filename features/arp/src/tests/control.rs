@@ -68,8 +68,7 @@ fn the_old_are_asked_at_their_station_and_the_silent_removed() {
 }
 
 fn run(r: &Rig, tree: &Tree<World>, line: &str) -> String {
-    let out = tree.execute(&r.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
-    out.output.show(out.json)
+    tree.answer(&r.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
 #[test]

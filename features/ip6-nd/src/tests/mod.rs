@@ -158,8 +158,7 @@ impl Rig {
     }
 
     fn run(&mut self, line: &str) -> String {
-        let out = self.tree.execute(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let text = out.output.show(out.json);
+        let text = self.tree.answer(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
         self.bench.settle();
         text
     }
