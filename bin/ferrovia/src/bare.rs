@@ -67,4 +67,12 @@ impl World for Bare {
     fn running_config(&self) -> Vec<graph::ConfigLine> {
         Vec::new()
     }
+
+    fn config_lines(&self) -> graph::ConfigLines {
+        graph::ConfigLines::default()
+    }
+
+    fn config_step(&self, _: &mut graph::ConfigLines, _: &mut Vec<graph::ConfigLine>) -> bool {
+        false
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState};
+use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState, Writer};
 
 use crate::config::Config;
 use crate::config::values::{Level, Value as _};
@@ -209,16 +209,15 @@ fn set_clock_adjust<W: World>(world: &W, m: &Matches) -> Result<Output> {
 
 fn show_logging<W: World>(_: &W, m: &Matches) -> Result<Output> {
     let entries = logging::entries(m.get("lines").unwrap_or(usize::MAX));
-    let text: String = entries.iter().map(|e| format!("{e}\n")).collect();
-    let json: Vec<_> = entries
-        .iter()
-        .map(|e| {
+    Ok(Output::list(entries, |_: &W, e: logging::Entry, out: &mut Writer| {
+        out.text(|text| *text += &format!("{e}\n"));
+        out.value(|| {
             let level = logging::level_name(e.level.to_level_filter());
             let time = Date::from(e.time).stamp().to_string();
             serde_json::json!({ "time": time, "level": level, "class": e.class, "text": e.text })
-        })
-        .collect();
-    Ok(Output::both(text, json))
+        });
+        Ok(())
+    }))
 }
 
 fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<Output> {

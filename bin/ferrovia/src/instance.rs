@@ -7,7 +7,7 @@ use crate::plugins;
 use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
 use cli::{Command, Tree};
-use graph::{ConfigLine, Plugin, ThreadPlan, Threads, World, WorldConfig};
+use graph::{ConfigLine, ConfigLines, Plugin, ThreadPlan, Threads, World, WorldConfig};
 use simd::Level;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -28,6 +28,14 @@ impl run::World for World {
 
     fn running_config(&self) -> Vec<ConfigLine> {
         self.running_config()
+    }
+
+    fn config_lines(&self) -> ConfigLines {
+        self.config_lines()
+    }
+
+    fn config_step(&self, from: &mut ConfigLines, lines: &mut Vec<ConfigLine>) -> bool {
+        from.step(self, lines)
     }
 
     fn waker(&self) -> Arc<sync::Waker> {

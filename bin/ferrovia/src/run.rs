@@ -62,6 +62,12 @@ pub trait World: cli::Live + 'static {
 
     /// The configuration in force.
     fn running_config(&self) -> Vec<graph::ConfigLine>;
+
+    /// The same, to be read line by line by [`World::config_step`].
+    fn config_lines(&self) -> graph::ConfigLines;
+
+    /// Reads on; false if there is nothing more.
+    fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
 }
 
 /// A started world.

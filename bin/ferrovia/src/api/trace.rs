@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use ::cli::{Error, Matches, Output, Result};
+use ::cli::{Error, Matches, Output, Result, Writer};
 use graph::World;
 use msg::{Reader, Traced};
 use serde_json::{Value, json};
@@ -83,8 +83,8 @@ pub fn dump(w: &World, m: &Matches) -> Result<Output> {
         };
         w.api.traced().into_iter().filter_map(split).collect()
     };
-    let (mut text, mut all) = (String::new(), Vec::new());
-    for (name, bytes) in requests {
+    Ok(Output::list(requests, |w: &World, (name, bytes), out: &mut Writer| {
+        let table = w.api.table();
         let entry = table.find(&name).and_then(|id| table.get(id));
         let fields = entry.map(|e| msg::show_fields(&e.fields, &mut Reader::new(&bytes)));
         let value = match fields {
@@ -92,10 +92,10 @@ pub fn dump(w: &World, m: &Matches) -> Result<Output> {
             Some(Err(fault)) => json!(fault.to_string()),
             None => json!("no module has this message"),
         };
-        text += &format!("{name} {value}\n");
-        all.push(json!({ "message": name, "fields": value }));
-    }
-    Ok(Output::both(text, Value::Array(all)))
+        out.text(|text| *text += &format!("{name} {value}\n"));
+        out.value(|| json!({ "message": name, "fields": value }));
+        Ok(())
+    }))
 }
 
 pub fn replay(w: &World, m: &Matches) -> Result<Output> {

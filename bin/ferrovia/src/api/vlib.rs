@@ -77,6 +77,9 @@ fn cli_inband(
     Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None }))
 }
 
+/// Bytes of an answer: it is one message, which is held as a whole.
+const LONGEST: usize = 32 << 20;
+
 struct Inband {
     runner: Runner,
     said: Vec<Said>,
@@ -94,6 +97,11 @@ impl Pending<World, CliInbandReply> for Inband {
         let done = self.runner.poll(tree, world, now, &mut self.said);
         for Said::Answer(text) | Said::Chunk(text) in self.said.drain(..) {
             self.text += &text;
+        }
+        if self.text.len() > LONGEST {
+            let error =
+                format!("the answer is longer than {LONGEST} bytes: ask for less, or use the CLI's socket");
+            return Some(Err(Error::limit(error)));
         }
         self.wake = self.runner.wake_at(now);
         let result = done?;

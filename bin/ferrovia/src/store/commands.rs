@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
+use std::cell::Cell;
+use std::iter;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
-use cli::{Command, Error, Matches, Output, Result, Table};
-use serde_json::{Value, json};
+use cli::{Command, Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Table, Tree, Writer};
+use graph::{ConfigLine, ConfigLines};
+use serde_json::json;
 
 use super::change::{Change, only, texts};
-use super::{file, script, store, tech, until};
+use super::{Body, file, store, tech, until};
 use crate::run::World;
 use crate::server;
 
@@ -68,10 +73,25 @@ impl<W: World> Own<W> {
 }
 
 fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
-    let lines = world.running_config();
-    let json: Vec<Value> =
-        lines.iter().map(|l| json!({ "section": l.phase.name(), "line": l.text, "undo": l.undo })).collect();
-    Ok(Output::both(script(&lines), json))
+    let mut lines = world.config_lines();
+    let more = Rc::new(Cell::new(true));
+    let items = iter::from_fn({
+        let more = more.clone();
+        move || more.get().then_some(())
+    });
+    let mut body = Body::default();
+    Ok(Output::list(items, move |world: &W, (), out: &mut Writer| {
+        let mut next = Vec::new();
+        more.set(world.config_step(&mut lines, &mut next));
+        for line in next {
+            out.text(|text| {
+                body.add(&line);
+                text.push_str(&std::mem::take(&mut body.text));
+            });
+            out.value(|| json!({ "section": line.phase.name(), "line": line.text, "undo": line.undo }));
+        }
+        Ok(())
+    }))
 }
 
 /// Who is asking.
@@ -80,23 +100,86 @@ fn asker() -> String {
 }
 
 fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let lines = world.running_config();
-    let body = script(&lines);
-    let (path, saved) = if m.has("file") {
-        let path = std::path::absolute(Path::new(m.str("file")))
-            .map_err(|e| Error::failed(e.to_string()).at(m.span("file")))?;
-        file::export(&path, &file::with_header(&body, &asker())).map_err(|e| e.at(m.span("file")))?;
-        (path, true)
-    } else {
-        let store = store()?;
-        (store.file().to_path_buf(), store.save(&body, &asker())?)
+    saving(world, m, false)
+}
+
+/// The configuration is gathered in slices, then written as a whole.
+fn saving<W: World>(world: &W, m: &Matches, confirms: bool) -> Result<Output> {
+    let file = match m.has("file") {
+        true => Some(
+            std::path::absolute(Path::new(m.str("file")))
+                .map_err(|e| Error::failed(e.to_string()).at(m.span("file")))?,
+        ),
+        false => {
+            store()?;
+            None
+        }
     };
-    let path = path.display().to_string();
-    let text = match saved {
-        true => format!("{} lines saved in {path}\n", lines.len()),
-        false => format!("nothing has changed since the last version in {path}\n"),
-    };
-    Ok(Output::both(text, json!({ "file": path, "lines": lines.len(), "saved": saved })))
+    let (lines, place) = (world.config_lines(), m.span("file"));
+    Ok(Output::sequence::<W>(Save { lines, file, place, by: asker(), body: Body::default(), n: 0, confirms }))
+}
+
+/// The configuration on its way to a file.
+struct Save {
+    lines: ConfigLines,
+    file: Option<PathBuf>,
+    /// Where its name stands.
+    place: Option<Range<usize>>,
+    by: String,
+    body: Body,
+    n: usize,
+    /// Nothing goes back to an older version then.
+    confirms: bool,
+}
+
+impl Save {
+    fn write(&self) -> Result<Output> {
+        let (path, saved) = match &self.file {
+            Some(path) => {
+                let text = file::with_header(&self.body.text, &self.by);
+                file::export(path, &text).map_err(|e| e.at(self.place.clone()))?;
+                (path.clone(), true)
+            }
+            None => {
+                let store = store()?;
+                (store.file().to_path_buf(), store.save(&self.body.text, &self.by)?)
+            }
+        };
+        let (path, n) = (path.display().to_string(), self.n);
+        let text = match saved {
+            true => format!("{n} lines saved in {path}\n"),
+            false => format!("nothing has changed since the last version in {path}\n"),
+        };
+        if self.confirms {
+            *until() = None;
+        }
+        Ok(Output::both(text, json!({ "file": path, "lines": n, "saved": saved })))
+    }
+}
+
+impl<W: World> Sequence<W> for Save {
+    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
+        let mut lines = Vec::new();
+        for _ in 0..SLICE {
+            if !world.config_step(&mut self.lines, &mut lines) {
+                self.add(lines);
+                return self.write().map_or_else(Step::Failed, Step::Done);
+            }
+        }
+        self.add(lines);
+        Step::More(String::new())
+    }
+
+    fn cancel(&mut self) -> Error {
+        Error::failed("cancelled: nothing was saved")
+    }
+}
+
+impl Save {
+    fn add(&mut self, lines: Vec<ConfigLine>) {
+        self.n += lines.len();
+        lines.iter().for_each(|line| self.body.add(line));
+    }
 }
 
 fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
@@ -138,11 +221,7 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
 }
 
 fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let Some(minutes) = m.get::<u64>("minutes") else {
-        let saved = save(world, m)?;
-        *until() = None;
-        return Ok(saved);
-    };
+    let Some(minutes) = m.get::<u64>("minutes") else { return saving(world, m, true) };
     let last = store()?.read(0)?;
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
     let text =

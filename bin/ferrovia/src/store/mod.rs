@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cli::{Error, Said};
-use graph::ConfigLine;
+use graph::{ConfigLine, Phase};
 
 use crate::config::Config;
 use crate::process::paths::Paths;
@@ -55,16 +55,28 @@ fn until() -> MutexGuard<'static, Option<Duration>> {
 
 /// The configuration as a script, with a comment before each section.
 pub fn script(lines: &[ConfigLine]) -> String {
-    let mut text = String::new();
-    let mut phase = None;
-    for line in lines {
-        if phase.replace(line.phase) != Some(line.phase) {
-            text += &format!("# {}\n", line.phase.name());
+    let mut body = Body::default();
+    lines.iter().for_each(|line| body.add(line));
+    body.text
+}
+
+/// A script that comes line by line.
+#[derive(Default)]
+pub struct Body {
+    /// What has come.
+    pub text: String,
+    phase: Option<Phase>,
+}
+
+impl Body {
+    /// Adds a line, and a comment before it where a section begins.
+    pub fn add(&mut self, line: &ConfigLine) {
+        if self.phase.replace(line.phase) != Some(line.phase) {
+            self.text += &format!("# {}\n", line.phase.name());
         }
-        text += &line.text;
-        text.push('\n');
+        self.text += &line.text;
+        self.text.push('\n');
     }
-    text
 }
 
 /// Goes back to the last saved configuration if nobody has confirmed the one in force in time. Gives how long it is until

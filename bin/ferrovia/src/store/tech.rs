@@ -6,39 +6,53 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cli::{Error, Output, Result, Said, Sequence, Step, Tree};
+use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use graph::ConfigLines;
 use serde_json::json;
 
-use super::{script, store};
+use super::{Body, store};
 use crate::commands::startup;
 use crate::date::Date;
 use crate::process::arguments;
 use crate::run::World;
 
-/// Bytes of one answer; the rest of longer ones is cut.
-const LONGEST: usize = 8 << 20;
+/// Entries of a table that are kept; the others are counted where a command has a summary.
+const ENTRIES: usize = 1000;
+/// Bytes of one file; the rest of longer ones is cut.
+const LONGEST: usize = 4 << 20;
+/// Interfaces that are asked for one by one.
+const INTERFACES: usize = 64;
+/// Bytes of a configuration that are kept.
+const CONFIG: usize = 1 << 20;
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "<secret>";
 
 const OWN: &str = "show tech-support";
 
+type Archive = tar::Builder<GzEncoder<io::BufWriter<File>>>;
+
 /// An archive that is being made.
 pub struct Gather<W> {
     path: PathBuf,
+    /// Once there is something to write.
+    archive: Option<Archive>,
+    /// The configuration while it is read, and what is kept of it.
+    config: Option<(ConfigLines, Body)>,
     /// Name in the archive, command, as JSON. The first is the next.
-    todo: Option<VecDeque<(String, String, bool)>>,
+    todo: VecDeque<(String, String, bool)>,
+    /// The name of the file that comes next.
     now: Option<String>,
-    /// Names and texts.
-    files: Vec<(String, String)>,
+    /// Files that are written.
+    files: usize,
     secrets: Vec<String>,
     world: PhantomData<fn(W)>,
 }
@@ -56,8 +70,25 @@ impl<W> Gather<W> {
         if path.symlink_metadata().is_ok() {
             return Err(Error::failed(format!("{}: there is something already", path.display())));
         }
-        let (todo, now, files, secrets) = (None, None, Vec::new(), Vec::new());
-        Ok(Self { path, todo, now, files, secrets, world: PhantomData })
+        Ok(Self {
+            path,
+            archive: None,
+            config: None,
+            todo: VecDeque::new(),
+            now: None,
+            files: 0,
+            secrets: Vec::new(),
+            world: PhantomData,
+        })
+    }
+}
+
+impl<W> Drop for Gather<W> {
+    fn drop(&mut self) {
+        // It didn't come to its end: what is there is of no use.
+        if self.archive.take().is_some() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -75,7 +106,8 @@ fn shows<W: World>(tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)
         all.push_back((format!("show/{name}.txt"), line.to_string(), false));
         all.push_back((format!("show/{name}.json"), line.to_string(), true));
     };
-    let interfaces = world.candidates("interface", "");
+    let mut interfaces = world.candidates("interface", "");
+    interfaces.truncate(INTERFACES);
     for command in tree.commands() {
         let path = command.path;
         if !path.starts_with("show ") || path == OWN {
@@ -84,6 +116,10 @@ fn shows<W: World>(tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)
         // A shorter command may take the last word for a name.
         let is_it = |line: &str| tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path));
         if is_it(path) {
+            let summary = format!("{path} summary");
+            if is_it(&summary) {
+                add(&summary);
+            }
             add(path);
             continue;
         }
@@ -128,55 +164,78 @@ pub fn without(secrets: &[String], mut text: String) -> String {
 }
 
 impl<W: World> Gather<W> {
-    fn start(&mut self, tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)> {
-        let running = script(&world.running_config());
-        let startup = startup();
-        let mut secrets: Vec<String> = startup.secrets.clone();
-        let saved = store().and_then(|s| s.read(0)).map(|v| v.lines).unwrap_or_default();
-        for line in running.lines().chain(saved.iter().map(String::as_str)) {
-            secrets.extend(tree.secrets(line).into_iter().map(String::from));
+    /// Reads a slice of the configuration, for its secrets and its text; false when all is read.
+    fn read_config(&mut self, tree: &Tree<W>, world: &W) -> bool {
+        let (lines, body) = self.config.get_or_insert_with(|| (world.config_lines(), Body::default()));
+        let mut some = Vec::new();
+        let more = (0..SLICE).all(|_| world.config_step(lines, &mut some));
+        for line in &some {
+            self.secrets.extend(tree.secrets(&line.text).into_iter().map(String::from));
+            if body.text.len() < CONFIG {
+                body.add(line);
+            }
         }
-        // A secret that is part of another one must not be taken out of it first.
-        secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
-        secrets.dedup();
-        self.secrets = secrets;
-        self.files.push(("about.txt".into(), about()));
-        self.files.push(("startup.conf".into(), startup.config.clone()));
-        self.files.push(("running-config.cli".into(), running));
-        self.files.push(("saved-config.cli".into(), saved.join("\n") + "\n"));
-        self.files.extend(kernel());
-        shows(tree, world)
+        let full = body.text.len() >= CONFIG;
+        // What isn't kept needs no look for secrets either.
+        if full {
+            body.text += "# … the first part: `show running-config' shows all\n";
+        }
+        more && !full
     }
 
-    fn write(&self) -> io::Result<()> {
+    /// The files besides answers.
+    fn start(&mut self, tree: &Tree<W>, world: &W) -> io::Result<()> {
+        let startup = startup();
+        let saved = saved().unwrap_or_default();
+        let saved_secrets = saved.lines().flat_map(|line| tree.secrets(line)).map(String::from);
+        self.secrets.extend(startup.secrets.iter().cloned().chain(saved_secrets));
+        // A secret that is part of another one must not be taken out of it first.
+        self.secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
+        self.secrets.dedup();
+        let running = self.config.take().map(|(_, body)| body.text).unwrap_or_default();
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
+        // Fast: while a slice is packed, everything else waits.
+        self.archive = Some(tar::Builder::new(GzEncoder::new(io::BufWriter::new(file), Compression::fast())));
+        self.add("about.txt", about())?;
+        self.add("startup.conf", startup.config.clone())?;
+        self.add("running-config.cli", running)?;
+        self.add("saved-config.cli", saved)?;
+        kernel().into_iter().try_for_each(|(name, text)| self.add(&name, text))?;
+        self.todo = shows(tree, world);
+        Ok(())
+    }
+
+    /// Writes a file into the archive.
+    fn add(&mut self, name: &str, text: String) -> io::Result<()> {
+        let Some(archive) = &mut self.archive else { return Ok(()) };
         let folder = self.path.file_name().map_or("tech-support".into(), |n| n.to_string_lossy());
         let folder = folder.trim_end_matches(".tar.gz").trim_end_matches(".tgz");
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
-        let written = self.archive(folder, &file).and_then(|()| (&file).flush());
-        if written.is_err() {
-            // What is there is of no use.
-            let _ = std::fs::remove_file(&self.path);
-        }
-        written
+        let text = without(&self.secrets, text);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o600);
+        header.set_mtime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+        archive.append_data(&mut header, Path::new(folder).join(name), text.as_bytes())?;
+        self.files += 1;
+        Ok(())
     }
 
-    fn archive(&self, folder: &str, file: &File) -> io::Result<()> {
-        let mut archive = tar::Builder::new(GzEncoder::new(io::BufWriter::new(file), Compression::default()));
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        for (name, text) in &self.files {
-            let text = without(&self.secrets, text.clone());
-            let mut header = tar::Header::new_gnu();
-            header.set_size(text.len() as u64);
-            header.set_mode(0o600);
-            header.set_mtime(time);
-            archive.append_data(&mut header, Path::new(folder).join(name), text.as_bytes())?;
+    fn finish(&mut self) -> io::Result<()> {
+        if let Some(archive) = &mut self.archive {
+            archive.finish()?;
+            archive.get_mut().try_finish()?;
+            archive.get_mut().get_mut().flush()?;
         }
-        archive.into_inner()?.finish()?.into_inner().map_err(io::IntoInnerError::into_error).map(drop)
+        Ok(())
     }
-}
 
-impl<W: World> Sequence<W> for Gather<W> {
-    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
+    /// What the line of the last step said is a file.
+    fn go_on(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        last: Option<Result<Vec<Said>>>,
+    ) -> io::Result<Option<Step>> {
         if let (Some(name), Some(ended)) = (self.now.take(), last) {
             let mut text: String = match ended {
                 Ok(said) => said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect(),
@@ -186,22 +245,47 @@ impl<W: World> Sequence<W> for Gather<W> {
                 text.truncate(text.floor_char_boundary(LONGEST));
                 text += "\n… cut\n";
             }
-            self.files.push((name, text));
+            self.add(&name, text)?;
         }
-        if self.todo.is_none() {
-            self.todo = Some(self.start(tree, world));
+        if self.archive.is_none() {
+            if self.read_config(tree, world) {
+                return Ok(Some(Step::More(String::new())));
+            }
+            self.start(tree, world)?;
         }
-        if let Some((name, line, as_json)) = self.todo.as_mut().and_then(VecDeque::pop_front) {
-            self.now = Some(name);
-            return Step::Run(line, as_json);
-        }
+        let Some((name, line, as_json)) = self.todo.pop_front() else {
+            return self.finish().map(|()| None);
+        };
+        self.now = Some(name);
+        Ok(Some(Step::Sample(line, as_json, ENTRIES)))
+    }
+}
+
+/// The start of the last version that was saved.
+fn saved() -> Option<String> {
+    let (mut bytes, file) = (Vec::new(), File::open(store().ok()?.file()).ok()?);
+    file.take(CONFIG as u64).read_to_end(&mut bytes).ok()?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if bytes.len() == CONFIG {
+        text += "\n# … the first part\n";
+    }
+    Some(text)
+}
+
+impl<W: World> Sequence<W> for Gather<W> {
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
         let path = self.path.display().to_string();
-        match self.write() {
-            Ok(()) => {
-                let n = self.files.len();
+        match self.go_on(tree, world, last) {
+            Ok(Some(step)) => step,
+            Ok(None) => {
+                // It is whole: it stays.
+                self.archive = None;
+                let n = self.files;
                 Step::Done(Output::both(
-                    format!("{n} files in {path}\n"),
-                    json!({ "file": path, "files": n }),
+                    format!(
+                        "Of large tables the first {ENTRIES} entries: each file says what shows all\n{n} files in {path}\n"
+                    ),
+                    json!({ "file": path, "files": n, "entries": ENTRIES }),
                 ))
             }
             Err(e) => Step::Failed(Error::failed(format!("{path}: {e}"))),
