@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A thread that carries packets asks nobody for memory: an allocator may lock, and may ask the system.
+//! A thread that carries packets asks nobody for memory: an allocator may lock, and may ask the system. What control shows takes
+//! no more of it than it needs.
+
+mod shows;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,29 +18,44 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes that this thread took and hasn't given back, and the most since the last [`peak`] began.
+    static BYTES: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
 }
 
-fn count() {
+fn count(bytes: i64) {
     // A thread that is ending has no place to count any more, and carries no packets.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    let _ = BYTES.try_with(|b| {
+        let (now, most) = b.get();
+        b.set((now + bytes, most.max(now + bytes)));
+    });
+}
+
+/// Runs `f`; gives how many bytes this thread held at most meanwhile, above those that it held before.
+fn peak<R>(f: impl FnOnce() -> R) -> (R, usize) {
+    let (before, _) = BYTES.get();
+    BYTES.set((before, before));
+    let result = f();
+    let (_, most) = BYTES.get();
+    (result, (most - before) as usize)
 }
 
 // SAFETY: the system's allocator, asked in the same way.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size() as i64);
         // SAFETY: as our caller promises.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count();
+        count(-(layout.size() as i64));
         // SAFETY: as our caller promises.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size as i64 - layout.size() as i64);
         // SAFETY: as our caller promises.
         unsafe { System.realloc(at, layout, size) }
     }

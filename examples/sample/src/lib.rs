@@ -11,9 +11,9 @@ mod tests;
 use std::fmt;
 
 use buffer::Buffer;
-use cli::{Command, Error, Matches, Output};
+use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, ThreadIndex, Trace, World,
+    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, SwIfIndex, ThreadIndex, Trace, World,
 };
 use net::Interfaces;
 
@@ -23,12 +23,15 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Say what it does",
     nodes: &[NodeDef::of::<Sample>()],
     features: &[Feature { arc: "ip4-unicast", node: "sample", before: &[], after: &[] }],
-    cli: &[Command {
-        path: "set sample",
-        usage: "<interface:interface> {max <bytes:u16> | off}",
-        help: "Drop IPv4 packets longer than so many bytes",
-        run: set,
-    }],
+    cli: &[
+        Command {
+            path: "set sample",
+            usage: "<interface:interface> {max <bytes:u16> | off}",
+            help: "Drop IPv4 packets longer than so many bytes",
+            run: set,
+        },
+        Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: show },
+    ],
     config: say,
     ..Plugin::EMPTY
 };
@@ -86,15 +89,30 @@ fn set(world: &World, words: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
+/// The limit of an interface, if there is one.
+fn limit(world: &World, interface: SwIfIndex) -> Option<u32> {
+    let enabled = world.features_of(world.arc("ip4-unicast")?, interface);
+    enabled.into_iter().find(|(feature, _)| *feature == "sample").map(|(_, max)| max)
+}
+
+/// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or as JSON, while the client reads.
+fn show(world: &World, _: &Matches) -> Result<Output, Error> {
+    let table = Table::new().left("Interface").right("Max");
+    Ok(table.list(world.get::<Interfaces>().indices(), |world: &World, interface, out: &mut Writer| {
+        if let Some(max) = limit(world, interface) {
+            out.row([world.get::<Interfaces>().name(interface).into(), max.into()]);
+        }
+        Ok(())
+    }))
+}
+
 /// What `set sample` has set, as lines that set it again, with those that take it back: for `show running-config`, `save` and
 /// `rollback`.
 fn say(world: &World, config: &mut RunningConfig) {
-    let Some(arc) = world.arc("ip4-unicast") else { return };
-    for interface in world.get::<Interfaces>().list() {
-        let enabled = world.features_of(arc, interface.sw_if);
-        if let Some((_, max)) = enabled.iter().find(|(feature, _)| *feature == "sample") {
-            let line = format!("set sample {}", cli::quote(&interface.name));
-            config.push(Phase::Features, format!("{line} max {max}"), format!("{line} off"));
+    config.list(Phase::Features, world.get::<Interfaces>().indices(), |world, interface, lines| {
+        if let Some(max) = limit(world, interface) {
+            let line = format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));
+            lines.push(format!("{line} max {max}"), format!("{line} off"));
         }
-    }
+    });
 }
