@@ -161,7 +161,7 @@ fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
         lane.add(interface.sw_if.at(), 1);
     }
     let frames = requests.into_iter().map(|r| r.frame(interface.mac).to_vec()).collect();
-    transmit(world, interface, frames);
+    transmit::<Arp>(world, interface, frames);
 }
 
 /// Tells everybody where our addresses on an interface are, if it is up.

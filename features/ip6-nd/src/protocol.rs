@@ -108,7 +108,7 @@ fn probe(world: &World, due: &[Neighbor]) {
 pub fn say(world: &World, interface: &Interface, what: &str, frames: Vec<Vec<u8>>) {
     let counter = world.stats.simple(&format!("{}/tx/{what}", Nd::COUNTERS));
     counter.control().add(interface.sw_if.at(), frames.len() as u64);
-    transmit(world, interface, frames);
+    transmit::<Nd>(world, interface, frames);
 }
 
 /// An interface where neighbour discovery runs and something can be sent now.

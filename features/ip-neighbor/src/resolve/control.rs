@@ -112,17 +112,27 @@ pub(super) fn is_ip4(b: &Buffer) -> bool {
     b.data().first().is_some_and(|first| first >> 4 == 4)
 }
 
-/// Sends frames of control's own by an interface, from the main thread.
-pub fn transmit(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
+/// Sends frames of control's own by an interface, from the main thread. A frame that finds no buffers is counted for the interface as
+/// `COUNTERS/tx/no-buffers`.
+pub fn transmit<P: Protocol>(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
     let (sw_if, output) = (interface.sw_if.0, interface.output);
-    world.on_thread(ThreadIndex(0), move |rt| {
+    let main = ThreadIndex(0);
+    let unsent = world.stats.simple(&format!("{}/tx/no-buffers", P::COUNTERS)).lane(main.at());
+    world.on_thread(main, move |rt| {
         for frame in frames {
-            let Some(mut b) = rt.cache().alloc() else { return };
-            if b.set_data(&frame) {
-                b.flags.set(Flags::LOCAL);
-                (b.rx_if, b.tx_if) = (0, sw_if);
-                rt.inject(output, b);
+            let Some(mut b) = rt.cache().alloc() else {
+                unsent.add(sw_if as usize, 1);
+                continue;
+            };
+            // A frame may be longer than one buffer: advertisements on links of jumbo frames are.
+            if !b.append_bytes(&frame, rt.cache()) {
+                unsent.add(sw_if as usize, 1);
+                rt.cache().free(b);
+                continue;
             }
+            b.flags.set(Flags::LOCAL);
+            (b.rx_if, b.tx_if) = (0, sw_if);
+            rt.inject(output, b);
         }
     });
 }

@@ -174,8 +174,26 @@ impl RaConfig {
         Ok(())
     }
 
-    /// The advertisement as it is now, from its type on; `last` tells hosts that this is a default router no longer.
-    pub fn message(&self, mac: MacAddr, mtu: u32, now: u64, last: bool) -> Vec<u8> {
+    /// The advertisement as it is now: messages from their type on, of `room` bytes at most each. Options that don't fit into one
+    /// message go on in further ones, which all say the same of the router (RFC 4861 6.2.3). `last` tells hosts that this is a default
+    /// router no longer.
+    pub fn messages(&self, mac: MacAddr, mtu: u32, now: u64, last: bool, room: usize) -> Vec<Vec<u8>> {
+        let head = self.head(mac, mtu, last);
+        let mut messages = vec![head.clone()];
+        for option in self.options(now) {
+            let fits = messages.last().is_some_and(|message| message.len() + option.len() <= room);
+            if !fits {
+                messages.push(head.clone());
+            }
+            if let Some(message) = messages.last_mut() {
+                message.extend(option);
+            }
+        }
+        messages
+    }
+
+    /// What every message begins with.
+    fn head(&self, mac: MacAddr, mtu: u32, last: bool) -> Vec<u8> {
         let flags = if self.managed { RouterAdvertisement::MANAGED } else { 0 }
             | if self.other { RouterAdvertisement::OTHER } else { 0 };
         let lifetime = if last || self.cease { 0 } else { self.lifetime };
@@ -194,15 +212,20 @@ impl RaConfig {
             bytes.extend(LinkOption::new(NdOptionKind::SOURCE_LINK, mac).as_bytes());
         }
         bytes.extend(MtuOption::new(mtu).as_bytes());
-        for (prefix, p) in self.prefixes.iter().filter(|(_, p)| !p.no_advertise) {
-            bytes.extend(p.option(*prefix, now).as_bytes());
-        }
-        for (server, lifetime) in &self.servers {
-            bytes.extend([NdOptionKind::RDNSS.0, 3, 0, 0]);
+        bytes
+    }
+
+    /// The options that may be spread over several messages, none longer than 264 bytes.
+    fn options(&self, now: u64) -> impl Iterator<Item = Vec<u8>> {
+        let advertised = self.prefixes.iter().filter(|(_, p)| !p.no_advertise);
+        let prefixes = advertised.map(move |(prefix, p)| p.option(*prefix, now).as_bytes().to_vec());
+        let servers = self.servers.iter().map(|(server, lifetime)| {
+            let mut bytes = vec![NdOptionKind::RDNSS.0, 3, 0, 0];
             bytes.extend(lifetime.to_be_bytes());
             bytes.extend(server.octets());
-        }
-        for (domain, lifetime) in &self.domains {
+            bytes
+        });
+        let domains = self.domains.iter().map(|(domain, lifetime)| {
             let mut names = Vec::new();
             for label in domain.split('.') {
                 names.push(label.len() as u8);
@@ -210,11 +233,12 @@ impl RaConfig {
             }
             names.push(0);
             names.resize(names.len().next_multiple_of(8), 0);
-            bytes.extend([NdOptionKind::DNSSL.0, 1 + (names.len() / 8) as u8, 0, 0]);
+            let mut bytes = vec![NdOptionKind::DNSSL.0, 1 + (names.len() / 8) as u8, 0, 0];
             bytes.extend(lifetime.to_be_bytes());
             bytes.extend(names);
-        }
-        bytes
+            bytes
+        });
+        prefixes.chain(servers).chain(domains)
     }
 }
 
@@ -254,7 +278,7 @@ mod tests {
         config.servers.insert("2001:db8::53".parse().unwrap(), 60);
         config.domains.insert(domain("Example.ORG.").unwrap(), 70);
         config.check().unwrap();
-        let bytes = config.message(MAC, 1400, 60_000_000_000, false);
+        let bytes = config.messages(MAC, 1400, 60_000_000_000, false, 1360).concat();
         let (fixed, options) = RouterAdvertisement::split(&bytes).unwrap();
         assert_eq!((fixed.flags, fixed.lifetime.get(), fixed.hop_limit), (0x80, 900, 64));
         let seen: Vec<NdOption<'_>> = NdOptions::new(options).map(|o| o.unwrap().into()).collect();
@@ -266,8 +290,48 @@ mod tests {
             matches!(seen[4], NdOption::Dnssl { lifetime: 70, domains } if domains.to_string() == "example.org")
         );
         assert_eq!(seen.len(), 5);
-        let last = config.message(MAC, 1400, 0, true);
-        assert_eq!(RouterAdvertisement::view(&last).unwrap().lifetime.get(), 0);
+        let last = config.messages(MAC, 1400, 0, true, 1360);
+        assert_eq!(last.len(), 1);
+        assert_eq!(RouterAdvertisement::view(&last[0]).unwrap().lifetime.get(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_on_in_further_messages() {
+        let mut config = RaConfig { managed: true, lifetime: 900, ..RaConfig::default() };
+        let prefixes: Vec<Ip6Prefix> =
+            (0..200).map(|i| format!("2001:db8:{i:x}::/64").parse().unwrap()).collect();
+        for prefix in &prefixes {
+            config.prefixes.insert(*prefix, RaPrefix::default());
+        }
+        let servers: Vec<Ipv6Addr> = (1..=9).map(|i| format!("2001:db8::{i}").parse().unwrap()).collect();
+        config.servers.extend(servers.iter().map(|s| (*s, 60)));
+        let long = [["x".repeat(63).as_str(); 3].join("."), "y".repeat(61)].join(".");
+        config.domains.insert(domain(&long).unwrap(), 70);
+        for room in [1240, 1460, 8960] {
+            let messages = config.messages(MAC, 1400, 0, false, room);
+            let (mut told, mut asked, mut searched) = (Vec::new(), 0, 0);
+            for message in &messages {
+                assert!(message.len() <= room, "{} bytes in {room}", message.len());
+                let (fixed, options) = RouterAdvertisement::split(message).unwrap();
+                assert_eq!((fixed.flags, fixed.lifetime.get(), fixed.hop_limit), (0x80, 900, 64));
+                let seen: Vec<NdOption<'_>> = NdOptions::new(options).map(|o| o.unwrap().into()).collect();
+                assert_eq!(seen[..2], [NdOption::SourceLink(MAC), NdOption::Mtu(1400)]);
+                for option in &seen[2..] {
+                    match option {
+                        NdOption::Prefix(p) => told.push(p.network().unwrap()),
+                        NdOption::Rdnss { .. } => asked += 1,
+                        NdOption::Dnssl { domains, .. } => {
+                            assert_eq!(domains.to_string(), long);
+                            searched += 1;
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+            }
+            let bytes = 200 * 32 + 9 * 24 + 264;
+            assert_eq!(messages.len(), usize::div_ceil(bytes, (room - 32) / 8 * 8).max(1), "room {room}");
+            assert_eq!((told, asked, searched), (prefixes.clone(), 9, 1));
+        }
     }
 
     #[test]

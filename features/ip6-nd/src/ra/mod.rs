@@ -19,9 +19,13 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
-use wire::MacAddr;
 use wire::nd::ALL_NODES;
+use wire::{Header, Ipv6Header, MacAddr};
 
+/// Messages that one advertisement is split into at most: with the smallest MTU some 2,400 prefixes.
+const MOST_MESSAGES: usize = 64;
+/// Every link of IPv6 takes packets of this many bytes (RFC 8200 5).
+const MIN_MTU: u16 = 1280;
 /// Solicitations that wait for control at most.
 const HEARD: usize = 256;
 
@@ -89,8 +93,12 @@ impl Advertiser {
         let mut config = self.link(sw_if).config;
         f(&mut config)?;
         config.check()?;
-        if message_len(&interface, &config) > usize::from(interface.mtu_of(MtuKind::Ip6)).saturating_sub(40) {
-            let why = format!("that is more than one packet of {} can tell", interface.name);
+        let messages = messages(&interface, &config, 0, false).len();
+        if messages > MOST_MESSAGES {
+            let why = format!(
+                "that takes {messages} packets by {} each time, {MOST_MESSAGES} at most are sent: remove prefixes",
+                interface.name
+            );
             return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
         }
         {
@@ -130,23 +138,25 @@ impl Advertiser {
         let Some(interface) = speaking(world, sw_if) else { return };
         let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
         let neighbors = world.get::<Neighbors>();
-        let frames = sendings.iter().map(|sending| {
+        let frames = sendings.iter().flat_map(|sending| {
             let known = neighbors.get(sw_if, sending.to.into()).map(|n| n.mac);
             // Who isn't known any more hears it with all others.
             let (dst, dst_mac) = match known {
                 Some(mac) if !sending.to.is_unspecified() => (sending.to, mac),
                 _ => (ALL_NODES, MacAddr::ip6_multicast(ALL_NODES)),
             };
-            let mtu = interface.mtu_of(MtuKind::Ip6).into();
-            let body = config.message(interface.mac, mtu, world.clock.now(), sending.last);
-            frame(Envelope { src_mac: interface.mac, dst_mac, src, dst }, &body)
+            let to = Envelope { src_mac: interface.mac, dst_mac, src, dst };
+            let bodies = messages(&interface, config, world.clock.now(), sending.last);
+            bodies.into_iter().map(move |body| frame(to, &body))
         });
         say(world, &interface, "router-advertisements", frames.collect());
     }
 }
 
-fn message_len(interface: &Interface, config: &RaConfig) -> usize {
-    config.message(interface.mac, 0, 0, false).len()
+/// The messages that tell what is set, each within the MTU of the interface, which is at least IPv6's smallest where IPv6 runs.
+fn messages(interface: &Interface, config: &RaConfig, now: u64, last: bool) -> Vec<Vec<u8>> {
+    let mtu = interface.mtu_of(MtuKind::Ip6).max(MIN_MTU);
+    config.messages(interface.mac, mtu.into(), now, last, usize::from(mtu) - Ipv6Header::LEN)
 }
 
 /// Whether advertisements are sent by an interface now.

@@ -61,7 +61,7 @@ impl Node for Sink {
     type Next = To;
     type Trace = ();
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        self.0.0.lock().expect("no panic inside").push(b.data().to_vec());
+        self.0.0.lock().expect("no panic inside").push(b.segments().collect::<Vec<_>>().concat());
         To::Gone
     }
 }

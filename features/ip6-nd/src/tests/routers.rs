@@ -89,6 +89,52 @@ fn hosts_that_ask_are_answered() {
 }
 
 #[test]
+fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
+    use wire::nd::{NdOption, NdOptions};
+    let mut r = bare();
+    r.add_address("2001:db8::1/64");
+    for i in 0..70 {
+        r.run(&format!("ip6 nd t0 prefix 2001:db8:{i:x}::/64"));
+    }
+    // With an MTU of 1500 in two packets; with one of 9000 in one, which takes two buffers.
+    for (mtu, packets) in [(1500, 2), (9000, 1)] {
+        r.run(&format!("set interface mtu packet {mtu} t0"));
+        r.run("ip6 nd t0 ra-suppress");
+        r.pass(20);
+        r.sent();
+        r.run("ip6 nd t0 no ra-suppress");
+        let all = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT);
+        assert_eq!(all.len(), packets, "MTU {mtu}");
+        let mut told = Vec::new();
+        for packet in &all {
+            assert!(packet.len() <= mtu);
+            assert_eq!(wire::l4::verify(packet), Ok(wire::l4::Verdict::Valid));
+            let (_, options) = RouterAdvertisement::split(&packet[40..]).expect("an advertisement");
+            for option in NdOptions::new(options) {
+                if let NdOption::Prefix(p) = option.expect("a whole option").into() {
+                    told.push(p.network().expect("a prefix").to_string());
+                }
+            }
+        }
+        let wanted: Vec<String> = (0..70)
+            .map(|i| match i {
+                0 => "2001:db8::/64".into(),
+                i => format!("2001:db8:{i:x}::/64"),
+            })
+            .collect();
+        assert_eq!(told, wanted, "MTU {mtu}");
+    }
+    assert_eq!(r.counted("tx/no-buffers"), 0);
+    // 64 packets of 1280 bytes hold 2,368 prefixes.
+    r.run("set interface mtu packet 1280 t0");
+    let tree = Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands are well-formed");
+    let world = r.bench.world.clone();
+    let refused =
+        (70..3000).find_map(|i| tree.execute(&world, &format!("ip6 nd t0 prefix 2001:db8:{i:x}::/64")).err());
+    assert!(refused.expect("a limit").to_string().contains("64 at most are sent"));
+}
+
+#[test]
 fn messages_set_and_dump_what_is_advertised() {
     let mut r = bare();
     r.add_address("2001:db8::1/64");
