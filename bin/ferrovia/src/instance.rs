@@ -132,7 +132,11 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
 
 /// The plugins that the configuration leaves on.
 fn enabled(config: &Config) -> &'static [&'static Plugin] {
-    let on = plugins::ALL.iter().copied().filter(|p| config.plugins.enabled(p.name, true));
+    let built: Vec<&str> = plugins::ALL.iter().map(|p| p.name).collect();
+    for name in config.plugins.missing(&built) {
+        log::warn!(target: "plugins", "{name} is enabled, but not part of this build: nothing that it would do is in force");
+    }
+    let on = plugins::ALL.iter().copied().filter(|p| config.plugins.enabled(p.name));
     // The list lives as long as the process: there is one instance in it.
     Box::leak(on.collect())
 }

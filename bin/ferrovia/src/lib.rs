@@ -15,6 +15,7 @@ pub mod logging;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;
+pub mod reference;
 pub mod run;
 pub mod server;
 pub mod socket;

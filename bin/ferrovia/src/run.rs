@@ -24,7 +24,7 @@ use crate::process::{account, arguments, crash, limits, platform};
 use crate::prometheus::{self, Exporter};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
-use crate::{logging, server, stats_socket, store};
+use crate::{logging, reference, server, stats_socket, store};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {
@@ -213,6 +213,7 @@ fn control<W: World>(
     let mut tree = Tree::new(commands::own::<W>()).map_err(|e| e.to_string())?;
     tree.add(store::commands::all::<W>()).map_err(|e| e.to_string())?;
     tree.add(world.commands()).map_err(|e| e.to_string())?;
+    tree.refer(reference::commands());
     let clock = Arc::clone(&world);
     let mut events = EventLoop::new(world.waker(), move || clock.now()).map_err(said)?;
     signals.wake(world.waker());

@@ -93,7 +93,8 @@ impl<W: Live> Tree<W> {
         let walk = self.walk(head, &words);
         let last = *walk.steps.last().expect("the root");
         if walk.steps.len() == words.len() + 1 {
-            for (word, child) in self.branches[last].starting(prefix) {
+            let built = |(_, child): &&(&str, usize)| self.branches[*child].built;
+            for (word, child) in self.branches[last].starting(prefix).iter().filter(built) {
                 found.candidates.push(Candidate {
                     text: word.to_string(),
                     help: self.summary(*child),
@@ -123,8 +124,10 @@ impl<W: Live> Tree<W> {
         if let Some(e) = b.entry {
             return self.entries[e].command.help.to_string();
         }
-        let words: Vec<&str> = b.children.iter().take(6).map(|(w, _)| *w).collect();
-        format!("{}{}", words.join(", "), if b.children.len() > 6 { ", …" } else { "" })
+        let built = b.children.iter().filter(|(_, child)| self.branches[*child].built);
+        let words: Vec<&str> = built.map(|(w, _)| *w).collect();
+        let more = if words.len() > 6 { ", …" } else { "" };
+        format!("{}{more}", words[..words.len().min(6)].join(", "))
     }
 }
 

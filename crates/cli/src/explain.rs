@@ -5,12 +5,17 @@ use crate::kind::Kind;
 use crate::lex::{Shape, Token};
 use crate::matcher::{Ended, Expected, Machine};
 use crate::program::Op;
-use crate::tree::{Entry, Tree};
+use crate::tree::{Branch, Entry, Tree};
 use crate::{Error, nearest};
 
 /// The error for a line that fits no command.
 pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: &mut Machine) -> Error {
     let walk = tree.walk(line, words);
+    let depth = walk.steps.len() - 1;
+    let last = &tree.branches[walk.steps[depth]];
+    if depth > 0 && !last.built {
+        return not_built(line, words, depth, last);
+    }
     // Of all commands on the way, the one that understood most of the line; the deepest among equals.
     let mut best: Option<(usize, &Entry<W>, Expected, Ended)> = None;
     for (n, branch) in walk.steps.iter().enumerate().rev() {
@@ -20,8 +25,6 @@ pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: 
             best = Some((n + expected.at, entry, expected, ended));
         }
     }
-    let depth = walk.steps.len() - 1;
-    let last = &tree.branches[walk.steps[depth]];
     match best {
         Some((at, entry, expected, ended)) if at > depth || last.entry.is_some() => {
             let error = if ended == Ended::GaveUp {
@@ -31,14 +34,37 @@ pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: 
             };
             error.with_usage(&entry.usage)
         }
-        _ => unknown(last.children.iter().map(|(w, _)| *w), walk.ambiguous, line, words, depth),
+        _ => {
+            let built = last.children.iter().filter(|(_, child)| tree.branches[*child].built);
+            unknown(built.map(|(w, _)| *w), &walk.ambiguous, line, words, depth)
+        }
+    }
+}
+
+/// The words lead to a command of the reference that this build lacks.
+fn not_built(line: &str, words: &[Token], depth: usize, branch: &Branch) -> Error {
+    let path = words[0].start as usize..words[depth - 1].end as usize;
+    let what = clip(&line[path.clone()]);
+    let error = match branch.owners.as_slice() {
+        [] => format!("`{what}' is a command of VPP that is not part of this build"),
+        [owner] => format!("`{what}' belongs to {owner}, which is not part of this build"),
+        several => format!("`{what}' belongs to {}, which are not part of this build", all(several)),
+    };
+    Error::unsupported(error).at(path)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn all(words: &[&str]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        one => one.concat(),
     }
 }
 
 /// The words lead to no command.
 fn unknown(
     known: impl Iterator<Item = &'static str>,
-    ambiguous: &[(&'static str, usize)],
+    ambiguous: &[&str],
     line: &str,
     words: &[Token],
     depth: usize,
@@ -52,8 +78,7 @@ fn unknown(
     };
     let text = &line[word.outer()];
     if !ambiguous.is_empty() {
-        let several: Vec<_> = ambiguous.iter().map(|(w, _)| *w).collect();
-        let error = Error::usage(format!("ambiguous input `{text}': {}", list(&several)));
+        let error = Error::usage(format!("ambiguous input `{text}': {}", list(ambiguous)));
         return error.at(word.outer());
     }
     let context = if path.is_empty() { String::new() } else { format!("{path}: ") };

@@ -46,12 +46,29 @@ pub(crate) struct Branch {
     /// Sorted by word.
     pub children: Vec<(&'static str, usize)>,
     pub entry: Option<usize>,
+    /// Some command that can be run has this branch in its path.
+    pub built: bool,
+    /// The word is one of the reference's at this point.
+    pub reference: bool,
+    /// What the reference's commands below belong to; each once, nothing where that is unknown.
+    pub owners: Vec<&'static str>,
 }
 
 impl Branch {
     pub fn child(&self, word: &str) -> Option<usize> {
         let i = self.children.binary_search_by_key(&word, |(w, _)| w).ok()?;
         Some(self.children[i].1)
+    }
+
+    /// The child whose word begins with `prefix`, if it can be told which is meant: the only one among the reference's words, for its
+    /// abbreviations keep their meaning whatever stands beside them; else the only one among what is built.
+    fn abbreviated(&self, prefix: &str, branches: &[Branch]) -> Option<usize> {
+        let only = |wanted: fn(&Branch) -> bool| {
+            let mut fitting =
+                self.starting(prefix).iter().map(|(_, child)| *child).filter(|c| wanted(&branches[*c]));
+            fitting.next().filter(|_| fitting.next().is_none())
+        };
+        only(|b| b.reference).or_else(|| only(|b| b.built))
     }
 
     /// The children whose words begin with `prefix`.
@@ -93,8 +110,8 @@ impl<W> Parsed<'_, W> {
 pub(crate) struct Walk<'t> {
     /// Branch after each word, the root first.
     pub steps: Vec<usize>,
-    /// More than one child begins with the next word.
-    pub ambiguous: &'t [(&'static str, usize)],
+    /// Words of the children that begin with the next word, if more than one does.
+    pub ambiguous: Vec<&'t str>,
 }
 
 /// Memory that is used again for the next line.
@@ -129,18 +146,7 @@ impl<W> Tree<W> {
 
     fn insert(&mut self, command: &'static Command<W>) -> Result<(), String> {
         let program = Program::compile(command.usage)?;
-        let mut at = 0;
-        for word in command.path.split_whitespace() {
-            at = match self.branches[at].children.binary_search_by_key(&word, |(w, _)| w) {
-                Ok(i) => self.branches[at].children[i].1,
-                Err(i) => {
-                    self.branches.push(Branch::default());
-                    let new = self.branches.len() - 1;
-                    self.branches[at].children.insert(i, (word, new));
-                    new
-                }
-            };
-        }
+        let at = self.path(command.path, |branch| branch.built = true);
         if at == 0 {
             return Err("no path".into());
         }
@@ -151,6 +157,35 @@ impl<W> Tree<W> {
         self.branches[at].entry = Some(self.entries.len());
         self.entries.push(Entry { command, program, usage });
         Ok(())
+    }
+
+    /// Names the commands of the system that this one is compatible with, with what each belongs to (a plugin, a feature; `None` for
+    /// the rest). Unique abbreviations among them keep their meaning, and a command that isn't built is answered with what it belongs to.
+    pub fn refer(&mut self, commands: impl IntoIterator<Item = (&'static str, Option<&'static str>)>) {
+        for (path, owner) in commands {
+            self.path(path, |branch| {
+                branch.reference = true;
+                branch.owners.extend(owner.filter(|o| !branch.owners.contains(o)));
+            });
+        }
+    }
+
+    /// The branch at the end of this path, made if it isn't there; `mark` is called with every branch on the path.
+    fn path(&mut self, path: &'static str, mark: impl Fn(&mut Branch)) -> usize {
+        let mut at = 0;
+        for word in path.split_whitespace() {
+            at = match self.branches[at].children.binary_search_by_key(&word, |(w, _)| w) {
+                Ok(i) => self.branches[at].children[i].1,
+                Err(i) => {
+                    self.branches.push(Branch::default());
+                    let new = self.branches.len() - 1;
+                    self.branches[at].children.insert(i, (word, new));
+                    new
+                }
+            };
+            mark(&mut self.branches[at]);
+        }
+        at
     }
 
     /// Every command, in the order of their paths.
@@ -268,6 +303,18 @@ impl<W> Tree<W> {
         })
     }
 
+    /// The words that a line's first words stand for, as far as they lead to commands: `show runtime` for `sh run x`.
+    pub fn meaning(&self, line: &str) -> String {
+        let mut words = Vec::new();
+        lex::split(line, &mut words);
+        let walk = self.walk(line, &words);
+        let word = |at: &[usize]| {
+            let children = &self.branches[at[0]].children;
+            children.iter().find(|(_, child)| *child == at[1]).map_or("", |(word, _)| word)
+        };
+        walk.steps.windows(2).map(word).collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether the line begins with the path of a command; if `whole`, without abbreviating it.
     pub(crate) fn reaches(&self, line: &str, whole: bool) -> bool {
         let mut words = Vec::new();
@@ -283,21 +330,19 @@ impl<W> Tree<W> {
             .is_some_and(|n| !whole || (0..n).all(is_whole))
     }
 
-    /// Follows the words down the tree: a child's whole word, else the only child that begins with it.
+    /// Follows the words down the tree: a child's whole word, else the child that it abbreviates.
     pub(crate) fn walk(&self, line: &str, words: &[Token]) -> Walk<'_> {
-        let mut walk = Walk { steps: vec![0], ambiguous: &[] };
+        let mut walk = Walk { steps: vec![0], ambiguous: Vec::new() };
         let mut at = 0;
         for word in words.iter().take_while(|w| w.shape == Shape::Word) {
             let branch = &self.branches[at];
             let text = &line[word.inner()];
-            at = match (branch.child(text), branch.starting(text)) {
-                (Some(next), _) => next,
-                (None, [(_, next)]) => *next,
-                (None, several) => {
-                    walk.ambiguous = several;
-                    return walk;
-                }
+            let Some(next) = branch.child(text).or_else(|| branch.abbreviated(text, &self.branches)) else {
+                let built = |(_, child): &&(&str, usize)| self.branches[*child].built;
+                walk.ambiguous = branch.starting(text).iter().filter(built).map(|(word, _)| *word).collect();
+                return walk;
             };
+            at = next;
             walk.steps.push(at);
         }
         walk

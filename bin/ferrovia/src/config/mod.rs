@@ -22,10 +22,11 @@ mod print;
 #[cfg(test)]
 mod tests;
 
+use crate::reference;
 use cursor::Cursor;
 use error::Error;
-use table::{ABSENT, Body, SECTIONS, Target, Word};
-use text::Source;
+use table::{Body, SECTIONS, Target, Word};
+use text::{Source, Token, TokenKind};
 
 pub use model::Config;
 pub use print::help;
@@ -33,7 +34,7 @@ pub use print::help;
 impl Config {
     /// Reads `source` on top of what is already there.
     pub fn read(&mut self, source: &Source) -> Result<(), Error> {
-        let tokens = text::tokens(source)?;
+        let tokens = lenient(text::tokens(source)?);
         let mut cursor = Cursor::new(source, &tokens);
         while !cursor.at_end() {
             let name = cursor.word("the name of a section")?;
@@ -124,8 +125,42 @@ impl Config {
     }
 }
 
+/// The tokens as VPP reads them where it looks less closely at blanks, which configurations in the wild rely on: lists of cores may
+/// have blanks beside their commas (`corelist-workers 4, 6`), and nothing needs to stand between `on` and the next word
+/// (`per-node-counters onupdate-interval 0.05`).
+fn lenient(tokens: Vec<Token>) -> Vec<Token> {
+    let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let TokenKind::Word(word) = &token.kind else {
+            out.push(token);
+            continue;
+        };
+        let is = |token: Option<&Token>, name: &str| matches!(token, Some(Token { kind: TokenKind::Word(w), .. }) if w == name);
+        let before = out.len().checked_sub(2).and_then(|i| out.get(i));
+        if is(before, "corelist-workers")
+            && let Some(Token { kind: TokenKind::Word(list), end, .. }) = out.last_mut()
+            && (list.ends_with(',') || word.starts_with(','))
+        {
+            list.push_str(word);
+            *end = token.end;
+            continue;
+        }
+        let rest = ["on", "off"].iter().find_map(|switch| word.strip_prefix(switch));
+        match rest.filter(|rest| is(out.last(), "per-node-counters") && rest.starts_with("update-interval")) {
+            Some(rest) => {
+                let middle = token.end - rest.len();
+                let switch = word[..word.len() - rest.len()].to_string();
+                out.push(Token { kind: TokenKind::Word(switch), start: token.start, end: middle });
+                out.push(Token { kind: TokenKind::Word(rest.to_string()), start: middle, end: token.end });
+            }
+            None => out.push(token),
+        }
+    }
+    out
+}
+
 fn unknown_section(cursor: &Cursor, name: &str) -> Error {
-    if let Some((_, owner)) = ABSENT.iter().find(|(section, _)| *section == name) {
+    if let Some((_, owner)) = reference::SECTIONS.iter().find(|(section, _)| *section == name) {
         let error = cursor
             .error_before(format!("section `{name}` belongs to {owner}, which is not part of this build"));
         return error.hint("leave the section out");
@@ -137,7 +172,7 @@ fn unknown_section(cursor: &Cursor, name: &str) -> Error {
     });
     let error = cursor.error_before(format!("unknown section `{name}`"));
     let known = || SECTIONS.iter().map(|s| s.name);
-    match (cli::nearest(name, known().chain(ABSENT.iter().map(|a| a.0))), owner) {
+    match (cli::nearest(name, known().chain(reference::SECTIONS.iter().map(|a| a.0))), owner) {
         (Some(meant), _) => error.hint(format!("did you mean `{meant}`?")),
         (None, Some(section)) => error.hint(format!("did you mean `{} {{ {name} … }}`?", section.name)),
         (None, None) => error.hint(format!("known are {}", known().collect::<Vec<_>>().join(", "))),

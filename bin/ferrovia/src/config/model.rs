@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
 use super::values::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
+use crate::reference;
 
 /// Everything that startup configuration says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -223,6 +224,11 @@ pub struct ApiTrace {
     pub save_api_table: Option<String>,
 }
 
+/// A plugin's name without what file names of plugins end with, and with one spelling.
+fn stem(name: &str) -> String {
+    name.strip_suffix(reference::PLUGIN).unwrap_or(name).replace('-', "_")
+}
+
 /// The `plugins` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plugins {
@@ -239,11 +245,24 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Whether the plugin `name` (as `acl` or `acl_plugin.so`) is to run; `by_default` is its own opinion.
-    pub fn enabled(&self, name: &str, by_default: bool) -> bool {
-        let stem = |n: &str| n.strip_suffix("_plugin.so").unwrap_or(n).replace('-', "_");
+    /// Whether the plugin `name` (as `acl` or `acl_plugin.so`) is to run. The default of the others is for what VPP has as plugins
+    /// too: its core stays, as it does there; a rule of its own counts for every plugin.
+    pub fn enabled(&self, name: &str) -> bool {
         let rule = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
-        rule.or(self.rules.0.get("default").copied()).or(self.default.0).unwrap_or(by_default)
+        let others = || self.rules.0.get("default").copied().or(self.default.0);
+        let optional = reference::OPTIONAL.contains(&stem(name).as_str());
+        rule.or_else(|| others().filter(|_| optional)).unwrap_or(true)
+    }
+
+    /// Names of plugins that are switched on by a rule of their own, but are none of `built`.
+    pub fn missing<'c>(&'c self, built: &'c [&str]) -> impl Iterator<Item = &'c str> {
+        let on = self
+            .rules
+            .0
+            .iter()
+            .filter(|(name, on)| **on && *name != "default")
+            .map(|(name, _)| name.as_str());
+        on.filter(|name| !built.iter().any(|b| stem(b) == stem(name)))
     }
 }
 

@@ -117,6 +117,9 @@ const HEAP: Takes = ("[size] <n>[K|M|G]", |c| {
 
 const LOADING: &str = "loading of plugins from directories";
 const GROWS: &str = "not needed: memory grows as it is used";
+const NO_ELOG: &str =
+    "no effect: there is no event logger; `trace add' and pcapng captures show what packets do";
+const NO_FAULTS: &str = "no effect: allocations are not made to fail";
 const NO_SHM: &str = "not needed: there is no shared-memory API";
 
 /// Every section this build knows.
@@ -335,6 +338,21 @@ pub static SECTIONS: &[Section] = &[
         "packets for other programs",
         &[word("socket", |c| &mut c.punt_socket, "where clients send packets that answer punted ones")],
     ),
+    section(
+        "l3fib",
+        "the tables of routes",
+        &[unused("load-balance-pool-size", NUMBER, GROWS), unused("load-balance-size", NUMBER, GROWS)],
+    ),
+    section(
+        "vlib",
+        "the graph's own logs",
+        &[
+            unused("elog-events", NUMBER, NO_ELOG),
+            unused("elog-post-mortem-dump", NOTHING, NO_ELOG),
+            unused("buffer-alloc-success-rate", TEXT, NO_FAULTS),
+            unused("buffer-alloc-success-seed", NUMBER, NO_FAULTS),
+        ],
+    ),
     Section { name: "heapsize", help: "the main heap", body: Body::Whole(unused("heapsize", SIZE, GROWS)) },
     Section {
         name: "plugin_path",
@@ -427,42 +445,3 @@ fn cores(c: &Config) -> Result<(), String> {
         _ => Ok(()),
     }
 }
-
-/// Sections of VPP that this build lacks, and what they belong to.
-pub static ABSENT: &[(&str, &str)] = &[
-    ("acl-plugin", "acl_plugin.so"),
-    ("avf", "avf_plugin.so"),
-    ("cnat", "cnat_plugin.so"),
-    ("dns", "dns_plugin.so"),
-    ("dpdk", "dpdk_plugin.so"),
-    ("dhcp", "dhcp_plugin.so"),
-    ("http_static", "http_static_plugin.so"),
-    ("ikev2", "ikev2_plugin.so"),
-    ("l2tp", "l2tp_plugin.so"),
-    ("linux-cp", "linux_cp_plugin.so"),
-    ("linux-nl", "linux_nl_plugin.so"),
-    ("lb", "lb_plugin.so"),
-    ("lisp", "lisp_plugin.so"),
-    ("mactime", "mactime_plugin.so"),
-    ("map", "map_plugin.so"),
-    ("nat", "nat_plugin.so"),
-    ("nat44", "nat44_ed_plugin.so"),
-    ("nat64", "nat64_plugin.so"),
-    ("nsim", "nsim_plugin.so"),
-    ("perfmon", "perfmon_plugin.so"),
-    ("prom", "prom_plugin.so"),
-    ("quic", "quic_plugin.so"),
-    ("snort", "snort_plugin.so"),
-    ("tlsopenssl", "tlsopenssl_plugin.so"),
-    ("vhost-user", "vhost_plugin.so"),
-    ("wireguard", "wireguard_plugin.so"),
-    ("ipsec", "IPsec"),
-    ("session", "VPP's host stack"),
-    ("tcp", "VPP's host stack"),
-    ("tls", "VPP's host stack"),
-    ("udp", "VPP's host stack"),
-    ("elog", "VPP's event logger"),
-    ("cj", "VPP's circular journal"),
-    ("tapcli", "VPP's old tap interface"),
-    ("tuntap", "VPP's old tun interface"),
-];

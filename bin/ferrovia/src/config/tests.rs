@@ -3,10 +3,11 @@ use proptest::prelude::*;
 
 use super::model::Plugins;
 use super::slot::{LogClass, Variant};
-use super::table::{ABSENT, Body, SECTIONS, Target};
+use super::table::{Body, SECTIONS, Target};
 use super::text::Source;
 use super::values::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
 use super::{Config, help};
+use crate::reference;
 
 fn file(text: &str) -> Config {
     Config::parse(&Source::file("startup.conf", text)).unwrap_or_else(|e| panic!("{e}"))
@@ -67,11 +68,27 @@ fn a_whole_file() {
 #[test]
 fn plugins_by_any_of_their_names() {
     let p =
-        file("plugins { default { disable } plugin acl_plugin.so { enable } plugin linux-cp { enable } }")
+        file("plugins { default { disable } plugin acl_plugin.so { enable } plugin linux-cp { enable } plugin af-packet { enable } }")
             .plugins;
-    assert!(p.enabled("acl", false) && p.enabled("acl_plugin.so", false) && p.enabled("linux_cp", false));
-    assert!(!p.enabled("ping", true));
-    assert!(Plugins::default().enabled("ping", true));
+    assert!(!p.enabled("ping") && p.enabled("af_packet"));
+    assert!(p.enabled("ip") && p.enabled("pg") && p.enabled("trace"), "VPP's core stays");
+    assert_eq!(p.missing(&["af_packet", "ping"]).collect::<Vec<_>>(), ["acl_plugin.so", "linux-cp"]);
+    assert!(Plugins::default().enabled("ping"));
+    assert!(!file("plugins { plugin pg { disable } }").plugins.enabled("pg"), "said of this one");
+}
+
+#[test]
+fn blanks_are_where_vpp_takes_them_too() {
+    let cores = |text: &str| file(text).cpu.corelist_workers;
+    assert_eq!(cores("cpu { corelist-workers 4, 6 }"), Some(CoreList(vec![4, 6])));
+    assert_eq!(cores("cpu { corelist-workers 4 , 6-7,9 main-core 1 }"), Some(CoreList(vec![4, 6, 7, 9])));
+    assert!(refused("cpu { corelist-workers 4, }").contains("expected cores"));
+    let c = file("statseg { per-node-counters onupdate-interval 0.05 }").statseg;
+    assert_eq!((c.per_node_counters, c.update_interval), (Some(true), Some(0.05)));
+    let c = file("statseg { per-node-counters offupdate-interval 3 }").statseg;
+    assert_eq!((c.per_node_counters, c.update_interval), (Some(false), Some(3.0)));
+    assert!(refused("statseg { per-node-counters onward }").contains("expected `on` or `off`"));
+    assert!(refused("dsa { x }").contains("dsa_plugin.so"));
 }
 
 #[test]
@@ -196,7 +213,8 @@ fn cores_that_contradict_each_other() {
 #[test]
 fn the_table_has_no_word_twice_and_the_help_names_all() {
     let help = help();
-    let mut sections: Vec<&str> = SECTIONS.iter().map(|s| s.name).chain(ABSENT.iter().map(|a| a.0)).collect();
+    let mut sections: Vec<&str> =
+        SECTIONS.iter().map(|s| s.name).chain(reference::SECTIONS.iter().map(|a| a.0)).collect();
     let n = sections.len();
     sections.sort_unstable();
     sections.dedup();

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What FD.io VPP 26.06 has, by name: its commands and sections of startup.conf, and the plugin or feature that each belongs to.
+//!
+//! The command line, startup.conf and the list of plugins all answer from here when something is asked for that isn't built.
+
+#[cfg(test)]
+mod tests;
+
+/// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where it is none in particular).
+const COMMANDS: &str = include_str!("commands.tsv");
+
+/// Every command of VPP, and the plugin or feature that it belongs to.
+pub fn commands() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    COMMANDS.lines().map(|line| {
+        let (path, owner) = line.split_once('\t').expect("a tab in each line");
+        (path, Some(owner).filter(|o| *o != "-"))
+    })
+}
+
+/// File names of VPP's plugins (`acl_plugin.so`) that have commands or a section of their own.
+pub fn plugins() -> impl Iterator<Item = &'static str> {
+    let owners = commands().filter_map(|(_, owner)| owner).chain(SECTIONS.iter().map(|(_, owner)| *owner));
+    owners.filter(|owner| owner.ends_with(PLUGIN))
+}
+
+/// What the file names of VPP's plugins end with.
+pub const PLUGIN: &str = "_plugin.so";
+
+/// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for plugins switches off.
+pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "urpf"];
+
+/// Sections of startup.conf that VPP has and this build lacks, and what each belongs to.
+pub static SECTIONS: &[(&str, &str)] = &[
+    ("acl-plugin", "acl_plugin.so"),
+    ("af_xdp", "af_xdp_plugin.so"),
+    ("avf", "avf_plugin.so"),
+    ("calico-policy-plugin", "npol_plugin.so"),
+    ("cj", "VPP's circular journal"),
+    ("cnat", "cnat_plugin.so"),
+    ("crypto-engines", "crypto engines"),
+    ("ct6", "ct6_plugin.so"),
+    ("devices", "VPP's device framework"),
+    ("dhcp", "dhcp_plugin.so"),
+    ("dns", "dns_plugin.so"),
+    ("dpdk", "dpdk_plugin.so"),
+    ("dsa", "dsa_plugin.so"),
+    ("elog", "VPP's event logger"),
+    ("fateshare", "fateshare_plugin.so"),
+    ("http", "http_plugin.so"),
+    ("http_static", "http_static_plugin.so"),
+    ("ikev2", "ikev2_plugin.so"),
+    ("interface", "VPP's hardware interfaces"),
+    ("ipsec", "IPsec"),
+    ("l2tp", "l2tp_plugin.so"),
+    ("lb", "lb_plugin.so"),
+    ("linux-cp", "linux_cp_plugin.so"),
+    ("linux-nl", "linux_nl_plugin.so"),
+    ("lisp", "lisp_plugin.so"),
+    ("mactime", "mactime_plugin.so"),
+    ("map", "map_plugin.so"),
+    ("mc", "VPP's multicast of events"),
+    ("memif", "memif_plugin.so"),
+    ("mpls", "MPLS"),
+    ("nat", "nat_plugin.so"),
+    ("nat44", "nat44_ed_plugin.so"),
+    ("nat64", "nat64_plugin.so"),
+    ("nsim", "nsim_plugin.so"),
+    ("perfmon", "perfmon_plugin.so"),
+    ("prom", "prom_plugin.so"),
+    ("pvti", "pvti_plugin.so"),
+    ("quic", "quic_plugin.so"),
+    ("session", "VPP's host stack"),
+    ("sfdp", "session-based forwarding (SFDP)"),
+    ("snort", "snort_plugin.so"),
+    ("srv6", "SRv6"),
+    ("tapcli", "VPP's old tap interface"),
+    ("tcp", "VPP's host stack"),
+    ("tls", "VPP's host stack"),
+    ("tlsopenssl", "tlsopenssl_plugin.so"),
+    ("trace", "VPP's trace filters"),
+    ("tuntap", "VPP's old tun interface"),
+    ("udp", "VPP's host stack"),
+    ("vhost-user", "vhost_plugin.so"),
+    ("wireguard", "wireguard_plugin.so"),
+];
