@@ -33,10 +33,13 @@ pub const HOSTS: &[Need] = &[
     need("ping", "iputils-ping"),
     need("iperf3", "iperf3"),
     need("ethtool", "ethtool"),
+    need("sysctl", "procps"),
 ];
 
-/// What tests hold our packets and captures against.
+/// What tests hold our packets and captures against; a terminal for our CLI, and a disassembler for our code.
 pub const PEERS: &[Need] = &[
+    need("script", "bsdutils"),
+    need("objdump", "binutils"),
     need("tcpdump", "tcpdump"),
     need("tshark", "tshark"),
     need("traceroute", "traceroute"),
