@@ -18,12 +18,14 @@ pub struct Cache {
     pool: &'static Pool,
     stack: Box<[u32; ROOM]>,
     n: usize,
+    /// For packets of the router's own, once ordinary ones find none.
+    own: Magazine,
 }
 
 impl Cache {
     /// An empty cache of this pool.
     pub fn new(pool: &'static Pool) -> Self {
-        Self { pool, stack: Box::new([0; ROOM]), n: 0 }
+        Self { pool, stack: Box::new([0; ROOM]), n: 0, own: Magazine { n: 0, indices: [0; MAGAZINE] } }
     }
 
     /// The pool behind it.
@@ -33,7 +35,7 @@ impl Cache {
 
     /// Free buffers in this cache.
     pub fn free_count(&self) -> usize {
-        self.n
+        self.n + self.own.n as usize
     }
 
     #[cold]
@@ -74,6 +76,21 @@ impl Cache {
         self.n -= 1;
         // SAFETY: taken off the free stack just now.
         Some(unsafe { Owned::from_ptr(self.pool.revive(self.stack[self.n], State::Owned)) })
+    }
+
+    /// As [`Self::alloc`], for a packet of the router's own (a question for a neighbour, an advertisement): it finds a buffer when
+    /// forwarding finds none any more.
+    pub fn alloc_own(&mut self) -> Option<Owned> {
+        if let Some(buffer) = self.alloc() {
+            return Some(buffer);
+        }
+        if self.own.n == 0 {
+            self.own = self.pool.take_any()?;
+        }
+        self.own.n -= 1;
+        self.stack[0] = self.own.indices[self.own.n as usize];
+        self.n = 1;
+        self.alloc()
     }
 
     /// Appends up to `n` fresh, empty buffers to the frame; returns how many.
@@ -187,6 +204,9 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
+        for &index in &self.own.indices[..self.own.n as usize] {
+            self.pool.give_loose(index);
+        }
         self.flush(0);
         for &index in &self.stack[..self.n] {
             self.pool.give_loose(index);

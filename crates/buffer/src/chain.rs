@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 pub const MAX_PACKET: usize = 65535 + 64;
 
 /// The segments' bytes of one packet, first to last.
+#[derive(Clone)]
 pub struct Segments<'a> {
     at: Option<&'a Buffer>,
 }

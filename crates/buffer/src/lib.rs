@@ -24,7 +24,8 @@
 //! What a packet consists of can't be changed by its public fields; with debug assertions the same code runs, and more is
 //! checked.
 //!
-//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort.
+//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort. What holds packets for longer than a
+//! turn takes its buffers from a [`Share`] of the pool, and a few are kept for packets of the router's own ([`Cache::alloc_own`]).
 
 mod asan;
 mod cache;
@@ -36,6 +37,7 @@ mod original;
 mod pool;
 #[cfg(doctest)]
 mod refused;
+mod share;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -47,6 +49,7 @@ pub use header::{Buffer, DATA_SIZE, HEADROOM, Scratch};
 pub use meta::{Flags, L4, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
+pub use share::{Holder, Part, Share, ShareStats};
 
 /// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.
 #[doc(hidden)]

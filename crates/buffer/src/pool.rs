@@ -3,6 +3,7 @@
 
 use crate::asan;
 use crate::header::{Buffer, BufferIndex};
+use crate::share::Shares;
 use crate::watch::State;
 use crossbeam_queue::ArrayQueue;
 use mem::Region;
@@ -21,6 +22,9 @@ const _: () = assert!(DRIVER_AREA + Buffer::SIZE <= SLOT_SIZE);
 
 /// Indices that travel between a thread's cache and the depot at once.
 pub(crate) const MAGAZINE: usize = 63;
+
+/// One magazine in so many is kept for packets of the router's own.
+const RESERVE: usize = 64;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Magazine {
@@ -45,6 +49,7 @@ pub struct Pool {
     loose: Mutex<Magazine>,
     idle: std::sync::atomic::AtomicBool,
     pub(crate) failures: AtomicU64,
+    pub(crate) shares: Shares,
 }
 
 /// How full a pool is; all in buffers.
@@ -95,6 +100,7 @@ impl Pool {
             loose: Mutex::new(Magazine { n: 0, indices: [0; MAGAZINE] }),
             idle: std::sync::atomic::AtomicBool::new(false),
             failures: AtomicU64::new(0),
+            shares: Shares::default(),
         });
         for (id, slot) in POOLS.iter().enumerate() {
             pool.id = id as u32;
@@ -161,8 +167,20 @@ impl Pool {
         self.region.base()
     }
 
-    /// Fresh or recycled indices for a cache: a full magazine if there is one, else newly carved slots.
+    /// How many buffers it may hold at most.
+    pub fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
+    /// Fresh or recycled indices for a cache, but for one in [`RESERVE`], which stay for packets of the router's own.
     pub(crate) fn take(&self) -> Option<Magazine> {
+        let uncarved = self.limit.saturating_sub(self.carved.load(Ordering::Relaxed)) as usize / MAGAZINE;
+        let reserve = self.limit as usize / MAGAZINE / RESERVE;
+        if reserve > 0 && self.depot.len() + uncarved <= reserve { None } else { self.take_any() }
+    }
+
+    /// A full magazine if there is one, else newly carved slots.
+    pub(crate) fn take_any(&self) -> Option<Magazine> {
         if let Some(magazine) = self.depot.pop() {
             return Some(magazine);
         }

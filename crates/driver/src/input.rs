@@ -3,7 +3,7 @@
 
 use crate::burst::{Burst, Frames, refusal};
 use crate::queues::Wish;
-use buffer::{Frame, Owned};
+use buffer::{Frame, Holder, Owned, Part};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
 use net::IfLanes;
 use std::os::fd::AsFd;
@@ -57,6 +57,8 @@ pub struct PollInput<Q> {
     pub(crate) slots: Vec<Slot<Q>>,
     frames: Frames,
     spare: Vec<Owned>,
+    /// What `spare` holds, as of the last second.
+    held: Part,
     lanes: IfLanes,
     device_input: Option<ArcIndex>,
     /// Polls since the last packet.
@@ -104,6 +106,7 @@ impl<Q: RxQueue> Build for PollInput<Q> {
             slots: Vec::new(),
             frames: std::array::from_fn(|_| Frame::new(world.pool)),
             spare: Vec::with_capacity(64),
+            held: world.pool.share(Holder::RECEIVE, thread.0, world.threads()).part(),
             lanes: IfLanes::new(world, thread),
             device_input: world.arc("device-input"),
             idle: 0,
@@ -182,6 +185,7 @@ impl<Q: RxQueue> PollInput<Q> {
 
     #[cold]
     fn count_losses(&mut self, cx: &mut Cx<'_, false>) {
+        self.held.set(self.spare.len());
         for slot in self.slots.iter_mut().filter(|slot| slot.up) {
             let Losses { missed, errors, unknown_offload } = slot.queue.losses();
             self.lanes.rx_miss.add(slot.wish.sw_if.at(), missed);

@@ -45,6 +45,8 @@ pub(crate) struct Core {
     spare: Vec<Box<Frame>>,
     /// Packets for nodes that this thread has not installed yet.
     pub orphans: Vec<(NodeIndex, Owned)>,
+    /// Nodes that have more to do than fits a turn: their `tick` is called at its end.
+    pub again: Vec<NodeIndex>,
     /// Packets that the running node keeps.
     pub kept: Box<Frame>,
     pub errors: Lane,
@@ -79,6 +81,7 @@ impl Core {
             pending: VecDeque::with_capacity(256),
             spare: (0..16).map(|_| Frame::new(pool)).collect(),
             orphans: Vec::new(),
+            again: Vec::with_capacity(1024),
             kept: Frame::new(pool),
             errors: lane(ERRORS),
             reasons,

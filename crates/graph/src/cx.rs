@@ -33,6 +33,15 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.node.index
     }
 
+    /// Calls this node's [`tick`](crate::Node::tick) at the end of the turn, or of the next one if it is called from there: for work
+    /// that is done in portions. The thread doesn't sleep until then.
+    #[inline]
+    pub fn again(&mut self) {
+        if !self.core.again.contains(&self.node.index) {
+            self.core.again.push(self.node.index);
+        }
+    }
+
     /// The instance's clock at the start of this turn, in nanoseconds since the start.
     #[inline(always)]
     pub fn now(&self) -> u64 {
@@ -49,6 +58,12 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     #[inline(always)]
     pub fn alloc(&mut self) -> Option<Owned> {
         self.core.cache.alloc()
+    }
+
+    /// A buffer for a packet of the router's own, such as a question for a neighbour: there is one when forwarding finds none.
+    #[inline]
+    pub fn alloc_own(&mut self) -> Option<Owned> {
+        self.core.cache.alloc_own()
     }
 
     /// Appends up to `n` fresh buffers to the frame; returns how many.

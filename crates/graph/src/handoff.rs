@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::counters::{CONGESTION, HANDED};
 use crate::{NodeIndex, ThreadIndex};
-use buffer::Owned;
+use buffer::{Holder, Owned, Pool, Share};
 use stats::{Lane, Registry};
 use std::sync::Arc;
 use sync::Waker;
@@ -19,7 +19,10 @@ type Parcel = (NodeIndex, Owned);
 pub(crate) struct Handoffs {
     /// By thread; none to itself.
     to: Vec<Option<(Producer<Parcel>, Arc<Waker>)>>,
-    from: Vec<Consumer<Parcel>>,
+    /// With the shares of the threads that they are from.
+    from: Vec<(Consumer<Parcel>, Arc<Share>)>,
+    /// What packets that this thread hands over may hold.
+    share: Arc<Share>,
     congestion: Lane,
     handed: Lane,
     /// Threads that have got something this turn, a bit each.
@@ -27,12 +30,14 @@ pub(crate) struct Handoffs {
 }
 
 /// The rings between all pairs of these threads.
-pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry) -> Vec<Handoffs> {
+pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry, pool: &Pool) -> Vec<Handoffs> {
     let n = wakers.len();
+    let share = |thread: usize| pool.share(Holder::HANDOFF, thread as u16, n);
     let mut all: Vec<Handoffs> = (0..n)
         .map(|thread| Handoffs {
             to: (0..n).map(|_| None).collect(),
             from: Vec::new(),
+            share: share(thread),
             congestion: stats.simple(CONGESTION).lane(thread),
             handed: stats.simple(HANDED).lane(thread),
             wake: 0,
@@ -42,7 +47,7 @@ pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry) -> Vec<Handoffs> {
         for to in (0..n).filter(|to| *to != from) {
             let (producer, consumer) = ring(RING);
             all[from].to[to] = Some((producer, wakers[to].clone()));
-            all[to].from.push(consumer);
+            all[to].from.push((consumer, share(from)));
         }
     }
     all
@@ -51,7 +56,7 @@ pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry) -> Vec<Handoffs> {
 impl Handoffs {
     /// Whether another thread has handed something over.
     pub fn waiting(&mut self) -> bool {
-        self.from.iter_mut().any(|ring| !ring.is_empty())
+        self.from.iter_mut().any(|(ring, _)| !ring.is_empty())
     }
 }
 
@@ -66,12 +71,19 @@ impl Core {
             handoffs.congestion.add(thread.at(), 1);
             return self.cache.free(buffer);
         };
+        // Counted before: the other thread may give it back at once.
+        let buffers = buffer.segment_count();
+        if !handoffs.share.take(buffers) {
+            handoffs.congestion.add(thread.at(), 1);
+            return self.cache.free(buffer);
+        }
         match producer.push((node, buffer)) {
             Ok(()) => {
                 handoffs.handed.add(thread.at(), 1);
                 handoffs.wake |= 1 << (thread.0 & 63);
             }
             Err((_, buffer)) => {
+                handoffs.share.give(buffers);
                 handoffs.congestion.add(thread.at(), 1);
                 self.cache.free(buffer);
             }
@@ -87,7 +99,9 @@ impl Core {
         let mut n = 0;
         for i in 0..self.handoffs.from.len() {
             for _ in 0..buffer::FRAME_SIZE {
-                let Some((node, buffer)) = self.handoffs.from[i].pop() else { break };
+                let (ring, share) = &mut self.handoffs.from[i];
+                let Some((node, buffer)) = ring.pop() else { break };
+                share.give(buffer.segment_count());
                 self.inject(node, buffer);
                 n += 1;
             }

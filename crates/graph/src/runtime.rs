@@ -312,7 +312,8 @@ impl Runtime {
             }
             clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }
-        if !self.ticks.is_empty() {
+        if !self.ticks.is_empty() || !self.core.again.is_empty() {
+            self.ticks.append(&mut self.core.again);
             for node in self.ticks.drain(..) {
                 if let Some(Some(slot)) = self.nodes.get_mut(node.at()) {
                     slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
@@ -352,6 +353,12 @@ impl Runtime {
             self.core.pending.retain(|n| *n != node);
             run_one(&mut self.core, &mut self.nodes, &turn, arcs, node, rdtsc());
         }
+        while let Some(at) = self.core.again.iter().position(|n| *n == node) {
+            self.core.again.swap_remove(at);
+            if let Some(Some(slot)) = self.nodes.get_mut(node.at()) {
+                slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
+            }
+        }
     }
 
     /// Puts a packet at the start of an interface's chain, as a node would (for tests that drive one feature).
@@ -368,9 +375,9 @@ impl Runtime {
         self.stopped || self.is_busy() || !self.mailbox.is_empty() || self.core.handoffs.waiting()
     }
 
-    /// Whether packets wait for some node, or for adoption.
+    /// Whether packets wait for some node, or for adoption, or in a node that works in portions.
     pub fn is_busy(&self) -> bool {
-        !self.core.pending.is_empty() || !self.core.orphans.is_empty()
+        !self.core.pending.is_empty() || !self.core.orphans.is_empty() || !self.core.again.is_empty()
     }
 }
 

@@ -131,7 +131,7 @@ impl World {
             (0..threads).for_each(|to| world.stats.simple(name).start(to));
         }
         let wakers: Vec<_> = world.doors.iter().map(|d| d.waker.clone()).collect();
-        let mut runtimes = handoff::rings(&wakers, &world.stats)
+        let mut runtimes = handoff::rings(&wakers, &world.stats, pool)
             .into_iter()
             .zip(&world.doors)
             .enumerate()

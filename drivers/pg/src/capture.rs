@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Captures: packets on their way to a file, and the file.
 
-use buffer::Owned;
+use buffer::{Holder, Owned, Pool, Share};
 use cli::Error;
 use graph::SwIfIndex;
 use std::fs::File;
@@ -15,6 +15,8 @@ use sync::{Mailbox, Waker};
 /// Packets between the threads and the writer.
 pub struct Backlog {
     queue: Mailbox<(SwIfIndex, Owned)>,
+    /// Their buffers.
+    share: Arc<Share>,
 }
 
 const ROOM: usize = 4096;
@@ -24,21 +26,27 @@ const ETHERNET: u32 = 1;
 const RAW_IP: u32 = 12;
 
 impl Backlog {
-    pub fn new(waker: Arc<Waker>) -> Self {
-        Self { queue: Mailbox::new(ROOM, waker) }
+    pub fn new(waker: Arc<Waker>, pool: &Pool) -> Self {
+        Self { queue: Mailbox::new(ROOM, waker), share: pool.common_share(Holder::CAPTURE) }
     }
 
     /// Generators pause: what is in the graph already still fits.
     pub fn is_long(&self) -> bool {
-        self.queue.len() > ROOM / 4
+        self.queue.len() > ROOM / 4 || self.share.is_filling()
     }
 
     pub fn post(&self, sw_if: SwIfIndex, buffer: Owned) -> Result<(), (SwIfIndex, Owned)> {
-        self.queue.post((sw_if, buffer))
+        let buffers = buffer.segment_count();
+        if !self.share.take(buffers) {
+            return Err((sw_if, buffer));
+        }
+        self.queue.post((sw_if, buffer)).inspect_err(|_| self.share.give(buffers))
     }
 
     pub fn take(&self) -> Option<(SwIfIndex, Owned)> {
-        self.queue.take()
+        let taken = self.queue.take()?;
+        self.share.give(taken.1.segment_count());
+        Some(taken)
     }
 }
 

@@ -68,7 +68,11 @@ impl Mode {
 impl graph::Shared for Shared {
     fn make(world: &World) -> Self {
         let signal = world.processes.signal();
-        Self { backlog: Backlog::new(world.processes.waker().clone()), signal, inner: Mutex::default() }
+        Self {
+            backlog: Backlog::new(world.processes.waker().clone(), world.pool),
+            signal,
+            inner: Mutex::default(),
+        }
     }
 }
 

@@ -18,7 +18,8 @@
 //! **Attacks.** Overlapping fragments end their datagram, and what still comes of it is dropped (RFC 5722, for both families);
 //! an exact duplicate is dropped alone. First fragments of IPv6 have to have all headers (RFC 7112), atomic ones are whole
 //! (RFC 6946). With too many datagrams under way the oldest goes, so a flood of fragments can't keep others out for the length of
-//! a timeout; kept fragments never hold more than an eighth of the buffers.
+//! a timeout. Kept fragments hold at most a quarter of the buffers, those of one node half of that, counted by segments; beyond it the
+//! oldest of the node go ([`buffer::Holder::REASSEMBLY`]).
 //!
 //! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router that reassembles what it
 //! forwards is against RFC 1812 5.2.6: the feature is for where middle boxes need it, and whole packets leave as the output's MTU

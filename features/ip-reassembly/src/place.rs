@@ -10,16 +10,11 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::{Header, IpHeader};
 
-/// The part of all buffers that the fragments of one node, on all threads, may hold: others never run short.
-const SHARE: usize = 8;
-
 /// One node's place on one thread.
 pub struct Place {
     /// The thread.
     pub thread: ThreadIndex,
     threads: usize,
-    /// Buffers that may be kept here.
-    pub room: usize,
     /// What the node's table is made with.
     pub seed: u64,
     interfaces: Arc<Interfaces>,
@@ -30,8 +25,7 @@ impl Place {
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         let threads = world.threads();
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread);
-        let room = world.pool.stats().limit / (SHARE * threads);
-        Self { thread, threads, room, seed, interfaces: world.get() }
+        Self { thread, threads, seed, interfaces: world.get() }
     }
 
     /// What the fragments of a packet's datagram have in common. `head` begins with the IP header.

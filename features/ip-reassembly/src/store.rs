@@ -5,7 +5,7 @@ use crate::fragment::Fragments;
 use crate::place::Place;
 use crate::state::{Kind, Knobs, Reassembly};
 use crate::table::{Key, Table};
-use buffer::Owned;
+use buffer::{Holder, Owned, Part};
 use graph::{Cx, Next, ThreadIndex, World};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub trait Waiting {
     /// The packet.
     fn into_packet(self) -> Owned;
+    /// The packet, to look at.
+    fn packet(&self) -> &Owned;
     /// Its bytes, as `show` counts them.
     fn bytes(&self) -> usize;
 }
@@ -27,6 +29,11 @@ pub trait Datagram {
     fn parts_mut(&mut self) -> &mut Vec<Self::Part>;
     /// What still comes of it is dropped.
     fn give_up(&mut self);
+}
+
+/// Buffers that these fragments take.
+pub fn buffers(parts: &[impl Waiting]) -> usize {
+    parts.iter().map(|part| part.packet().segment_count()).sum()
 }
 
 /// What `show` tells of a datagram under way.
@@ -50,15 +57,16 @@ pub struct Store<F: Fragments, D: Datagram> {
     kind: Kind,
     /// Kept for their memory.
     spare: Vec<Vec<D::Part>>,
-    /// Buffers of fragments that are here.
-    pub kept: usize,
+    /// Buffers of fragments that are here: this node's part of what all reassembly on the thread may hold.
+    pub kept: Part,
 }
 
 impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn new(world: &World, thread: ThreadIndex, kind: Kind) -> Self {
         let place = Place::new(world, thread);
         let table = Table::new(place.seed);
-        Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept: 0 }
+        let kept = world.pool.share(Holder::REASSEMBLY, thread.0, world.threads()).part();
+        Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
 
     /// The limits.
@@ -70,7 +78,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn release<N: Next>(&mut self, at: u32, why: N, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.table.get_mut(at) else { return };
         let parts = datagram.parts_mut();
-        self.kept -= parts.len();
+        self.kept.give(buffers(parts));
         for part in parts.drain(..) {
             cx.emit(why, part.into_packet());
         }
@@ -120,12 +128,14 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.table.insert(key, cx.now(), D::with(parts))
     }
 
-    /// Lets the oldest go until the rest has room.
+    /// Lets the oldest go until the rest has room, of which each fragment takes as many buffers as it has segments.
     pub fn make_room<N: Next>(&mut self, full: N, cx: &mut Cx<'_, false>) {
-        while self.kept > self.place.room {
+        while self.kept.is_over() {
             let Some((oldest, _)) = self.table.oldest() else { break };
+            self.kept.refuse();
             self.remove(oldest, full, cx);
         }
+        self.kept.settle();
     }
 
     /// What is under way here.

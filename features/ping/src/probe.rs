@@ -120,7 +120,7 @@ impl Target {
         let (table, session): (u32, Arc<Session>) = (self.table.0, opened.session.clone());
         w.on_thread(ThreadIndex(0), move |rt| {
             for request in requests {
-                let mut b = match rt.cache().alloc() {
+                let mut b = match rt.cache().alloc_own() {
                     Some(b) => b,
                     None => {
                         session.unsent.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who takes what: what control keeps, and what workers read of it.
 
-use buffer::Owned;
+use buffer::{Holder, Owned, Share};
 use graph::{Shared, Signal, World};
 use stats::Combined;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +104,8 @@ impl Counts {
 pub struct Punt {
     takers: Mutex<BTreeMap<Key, Taker>>,
     queue: Mailbox<Parcel>,
+    /// Buffers of what is in the queue.
+    share: Arc<Share>,
     /// Wakes the process that empties the queue.
     pub signal: Signal,
     /// By error index, whether a client takes the reason.
@@ -123,6 +125,7 @@ impl Shared for Punt {
         Self {
             takers: Mutex::default(),
             queue: Mailbox::new(QUEUE, world.processes.waker().clone()),
+            share: world.pool.common_share(Holder::PUNT),
             signal: world.processes.signal(),
             reasons: Snapshot::new(world.qsbr.clone(), BTreeSet::new()),
             counters,
@@ -168,14 +171,21 @@ impl Punt {
 
     /// Sends a packet to control; gives it back if too many are on their way.
     pub(crate) fn post(&self, parcel: Parcel) -> Result<(), Parcel> {
-        self.queue.post(parcel)?;
+        let buffers = parcel.packet.segment_count();
+        if !self.share.take(buffers) {
+            return Err(parcel);
+        }
+        self.queue.post(parcel).inspect_err(|_| self.share.give(buffers))?;
         self.signal.raise();
         Ok(())
     }
 
     /// Takes the packets that have come.
-    pub(crate) fn drain(&self, f: impl FnMut(Parcel)) -> usize {
-        self.queue.drain(f)
+    pub(crate) fn drain(&self, mut f: impl FnMut(Parcel)) -> usize {
+        self.queue.drain(|parcel| {
+            self.share.give(parcel.packet.segment_count());
+            f(parcel);
+        })
     }
 }
 

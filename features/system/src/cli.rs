@@ -89,8 +89,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show buffers",
-        usage: "",
-        help: "Packet buffers: how many there are, and where",
+        usage: "[verbose]",
+        help: "Packet buffers: how many there are, and where; with `verbose' also what holds them",
         run: memory::buffers,
     },
     Command {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show buffers`, `show memory`.
 
-use buffer::{DATA_SIZE, SLOT_SIZE};
+use buffer::{DATA_SIZE, SLOT_SIZE, ShareStats};
 use cli::{Cell, Error, Matches, Output, Table};
 use graph::World;
+use serde_json::json;
 use std::fs;
 
-pub fn buffers(world: &World, _: &Matches) -> Result<Output, Error> {
-    let pool = world.pool;
+pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
+    let (pool, verbose) = (world.pool, m.flag("verbose"));
     // What its cache holds, only a thread knows.
     Ok(world.ask(|rt| rt.cache().free_count()).then(move |answers| {
         let stats = pool.stats();
         let cached: usize = answers.into_iter().flatten().sum();
         let depot = stats.depot + stats.loose;
+        // The threads went on between the two looks.
+        let used = stats.carved.saturating_sub(depot + cached);
         let mut table = Table::new()
             .left("Pool Name")
             .min_width(16)
@@ -34,12 +37,36 @@ pub fn buffers(world: &World, _: &Matches) -> Result<Output, Error> {
             stats.limit.into(),
             (stats.limit - stats.carved + depot).into(),
             cached.into(),
-            // The threads went on between the two looks.
-            stats.carved.saturating_sub(depot + cached).into(),
+            used.into(),
             stats.failures.into(),
         ]);
-        Ok(table.into())
+        if !verbose {
+            return Ok(table.into());
+        }
+        let holders = holders(&pool.shares(), used);
+        let json = json!({ "pools": table.to_json(), "holders": holders.to_json() });
+        Ok(Output::both(format!("{}\n{}", table.render(), holders.render()), json))
     }))
+}
+
+/// Who has the buffers that are used: what keeps packets beyond a turn, and what is on its way.
+fn holders(shares: &[ShareStats], used: usize) -> Table {
+    let mut table = Table::new()
+        .left("Holder")
+        .min_width(20)
+        .right("Thread")
+        .right("Held")
+        .right("Most")
+        .right("Share")
+        .right("Refused");
+    for s in shares {
+        let thread = s.thread.map_or(Cell::new("all", "all"), Cell::from);
+        table.row([s.name.into(), thread, s.held.into(), s.most.into(), s.limit.into(), s.refused.into()]);
+    }
+    let held: usize = shares.iter().map(|s| s.held as usize).sum();
+    // Copies that share segments hold these once for each of them.
+    table.row(["in flight".into(), Cell::new("all", "all"), used.saturating_sub(held).into()]);
+    table
 }
 
 /// A number of bytes as people read it.

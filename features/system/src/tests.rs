@@ -235,6 +235,7 @@ fn lists() {
     golden!("plugins", run(&mut bench, "show plugins"));
     golden!("threads-of-a-bench", run(&mut bench, "show threads"));
     golden!("buffers", run(&mut bench, "show buffers"));
+    golden!("buffers-verbose", run(&mut bench, "show buffers verbose"));
     let text = run(&mut bench, "show processes");
     assert!(
         text.lines().nth(1).is_some_and(|l| l.starts_with("rates-process") && l.contains("any wait")),

@@ -120,7 +120,7 @@ pub fn transmit<P: Protocol>(world: &World, interface: &Interface, frames: Vec<V
     let unsent = world.stats.simple(&format!("{}/tx/no-buffers", P::COUNTERS)).lane(main.at());
     world.on_thread(main, move |rt| {
         for frame in frames {
-            let Some(mut b) = rt.cache().alloc() else {
+            let Some(mut b) = rt.cache().alloc_own() else {
                 unsent.add(sw_if as usize, 1);
                 continue;
             };

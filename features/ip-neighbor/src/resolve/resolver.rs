@@ -4,7 +4,7 @@
 use super::control::is_ip4;
 use super::waiting::{Due, Waiting};
 use super::{Ask, Lanes, Note, Notes, Protocol, Target};
-use buffer::{Buffer, Flags, Owned};
+use buffer::{Buffer, Flags, Holder, Owned, Part};
 use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IfView, Interfaces, IpMeta};
 use std::fmt;
@@ -30,6 +30,9 @@ pub enum To {
     /// too many packets wait for this neighbour.
     #[drop]
     Overflow,
+    /// packets that wait for neighbours hold their share of the buffers.
+    #[drop]
+    NoRoom,
     /// too many neighbours are asked for at once.
     #[drop]
     Throttled,
@@ -81,6 +84,8 @@ pub struct Resolver<P: Protocol> {
     tx: Lanes,
     ask: P::Ask,
     waiting: Waiting<AddrOf<P>, Owned>,
+    /// Buffers of what waits.
+    room: Part,
     /// Kept for its memory.
     released: Vec<Owned>,
 }
@@ -94,6 +99,7 @@ impl<P: Protocol> Resolver<P> {
             tx: Lanes::tx::<P>(world, thread),
             ask: P::Ask::build(world, thread),
             waiting: Waiting::default(),
+            room: world.pool.share(Holder::NEIGHBORS, thread.0, world.threads()).part(),
             released: Vec::with_capacity(usize::from(super::waiting::PER_NEIGHBOR)),
         }
     }
@@ -139,7 +145,7 @@ impl<P: Protocol> Resolver<P> {
         let view =
             views.get(target.sw_if as usize).filter(|v| v.is_up()).copied().ok_or(To::InterfaceDown)?;
         let question = self.ask.question(&view, target, source, cx.turn).ok_or(To::NoSource)?;
-        let mut b = cx.alloc().ok_or(To::NoBuffer)?;
+        let mut b = cx.alloc_own().ok_or(To::NoBuffer)?;
         if !b.set_data(question.as_ref()) {
             return Err(To::NoBuffer);
         }
@@ -161,7 +167,12 @@ impl<P: Protocol> Resolver<P> {
     /// Takes over a packet that [`Self::resolve`] said waits.
     pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
         let at = buffer.scratch::<IpMeta>().icmp_rest as usize;
+        let buffers = buffer.segment_count();
+        if !self.room.take(buffers) {
+            return cx.emit(To::NoRoom, buffer);
+        }
         if let Err(buffer) = self.waiting.put(at, buffer) {
+            self.room.give(buffers);
             cx.emit(To::Overflow, buffer);
         }
     }
@@ -187,7 +198,9 @@ impl<P: Protocol> Resolver<P> {
                         // If there is no room for the note: the next packets will bring another.
                         let _ = self.notes.post(Note::Unanswered(target));
                     }
+                    let room = &mut self.room;
                     self.waiting.release(target, |mut b| {
+                        room.give(b.segment_count());
                         let fib = b.scratch::<IpMeta>().fib;
                         let (to, kind, code) = refused(&b);
                         b.set_scratch(IpMeta::error(kind, code, 0).in_table(fib));
@@ -201,7 +214,11 @@ impl<P: Protocol> Resolver<P> {
     /// Takes out what waits for a neighbour that has answered, in order; [`Self::put_back`] takes the memory again.
     pub(super) fn release(&mut self, target: TargetOf<P>) -> Vec<Owned> {
         let mut released = std::mem::take(&mut self.released);
-        self.waiting.release(target, |b| released.push(b));
+        let room = &mut self.room;
+        self.waiting.release(target, |b| {
+            room.give(b.segment_count());
+            released.push(b);
+        });
         released
     }
 

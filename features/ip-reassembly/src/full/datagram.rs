@@ -49,6 +49,10 @@ impl Waiting for Piece {
         self.packet
     }
 
+    fn packet(&self) -> &Owned {
+        &self.packet
+    }
+
     fn bytes(&self) -> usize {
         self.fragment.len()
     }

@@ -5,7 +5,7 @@ mod datagram;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Store, UnderWay};
+use crate::store::{Store, UnderWay, buffers};
 use buffer::{Buffer, Owned};
 use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -143,7 +143,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
                 && datagram.pieces.first().is_some_and(|p| p.fragment.is_first())
             {
                 let mut first = datagram.pieces.remove(0).packet;
-                self.store.kept -= 1;
+                self.store.kept.give(first.segment_count());
                 // Whom it is for hasn't seen it, except if that is us.
                 first.set_scratch(if AT == LOCAL { F::TIMEOUT } else { F::TIMEOUT.on_the_way() });
                 cx.emit(To::ReassTimeExceeded, first);
@@ -192,8 +192,8 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             Ok(b) => b,
             Err(b) => return cx.emit(To::ReassNoBuf, b),
         };
+        self.store.kept.charge(b.segment_count());
         let complete = datagram.add(fragment, b);
-        self.store.kept += 1;
         if complete {
             return self.complete(at, cx);
         }
@@ -207,8 +207,8 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             return self.store.remove(at, To::ReassEcnMismatch, cx);
         };
         let n = datagram.pieces.len();
+        self.store.kept.give(buffers(&datagram.pieces));
         let joined = join::<F>(&mut datagram.pieces, ce, cx.cache());
-        self.store.kept -= n;
         self.store.forget(at);
         match joined {
             Ok(b) => {

@@ -10,7 +10,7 @@ mod upper;
 
 use crate::fragment::{Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Store, UnderWay, Waiting};
+use crate::store::{Store, UnderWay, Waiting, buffers};
 use buffer::{Buffer, Flags, L4, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
@@ -91,6 +91,10 @@ struct Datagram {
 
 impl Waiting for Owned {
     fn into_packet(self) -> Self {
+        self
+    }
+
+    fn packet(&self) -> &Self {
         self
     }
 
@@ -210,8 +214,8 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
             self.store.give_up(at, To::ReassFragmentChainTooLong, cx);
             return cx.emit(To::ReassFragmentChainTooLong, b);
         }
+        self.store.kept.charge(b.segment_count());
         datagram.waiting.push(b);
-        self.store.kept += 1;
         self.store.make_room(To::ReassLimitReached, cx);
     }
 
@@ -230,7 +234,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         cx.count(To::ReassSuccess, 1);
         mark(&mut b, l4);
         cx.emit(To::Next, b);
-        self.store.kept -= datagram.waiting.len();
+        self.store.kept.give(buffers(&datagram.waiting));
         for mut b in datagram.waiting.drain(..) {
             let offset = part(&b).map_or(0, |p| p.at);
             mark(&mut b, L4 { later: true, offset, ..l4 });

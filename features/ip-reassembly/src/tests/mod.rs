@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
+mod buffers;
 mod full;
 mod mutated;
 mod oracle;
