@@ -13,6 +13,7 @@
 //! between two turns; what it has no more use for it gives back, because closing takes time.
 
 mod burst;
+mod hold;
 mod home;
 mod input;
 mod links;

@@ -14,7 +14,7 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     }
     // The field holds the pseudo-header's sum, and is part of what is summed. 0 becomes 0xffff, which is equal in one's
     // complement, because 0 would mean "none" in UDP.
-    let value = Sum::of_parts(Range { start, ..pieces(b) }).finish_udp();
+    let value = Sum::of_parts(range(b, start, usize::MAX)).finish_udp();
     if !b.write_u16(start + offset, value) {
         return false;
     }
@@ -22,10 +22,15 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     true
 }
 
-/// A super-packet as the packets that it stands for. Their payload stays where it is.
+/// A super-packet as the packets that it stands for, one after the other. Their payload stays where it is, and the place in the chain of
+/// buffers is kept, so that all together take time in proportion to their bytes.
+#[derive(Clone)]
 pub struct Cut<'a> {
     plan: Plan<'a>,
-    packet: &'a Buffer,
+    /// The packet that is next.
+    index: usize,
+    /// From its payload on.
+    rest: Range<'a>,
 }
 
 impl<'a> Cut<'a> {
@@ -34,8 +39,17 @@ impl<'a> Cut<'a> {
     /// # Errors
     /// Why it can't be cut.
     pub fn new(packet: &'a Buffer, l3: usize) -> Result<Self, GsoError> {
+        Self::resume(packet, l3, 0)
+    }
+
+    /// The same, once the packets before number `index` are done.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn resume(packet: &'a Buffer, l3: usize, index: usize) -> Result<Self, GsoError> {
         let plan = Plan::new(packet.data(), l3, packet.packet_len(), packet.offload.gso_size)?;
-        Ok(Self { plan, packet })
+        let rest = range(packet, plan.payload(index).start, usize::MAX);
+        Ok(Self { plan, index, rest })
     }
 
     /// Into how many packets; at least 1.
@@ -43,31 +57,53 @@ impl<'a> Cut<'a> {
         self.plan.count()
     }
 
-    /// Writes the headers of packet `index`, checksums included, and returns their length; `None` if there is no such
-    /// packet.
-    pub fn write_headers(&self, index: usize, headers: &mut [u8; MAX_HEADERS]) -> Option<usize> {
-        self.plan.write_headers(index, Sum::of_parts(self.payload(index)), headers)
-    }
-
-    /// The payload of packet `index`, piece by piece.
-    pub fn payload(&self, index: usize) -> Range<'a> {
-        let std::ops::Range { start, end } = self.plan.payload(index);
-        Range { start, end, ..pieces(self.packet) }
+    /// Writes the headers of the next packet, checksums included; returns their length, and the payload. `None` behind the last.
+    pub fn next(&mut self, headers: &mut [u8; MAX_HEADERS]) -> Option<(usize, Range<'a>)> {
+        let payload = self.rest.first(self.plan.payload(self.index).len());
+        let mut walk = payload.clone();
+        let sum = Sum::of_parts(&mut walk);
+        let len = self.plan.write_headers(self.index, sum, headers)?;
+        self.rest = walk.first(usize::MAX);
+        self.index += 1;
+        Some((len, payload))
     }
 }
 
 /// Some bytes of a packet, piece by piece.
+#[derive(Clone)]
 pub struct Range<'a> {
+    /// What is left of a segment.
+    piece: &'a [u8],
+    /// Those behind it.
     segments: Segments<'a>,
-    at: usize,
-    start: usize,
-    end: usize,
+    /// Bytes that are left.
+    len: usize,
+}
+
+impl Range<'_> {
+    /// The first `len` bytes of what follows, whatever was asked for before.
+    fn first(&self, len: usize) -> Self {
+        Self { len, ..self.clone() }
+    }
 }
 
 /// The whole packet.
 #[inline(always)]
 pub(crate) fn pieces(packet: &Buffer) -> Range<'_> {
-    Range { segments: packet.segments(), at: 0, start: 0, end: usize::MAX }
+    Range { piece: &[], segments: packet.segments(), len: usize::MAX }
+}
+
+/// Bytes of a packet from `start` on, at most `len`.
+fn range(packet: &Buffer, mut start: usize, len: usize) -> Range<'_> {
+    let mut all = pieces(packet);
+    for segment in all.segments.by_ref() {
+        if start < segment.len() {
+            all.piece = &segment[start..];
+            break;
+        }
+        start -= segment.len();
+    }
+    Range { len, ..all }
 }
 
 impl<'a> Iterator for Range<'a> {
@@ -75,16 +111,16 @@ impl<'a> Iterator for Range<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<&'a [u8]> {
-        while self.at < self.end {
-            let segment = self.segments.next()?;
-            let from = self.start.saturating_sub(self.at).min(segment.len());
-            let to = (self.end - self.at).min(segment.len());
-            self.at += segment.len();
-            if from < to {
-                return Some(&segment[from..to]);
-            }
+        if self.len == 0 {
+            return None;
         }
-        None
+        while self.piece.is_empty() {
+            self.piece = self.segments.next()?;
+        }
+        let (now, later) = self.piece.split_at(self.len.min(self.piece.len()));
+        self.piece = later;
+        self.len -= now.len();
+        Some(now)
     }
 }
 
@@ -151,7 +187,7 @@ mod tests {
         #[test]
         fn as_for_a_packet_in_one_piece(
             payload in prop::collection::vec(any::<u8>(), 0..6000), tags in 0usize..3, first in 62usize..2048,
-            rest in 700usize..2048, size in 500u16..1500,
+            rest in 700usize..2048, size in 500u16..1500, stop in 0usize..14,
         ) {
             let pool = Pool::new(630).expect("a small pool");
             let mut cache = Cache::new(pool);
@@ -164,15 +200,19 @@ mod tests {
 
             let mut want = Vec::new();
             gso::segment(&bytes, l3, size, |headers, payload| want.push([headers, payload].concat())).expect("cut");
-            let cut = Cut::new(&packet, l3).expect("cut");
-            let got: Vec<_> = (0..cut.count()).map(|i| {
+            // From the start, and taken up again at any packet.
+            let mut from = Cut::new(&packet, l3).expect("cut");
+            prop_assert_eq!(from.count(), want.len());
+            for at in [0, 1, stop] {
+                let mut cut = if at == 0 { from.clone() } else { Cut::resume(&packet, l3, at).expect("cut") };
                 let mut headers = [0; MAX_HEADERS];
-                let len = cut.write_headers(i, &mut headers).expect("there");
-                let mut bytes = headers[..len].to_vec();
-                bytes.extend(cut.payload(i).flatten());
-                bytes
-            }).collect();
-            prop_assert_eq!(got, want);
+                let got: Vec<_> = std::iter::from_fn(|| {
+                    let (len, payload) = cut.next(&mut headers)?;
+                    Some([&headers[..len], &payload.collect::<Vec<_>>().concat()].concat())
+                }).collect();
+                prop_assert_eq!(&got[..], want.get(at..).unwrap_or_default());
+            }
+            prop_assert!(from.next(&mut [0; MAX_HEADERS]).is_some());
 
             prop_assert!(finish_checksum(&mut packet));
             let mut whole = vec![0; packet.packet_len()];

@@ -4,17 +4,17 @@
 //! Packets are lent to the device for one call, which takes the whole vector: nothing is copied here, and nobody frees a packet
 //! that the device still reads.
 
+use crate::hold::{Hold, l3_of};
 use crate::home::Trash;
 use crate::offload::{self, Takes};
 use crate::software::{Cut, Range, finish_checksum, pieces};
-use buffer::{Buffer, FRAME_SIZE, Flags};
+use buffer::{Buffer, FRAME_SIZE, Flags, Owned};
 use graph::{Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, Vector, World};
 use net::IfLanes;
 use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Mutex, OnceLock};
-use wire::Ethernet;
 use wire::gso::MAX_HEADERS;
 use wire::offload::{Csum, Offload};
 
@@ -51,6 +51,9 @@ pub enum TxTo {
     /// The device has it.
     #[free]
     Sent,
+    /// It waits to be cut into segments, or behind one that does.
+    #[keep]
+    Wait,
     /// transmit queue is full.
     #[drop]
     QueueFull,
@@ -66,6 +69,9 @@ pub enum TxTo {
     /// checksum or segmentation can't be done for it.
     #[drop]
     BadOffload,
+    /// too much waits to be cut into segments.
+    #[drop]
+    TooMuchToCut,
     /// device is closed.
     #[drop]
     Closed,
@@ -100,12 +106,19 @@ impl Trace for TxTrace {
         if let Some(gso) = self.offload.gso {
             write!(f, " to be segmented: {:?} {}", gso.kind, gso.size)?;
         }
-        if self.to == TxTo::Sent { Ok(()) } else { write!(f, " not sent: {:?}", self.to) }
+        match self.to {
+            TxTo::Sent => Ok(()),
+            TxTo::Wait => f.write_str(" waits for segmentation"),
+            to => write!(f, " not sent: {to:?}"),
+        }
     }
 }
 
-/// Memory for the headers of segments that are cut here.
-type Headers = [[u8; MAX_HEADERS]; FRAME_SIZE];
+/// Frames that are sent in a turn of what waits to be cut into segments.
+const BUDGET: usize = 2 * FRAME_SIZE;
+
+/// Memory for the headers of the segments of one call.
+type Headers = [[u8; MAX_HEADERS]];
 
 /// Sends packets by a queue of the device.
 pub struct Tx<Q> {
@@ -115,6 +128,7 @@ pub struct Tx<Q> {
     takes: Takes,
     lanes: IfLanes,
     headers: Box<Headers>,
+    hold: Hold,
     queue: Option<Q>,
 }
 
@@ -127,122 +141,136 @@ impl<Q: TxQueue> Tx<Q> {
         !undone || self.takes.csum || finish_checksum(b)
     }
 
+    /// Whether packets may have to wait: super-packets of a device that doesn't cut them, or, if it didn't until now, whatever is behind
+    /// those that wait still.
+    #[inline(always)]
+    fn cuts(&self) -> bool {
+        self.queue.is_some() && !(self.takes.gso && self.hold.is_idle())
+    }
+
     /// Sends packets and notes the fate of each. Those that have got one already are left out.
     #[inline(always)]
     fn send<'a>(&mut self, n: usize, packet: impl Fn(usize) -> &'a Buffer, fates: &mut [TxTo; FRAME_SIZE]) {
         match &mut self.queue {
             None => fates[..n].fill(TxTo::Closed),
             Some(queue) => {
-                let mut place = Place { n, next: 0, segment: 0, cut: None };
-                while place.next < n {
-                    let mut feed = Feed {
-                        packet: &packet,
-                        place: &mut place,
-                        headers: self.headers.iter_mut(),
-                        fates,
-                        owners: [0; FRAME_SIZE],
-                        frames: 0,
-                        ip: self.ip,
-                        cuts: !self.takes.gso,
-                    };
-                    let (mut losses, mut any) = ([None; FRAME_SIZE], false);
-                    queue.send(&mut feed, |frame, loss| {
-                        if let Some(entry) = losses.get_mut(frame) {
-                            (*entry, any) = (Some(loss), true);
-                        }
-                    });
-                    if any {
-                        feed.lose(&losses);
+                let mut feed =
+                    Feed { packet: &packet, n, next: 0, fates, owners: [0; FRAME_SIZE], frames: 0 };
+                let (mut losses, mut any) = ([None; FRAME_SIZE], false);
+                queue.send(&mut feed, |frame, loss| {
+                    if let Some(entry) = losses.get_mut(frame) {
+                        (*entry, any) = (Some(loss), true);
                     }
+                });
+                if any {
+                    feed.lose(&losses);
                 }
             }
         }
-        let errors = fates[..n].iter().filter(|fate| **fate != TxTo::Sent).count();
+        let errors = fates[..n].iter().filter(|fate| !matches!(fate, TxTo::Sent | TxTo::Wait)).count();
         if errors > 0 {
             self.lanes.tx_error.add(self.sw_if.at(), errors as u64);
         }
     }
-}
 
-/// How far a vector has been sent.
-struct Place<'a> {
-    n: usize,
-    next: usize,
-    /// Of the packet that is being cut.
-    segment: usize,
-    cut: Option<Cut<'a>>,
-}
+    /// Sends what waits, at most [`BUDGET`] frames of it.
+    fn drain(&mut self, cx: &mut Cx<'_, false>) {
+        let mut left = BUDGET;
+        while left > 0 && !self.hold.queue.is_empty() {
+            left -= self.drain_once(left.min(FRAME_SIZE), cx);
+        }
+        if !self.hold.queue.is_empty() {
+            cx.again();
+        }
+    }
 
-impl Place<'_> {
-    /// Leaves the rest of a packet out.
-    #[inline(always)]
-    fn skip(&mut self) {
-        (self.next, self.segment, self.cut) = (self.next + 1, 0, None);
+    /// One call of the device for what waits; returns how many frames it got, at least 1.
+    fn drain_once(&mut self, max: usize, cx: &mut Cx<'_, false>) -> usize {
+        let Some(queue) = &mut self.queue else {
+            self.let_go(1, Some(TxTo::Closed), cx);
+            return 1;
+        };
+        let (mut losses, mut any) = ([None; FRAME_SIZE], false);
+        let mut feed = CutFeed {
+            hold: &self.hold,
+            headers: self.headers.iter_mut().take(max),
+            entry: 0,
+            next: self.hold.queue.front().map_or(0, |held| held.next),
+            cut: None,
+            owners: [0; FRAME_SIZE],
+            frames: 0,
+            ip: self.ip,
+        };
+        queue.send(&mut feed, |frame, loss| {
+            if let Some(entry) = losses.get_mut(frame) {
+                (*entry, any) = (Some(loss), true);
+            }
+        });
+        let CutFeed { entry, next, owners, frames, .. } = feed;
+        if any {
+            for (owner, loss) in owners[..frames].iter().zip(losses) {
+                if let (Some(loss), Some(held)) = (loss, self.hold.queue.get_mut(usize::from(*owner))) {
+                    held.fate = loss.into();
+                }
+            }
+        }
+        if let Some(held) = self.hold.queue.get_mut(entry) {
+            held.next = next;
+        }
+        // It was planned before, so it can be cut; a device that takes no frame gets rid of one packet.
+        let stuck = frames == 0;
+        self.let_go(if stuck { 1 } else { entry }, stuck.then_some(TxTo::BadOffload), cx);
+        frames.max(1)
+    }
+
+    /// Lets go of the oldest packets that wait.
+    fn let_go(&mut self, n: usize, fate: Option<TxTo>, cx: &mut Cx<'_, false>) {
+        for _ in 0..n {
+            let Some(held) = self.hold.pop() else { break };
+            match fate.unwrap_or(held.fate) {
+                TxTo::Sent => cx.free(held.packet),
+                lost => {
+                    self.lanes.tx_error.add(self.sw_if.at(), 1);
+                    cx.emit(lost, held.packet);
+                }
+            }
+        }
     }
 }
 
-/// The frames of one call, at most [`FRAME_SIZE`]: packets, or the segments into which they are cut.
-struct Feed<'a, 'd, F> {
+/// The packets of one call.
+struct Feed<'d, F> {
     packet: &'d F,
-    place: &'d mut Place<'a>,
-    headers: std::slice::IterMut<'d, [u8; MAX_HEADERS]>,
+    n: usize,
+    next: usize,
     fates: &'d mut [TxTo; FRAME_SIZE],
-    /// Of which packet a frame is.
+    /// Which packet a frame is.
     owners: [u8; FRAME_SIZE],
     frames: usize,
-    ip: bool,
-    cuts: bool,
 }
 
-impl<'a: 'd, 'd, F: Fn(usize) -> &'a Buffer> Iterator for Feed<'a, 'd, F> {
+impl<'a: 'd, 'd, F: Fn(usize) -> &'a Buffer> Iterator for Feed<'d, F> {
     type Item = (Offload, Pieces<'d>);
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        while self.place.next < self.place.n && self.frames < FRAME_SIZE {
-            let i = self.place.next;
+        while self.next < self.n {
+            let i = self.next;
+            self.next += 1;
             if self.fates[i] != TxTo::Sent {
-                self.place.skip();
                 continue;
             }
             let b = (self.packet)(i);
             self.owners[self.frames] = i as u8;
-            if !(self.cuts && b.flags.has(Flags::GSO)) {
-                self.frames += 1;
-                self.place.next += 1;
-                return Some((offload::left(b), Pieces { headers: None, rest: pieces(b) }));
-            }
-            if let Some(pieces) = self.cut(b) {
-                self.frames += 1;
-                return Some((Offload::NONE, pieces));
-            }
-            self.fates[i] = TxTo::BadOffload;
+            self.frames += 1;
+            return Some((offload::left(b), Pieces { headers: None, rest: pieces(b) }));
         }
         None
     }
 }
 
-impl<'a: 'd, 'd, F> Feed<'a, 'd, F> {
-    /// The next segment of a packet.
-    #[inline(never)]
-    fn cut(&mut self, b: &'a Buffer) -> Option<Pieces<'d>> {
-        let place = &mut *self.place;
-        if place.cut.is_none() {
-            let l3 = if self.ip { 0 } else { Ethernet::l3_at(b.data())?.0 };
-            place.cut = Some(Cut::new(b, l3).ok()?);
-        }
-        let (cut, index) = (place.cut.as_ref()?, place.segment);
-        let headers = self.headers.next()?;
-        let len = cut.write_headers(index, headers)?;
-        let pieces = Pieces { headers: Some(&headers[..len]), rest: cut.payload(index) };
-        place.segment += 1;
-        if place.segment == cut.count() {
-            place.skip();
-        }
-        Some(pieces)
-    }
-
-    /// Notes the packets whose frames were lost.
+impl<F> Feed<'_, F> {
+    /// Notes the packets that were lost.
     #[cold]
     fn lose(&mut self, losses: &[Option<Loss>; FRAME_SIZE]) {
         for (owner, loss) in self.owners[..self.frames].iter().zip(losses) {
@@ -250,6 +278,47 @@ impl<'a: 'd, 'd, F> Feed<'a, 'd, F> {
                 self.fates[usize::from(*owner)] = (*loss).into();
             }
         }
+    }
+}
+
+/// The frames of one call for packets that wait: segments, and packets behind them.
+struct CutFeed<'d, H> {
+    hold: &'d Hold,
+    headers: H,
+    /// How many packets are done.
+    entry: usize,
+    /// The segment of this packet that is next.
+    next: usize,
+    cut: Option<Cut<'d>>,
+    /// Which packet a frame is of.
+    owners: [u8; FRAME_SIZE],
+    frames: usize,
+    ip: bool,
+}
+
+impl<'d, H: Iterator<Item = &'d mut [u8; MAX_HEADERS]>> Iterator for CutFeed<'d, H> {
+    type Item = (Offload, Pieces<'d>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let held = self.hold.queue.get(self.entry)?;
+        let headers = self.headers.next()?;
+        let b: &'d Buffer = &held.packet;
+        let frame = if held.cut.is_some() {
+            if self.cut.is_none() {
+                self.cut = Cut::resume(b, l3_of(b, self.ip)?, self.next).ok();
+            }
+            let (len, rest) = self.cut.as_mut()?.next(headers)?;
+            (Offload::NONE, Pieces { headers: Some(&headers[..len]), rest })
+        } else {
+            (offload::left(b), Pieces { headers: None, rest: pieces(b) })
+        };
+        self.owners[self.frames] = self.entry as u8;
+        self.frames += 1;
+        self.next += 1;
+        if self.next == held.frames() {
+            (self.entry, self.next, self.cut) = (self.entry + 1, 0, None);
+        }
+        Some(frame)
     }
 }
 
@@ -280,6 +349,8 @@ impl<Q: TxQueue> Node for Tx<Q> {
         let mut fates = [TxTo::Sent; FRAME_SIZE];
         if !self.prepare(b) {
             fates[0] = TxTo::BadOffload;
+        } else if self.cuts() && self.hold.must_wait(b, self.ip) {
+            fates[0] = TxTo::Wait;
         }
         let packet = &*b;
         self.send(1, |_| packet, &mut fates);
@@ -299,11 +370,30 @@ impl<Q: TxQueue> Node for Tx<Q> {
                 }
             }
         }
+        if self.cuts() {
+            for (i, fate) in fates[..n].iter_mut().enumerate() {
+                if *fate == TxTo::Sent && self.hold.must_wait(v.get(i), self.ip) {
+                    *fate = TxTo::Wait;
+                }
+            }
+        }
         let packets = &*v;
         self.send(n, |i| packets.get(i), &mut fates);
         for (i, fate) in fates[..n].iter().enumerate() {
             v.set(i, *fate);
         }
+    }
+
+    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        if let Err((why, b)) = self.hold.push(b, self.ip) {
+            self.lanes.tx_error.add(self.sw_if.at(), 1);
+            return cx.emit(why, b);
+        }
+        cx.again();
+    }
+
+    fn tick(&mut self, cx: &mut Cx<'_, false>) {
+        self.drain(cx);
     }
 }
 
@@ -329,7 +419,8 @@ impl<Q: TxQueue> TxQueues<Q> {
             ip,
             takes: takes.sane(),
             lanes: IfLanes::new(world, thread),
-            headers: Box::new([[0; MAX_HEADERS]; FRAME_SIZE]),
+            headers: vec![[0; MAX_HEADERS]; FRAME_SIZE].into(),
+            hold: Hold::new(world, thread),
             queue: queues.lock().expect("no panic inside").get_mut(thread.at()).and_then(Option::take),
         }
     }

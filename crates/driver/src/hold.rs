@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets that wait at an interface whose device doesn't cut super-packets, until they have been cut: so many segments a turn, that other
+//! packets, interfaces and control have their time.
+//!
+//! Packets of the same addresses keep their order: those behind a super-packet wait with it. Others go past. What waits is bounded by
+//! the thread's share of the buffers ([`Holder::SEGMENTATION`]) and by segments, so that what goes in is out within some 32 turns;
+//! of both, one interface that packets come in by has no more than it leaves for others.
+
+use crate::software::Cut;
+use crate::tx::TxTo;
+use buffer::{Buffer, Flags, Holder, Owned, Part};
+use graph::{ThreadIndex, World};
+use std::collections::VecDeque;
+use wire::Ethernet;
+
+/// Segments that may wait.
+const SEGMENTS: u32 = 16_384;
+/// Packets that may wait.
+const PACKETS: usize = 1024;
+/// Groups of flows that are kept in order.
+const FLOWS: usize = 256;
+/// Groups of interfaces that packets come in by.
+const SOURCES: usize = 64;
+
+/// A packet that waits.
+pub struct Held {
+    pub packet: Owned,
+    /// The segment that is next.
+    pub next: usize,
+    /// Into how many it is cut; `None` for a packet that goes as it is.
+    pub cut: Option<usize>,
+    /// What becomes of it.
+    pub fate: TxTo,
+    flow: u8,
+    source: u8,
+}
+
+impl Held {
+    /// Frames that it makes.
+    pub fn frames(&self) -> usize {
+        self.cut.unwrap_or(1)
+    }
+}
+
+/// What waits at one interface on one thread.
+pub struct Hold {
+    pub queue: VecDeque<Held>,
+    /// Buffers of what waits.
+    part: Part,
+    /// Frames that the packets in the queue make.
+    frames: u32,
+    /// The same, by the interface that they came in by.
+    sources: [u32; SOURCES],
+    /// Packets that wait, or soon will.
+    flows: [u16; FLOWS],
+    /// Of all flows together.
+    marked: u32,
+    seed: u64,
+}
+
+impl Hold {
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            queue: VecDeque::with_capacity(PACKETS),
+            part: world.pool.share(Holder::SEGMENTATION, thread.0, world.threads()).part(),
+            frames: 0,
+            sources: [0; SOURCES],
+            flows: [0; FLOWS],
+            marked: 0,
+            seed: std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread),
+        }
+    }
+
+    /// Whether nothing waits or is about to.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.marked == 0
+    }
+
+    /// Whether a packet has to wait: to be cut, or behind one that is. Then it has to be brought by [`Self::push`].
+    #[inline(always)]
+    pub fn must_wait(&mut self, b: &Buffer, ip: bool) -> bool {
+        let is_super = b.flags.has(Flags::GSO);
+        (is_super || !self.is_idle()) && self.mark(b, is_super, ip)
+    }
+
+    #[inline(never)]
+    fn mark(&mut self, b: &Buffer, is_super: bool, ip: bool) -> bool {
+        let flow = self.flow(b, ip);
+        let waits = is_super || self.flows[flow] > 0;
+        self.flows[flow] += u16::from(waits);
+        self.marked += u32::from(waits);
+        waits
+    }
+
+    fn unmark(&mut self, flow: usize) {
+        self.flows[flow] -= 1;
+        self.marked -= 1;
+    }
+
+    /// Takes a packet.
+    ///
+    /// # Errors
+    /// The packet, and why it is dropped.
+    pub fn push(&mut self, packet: Owned, ip: bool) -> Result<(), (TxTo, Owned)> {
+        let flow = self.flow(&packet, ip);
+        let cut = if packet.flags.has(Flags::GSO) {
+            match l3_of(&packet, ip).and_then(|l3| Cut::new(&packet, l3).ok()) {
+                Some(cut) => Some(cut.count()),
+                None => {
+                    self.unmark(flow);
+                    return Err((TxTo::BadOffload, packet));
+                }
+            }
+        } else {
+            None
+        };
+        let frames = cut.unwrap_or(1) as u32;
+        let source = packet.rx_if as usize % SOURCES;
+        let many = self.frames + self.sources[source] + 2 * frames > SEGMENTS || self.queue.len() >= PACKETS;
+        if many || !self.part.take(packet.segment_count()) {
+            self.unmark(flow);
+            return Err((TxTo::TooMuchToCut, packet));
+        }
+        self.frames += frames;
+        self.sources[source] += frames;
+        let held = Held { packet, next: 0, cut, fate: TxTo::Sent, flow: flow as u8, source: source as u8 };
+        self.queue.push_back(held);
+        Ok(())
+    }
+
+    /// Takes the oldest packet out.
+    pub fn pop(&mut self) -> Option<Held> {
+        let held = self.queue.pop_front()?;
+        let frames = held.frames() as u32;
+        self.frames -= frames;
+        self.sources[usize::from(held.source)] -= frames;
+        self.unmark(held.flow.into());
+        self.part.give(held.packet.segment_count());
+        Some(held)
+    }
+
+    /// A number for all packets between two addresses that came in by one interface.
+    fn flow(&self, b: &Buffer, ip: bool) -> usize {
+        let head = b.data();
+        let l3 = l3_of(b, ip).unwrap_or(0);
+        let addresses = match head.get(l3).map(|first| first >> 4) {
+            Some(4) => head.get(l3 + 12..l3 + 20),
+            Some(6) => head.get(l3 + 8..l3 + 40),
+            _ => head.get(..12),
+        };
+        let words = addresses.unwrap_or_default().as_chunks().0.iter();
+        let hash = words.fold(self.seed ^ u64::from(b.rx_if), |hash, word: &[u8; 4]| {
+            (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        });
+        (hash >> 8) as usize % FLOWS
+    }
+}
+
+/// Where the IP header of a packet stands that begins with it or with an Ethernet header.
+pub fn l3_of(b: &Buffer, ip: bool) -> Option<usize> {
+    if ip { Some(0) } else { Some(Ethernet::l3_at(b.data())?.0) }
+}
