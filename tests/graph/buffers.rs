@@ -31,7 +31,7 @@ fn interface(bench: &mut Bench, n: u8) -> SwIfIndex {
 
 /// A packet of five buffers from the host, on its way to an address.
 fn long(to: impl Fn(Packet) -> Packet, seed: usize) -> Vec<u8> {
-    let payload: Vec<u8> = (0..8900).map(|i| (i * 5 + seed * 3) as u8).collect();
+    let payload: Vec<u8> = (0..8896).map(|i| (i * 5 + seed * 3) as u8).collect();
     to(pkt::ether(HOST, ROUTER)).payload(payload).build()
 }
 
@@ -124,7 +124,7 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
     assert_eq!(Some(sum), json["pools"][0]["used"].as_u64(), "{json}");
     bench.world.clock.adjust(10_000_000_000);
     bench.settle();
-    for _ in 0..5 {
+    for _ in 0..12 {
         bench.world.clock.adjust(2_000_000_000);
         bench.settle();
     }
