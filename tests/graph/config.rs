@@ -92,6 +92,26 @@ impl Instance {
             "show ip fib -j",
             "show ip neighbors -j",
             "show ip neighbor-config",
+            "show interface address",
+            "show ip6 interface",
+            "show ip6-ll",
+            "show ip6 table",
+            "show ip6 fib -j",
+            "show ip mfib -j",
+            "show ip6 mfib -j",
+            "show ip6 icmp",
+            "show ip6 dad",
+            "show ip6 nd proxy",
+            "show ip pmtu",
+            "show ip container",
+            "show ip punt redirect",
+            "show ip6 punt redirect",
+            "show ip source-and-port-range-check",
+            "show punt socket registrations",
+            "show urpf",
+            "show teib",
+            "show super-path",
+            "show interface default rx-mode",
             "show arp proxy",
             "show ip icmp",
             "show packet-generator",
@@ -320,6 +340,79 @@ fn sorted(text: &str) -> Vec<String> {
     let mut lines = store::file::lines(text);
     lines.sort();
     lines
+}
+
+/// What is disabled stays disabled, whatever address was set for it.
+#[test]
+fn a_link_local_address_enables_nothing_after_a_restart() {
+    for lines in [
+        "enable ip6 interface loop0\nset ip6 link-local address loop0 fe80::1\ndisable ip6 interface loop0",
+        "set ip6 link-local address loop0 fe80::1\ndisable ip6 interface loop0",
+        "set interface ip address loop0 2001:db8::1/64\nset ip6 link-local address loop0 fe80::1\n\
+         set interface ip address del loop0 2001:db8::1/64",
+        "set interface ip address loop0 2001:db8::1/64\nset ip6 link-local address loop0 fe80::1",
+        "enable ip6 interface loop0\nset ip6 link-local address loop0 fe80::1\n\
+         set interface ip address loop0 2001:db8::1/64\ndisable ip6 interface loop0",
+    ] {
+        let mut first = Instance::after(&format!("create loopback interface\n{lines}"));
+        made_again(&mut first, lines);
+    }
+}
+
+/// Any lines of the scripts, which have every command that sets something: in any order, about any interface.
+fn mixed(seed: u64, count: usize) -> (Instance, String) {
+    let pool: Vec<String> = SCRIPTS
+        .iter()
+        .filter(|s| s.needs == Needs::Nothing)
+        .flat_map(|s| store::file::lines(s.lines))
+        // Gaps in the indices of interfaces are closed.
+        .filter(|line| !line.contains("delete") && !line.starts_with("packet-generator"))
+        .collect();
+    let mut rng = Rng::new(seed);
+    let mut instance = Instance::new();
+    let mut done = String::new();
+    for line in [
+        "create packet-generator interface pg0",
+        "create packet-generator interface pg1",
+        "create loopback interface",
+    ] {
+        instance.must(line);
+        done += &format!("{line}\n");
+    }
+    for _ in 0..count {
+        let mut line = pool[rng.below(pool.len())].clone();
+        if rng.below(3) == 0 {
+            let name = ["pg0", "pg1", "loop0"][rng.below(3)];
+            line = line.replace(["pg0", "pg1", "loop0"][rng.below(3)], name);
+        }
+        if rng.below(6) == 0 {
+            line = match line.strip_prefix("enable ") {
+                Some(rest) => format!("disable {rest}"),
+                None => line.replace(" enable", " disable"),
+            };
+        }
+        if instance.run(&line).is_ok() {
+            done += &format!("{line}\n");
+        }
+    }
+    (instance, done)
+}
+
+#[test]
+fn what_any_lines_of_all_scripts_make_is_said_again() {
+    for seed in 0..12 {
+        let (mut instance, lines) = mixed(seed, 80);
+        made_again(&mut instance, &format!("seed {seed}\n{lines}"));
+    }
+}
+
+#[test]
+#[ignore = "long: 400 instances of random commands, some minutes"]
+fn long_what_any_lines_of_all_scripts_make_is_said_again() {
+    for seed in 100..500 {
+        let (mut instance, lines) = mixed(seed, 150);
+        made_again(&mut instance, &format!("seed {seed}\n{lines}"));
+    }
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl LinkLocals {
         }
     }
 
-    /// IPv6 was enabled on an interface, or disabled.
+    /// IPv6 was enabled on an interface, or disabled: then its link-local address goes, whoever made it.
     pub(crate) fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         let here = self.here(sw_if);
@@ -198,10 +198,8 @@ impl LinkLocals {
         if let Some(table) = table {
             self.interfaces.set_link_table(sw_if, 0);
             self.slots.clear(sw_if.0);
-            match here.filter(|here| here.is_set) {
-                Some(here) => self.all().insert(sw_if, Here { table: None, hold: None, ..here }),
-                None => self.all().remove(&sw_if),
-            };
+            // One that was set by hand is forgotten too: setting it again would enable IPv6.
+            self.all().remove(&sw_if);
             return self.fib.unmake_table(world, table);
         }
         let table = self.fib.add_link_table(world, sw_if, &format!("ip6-ll:{}", interface.name))?;

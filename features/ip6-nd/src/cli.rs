@@ -212,6 +212,6 @@ fn dad_enable(w: &World, m: &Matches) -> Result<Output> {
 
 fn dad_disable(w: &World, _: &Matches) -> Result<Output> {
     let dad = w.get::<Dad>();
-    dad.set(w, Settings { enabled: false, ..dad.settings() })?;
+    dad.set(w, Settings::default())?;
     Ok(Output::empty())
 }
