@@ -197,18 +197,33 @@ fn lengths_beyond_reason() {
             closed(stream);
         }
     }
-    // A length that may be, announced by many, of which nothing comes.
-    let held: Vec<_> = (0..400)
-        .map(|_| {
+    // Lengths that may be for a client that has greeted, announced by many that haven't, with all but the last byte.
+    let before = victim.resident();
+    let bytes = vec![7; (1 << 20) - 1];
+    let held: Vec<_> = [1 << 20, 512]
+        .into_iter()
+        .flat_map(|length| std::iter::repeat_n(length, 200))
+        .map(|length| {
             let mut stream = victim.connect();
-            stream.write_all(&header(1 << 20)).expect("a header");
+            stream.write_all(&header(length)).expect("a header");
+            // Most of them are thrown out at once; it takes what it takes of the others.
+            stuff_at_once(&mut stream, &bytes[..length as usize - 1]);
             stream
         })
         .collect();
     victim.served();
-    victim.slim();
+    let grown = victim.resident().saturating_sub(before);
+    // 4 KiB each, and what the allocator keeps besides.
+    assert!(grown < 400 * (4 << 10) + (4 << 20), "{} KiB for 400 strangers", grown >> 10);
     drop(held);
     victim.well();
+}
+
+/// Writes what the daemon takes without a pause.
+fn stuff_at_once(stream: &mut UnixStream, bytes: &[u8]) {
+    stream.set_write_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    // It may be thrown out in the middle of it.
+    let _ = stream.write_all(bytes);
 }
 
 /// Descriptors for `wanted` connections; how many there can be.

@@ -17,6 +17,7 @@ pub mod process;
 pub mod prometheus;
 pub mod reference;
 pub mod run;
+pub mod seats;
 pub mod server;
 pub mod socket;
 pub mod stats_socket;

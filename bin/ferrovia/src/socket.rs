@@ -77,7 +77,9 @@ impl UnixSocket {
         net::bind(&fd, &address).map_err(|e| said(e.into()))?;
         chown(&temporary.0, None, gid).map_err(|e| format!("group {}: {e}", gid.unwrap_or_default()))?;
         std::fs::set_permissions(&temporary.0, Permissions::from_mode(0o660)).map_err(said)?;
-        net::listen(&fd, 128).map_err(|e| said(e.into()))?;
+        if kind != SocketType::DGRAM {
+            net::listen(&fd, 128).map_err(|e| said(e.into()))?;
+        }
         let id = id(&temporary.0.symlink_metadata().map_err(said)?);
         std::fs::rename(&temporary.0, path).map_err(said)?;
         Ok(UnixSocket { fd, path: path.to_path_buf(), id })
@@ -150,6 +152,8 @@ fn free(path: &Path, kind: SocketType) -> Result<(), String> {
     let probe = net::socket_with(AddressFamily::UNIX, kind, FLAGS, None).map_err(said)?;
     match net::connect(&probe, &address(path)?) {
         Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(()),
+        // Datagrams have no peer whose process could be named.
+        Ok(()) if kind == SocketType::DGRAM => Err("another process is listening there".into()),
         Ok(()) => Err(match net::sockopt::socket_peercred(&probe) {
             Ok(peer) => format!("{} is listening there", process(peer.pid.as_raw_pid())),
             Err(_) => "another process is listening there".into(),
@@ -182,10 +186,15 @@ pub fn listen_tcp(host: &str, port: u16) -> Result<TcpListener, Refused> {
     listener.map_err(|e| refused(e.to_string()))
 }
 
+/// The address of a listener that others than this host can reach.
+pub fn open_to_network(listener: &TcpListener) -> Option<SocketAddr> {
+    listener.local_addr().ok().filter(|address| !address.ip().is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 
     fn listen(path: &Path) -> Result<UnixSocket, Refused> {
         UnixSocket::listen(path, SocketType::STREAM, None)
@@ -216,6 +225,29 @@ mod tests {
         assert!(other.ends_with("another process is listening there"), "{other}");
         UnixStream::connect(&path).unwrap();
         drop(first);
+    }
+
+    #[test]
+    fn datagrams_take_over_nothing_but_a_dead_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("punt.sock");
+        let listen = || UnixSocket::listen(&path, SocketType::DGRAM, None);
+        drop(UnixDatagram::bind(&path).unwrap());
+        let first = listen().unwrap();
+        assert!(listen().unwrap_err().reason.contains("is listening there"));
+        let client = UnixDatagram::unbound().unwrap();
+        client.send_to(b"hello", &path).unwrap();
+        let ours = UnixDatagram::from(first.fd.try_clone().unwrap());
+        let mut bytes = [0; 9];
+        assert_eq!(ours.recv(&mut bytes).unwrap(), 5);
+        drop(first);
+        assert!(!path.exists());
+        let _other = UnixListener::bind(&path).unwrap();
+        assert!(listen().unwrap_err().reason.contains("is listening there"));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        assert!(listen().unwrap_err().reason.contains("not a socket"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     }
 
     #[test]

@@ -94,6 +94,11 @@ impl Console {
         &mut self.session
     }
 
+    /// Whether a command runs.
+    pub fn is_busy(&self) -> bool {
+        self.runner.is_busy()
+    }
+
     /// When to poll again if nothing comes from the client; `None`: no need.
     pub fn wake_at(&self, now: Duration) -> Option<Duration> {
         if self.session.is_closed() || self.session.output().len() >= MAX_BACKLOG {

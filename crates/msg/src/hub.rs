@@ -162,6 +162,11 @@ impl<W: 'static> Hub<W> {
         self.clients().all.contains_key(&index)
     }
 
+    /// Whether this client asked for events.
+    pub fn wants_events(&self, index: u32) -> bool {
+        self.clients().wants.iter().any(|w| w.client == index)
+    }
+
     /// Who is connected.
     pub fn list(&self) -> Vec<ClientInfo> {
         let clients = self.clients();

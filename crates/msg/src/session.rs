@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Bytes of a message at most. The largest that clients send is a script for `cli_inband`.
 const MESSAGE: usize = 1 << 20;
+/// Bytes of a message before the greeting, which has 70, and bytes that are taken at once until then.
+const GREETING: usize = 512;
 /// Bytes that wait for a client at most before its next request is looked at.
 const WAITING: usize = 256 << 10;
 /// Messages that nobody answers before the greeting: whoever sends more speaks something else.
@@ -36,7 +38,12 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Oversize(n) => write!(f, "announced a message of {n} bytes; {MESSAGE} are the most"),
+            Fault::Oversize(n) => {
+                write!(
+                    f,
+                    "announced a message of {n} bytes; {MESSAGE} are the most, {GREETING} before the greeting"
+                )
+            }
             Fault::Empty => f.write_str("sent a message without a number"),
             Fault::Stranger => f.write_str("doesn't speak this protocol"),
             Fault::Slow => f.write_str("reads its events too slowly"),
@@ -106,6 +113,9 @@ impl<W: 'static> Session<W> {
     /// # Errors
     /// What it says can't be the protocol.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if self.client.is_none() {
+            self.input.reserve_exact(bytes.len());
+        }
         self.input.extend_from_slice(bytes);
         self.next().map(drop)
     }
@@ -113,6 +123,11 @@ impl<W: 'static> Session<W> {
     /// There is room: nothing waits that must be done before more input makes sense.
     pub fn wants_input(&self) -> bool {
         !self.closing && !matches!(self.next(), Ok(Some(_)))
+    }
+
+    /// Bytes that [`Self::receive`] is to be given at once: few before the greeting, so that strangers cost little memory.
+    pub fn takes(&self) -> usize {
+        if self.client.is_some() { usize::MAX } else { GREETING }
     }
 
     /// An answer is under way.
@@ -141,8 +156,9 @@ impl<W: 'static> Session<W> {
         let Some(header) = rest.first_chunk::<HEADER>() else { return Ok(None) };
         let [.., a, b, c, d, _, _, _, _] = *header;
         let n = u32::from_be_bytes([a, b, c, d]);
+        let most = if self.client.is_some() { MESSAGE } else { GREETING };
         match n as usize {
-            n if n > MESSAGE => Err(Fault::Oversize(n as u32)),
+            n if n > most => Err(Fault::Oversize(n as u32)),
             n if n < 2 => Err(Fault::Empty),
             n => Ok((rest.len() >= HEADER + n).then_some(n)),
         }

@@ -8,25 +8,26 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use msg::Session;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags};
 
+use crate::config::Config;
 use crate::event::{EventLoop, Interest, Ready, Token};
 use crate::run::{Control, World};
+use crate::seats::{Entry, Peer, Places, Seat, State};
 use crate::socket::{UnixSocket, process};
 
 /// Clients at once.
-const MAX_CLIENTS: usize = 512;
+const PLACES: Places = Places { all: 512, kept: 16 };
 /// Bytes read from one client, and steps done for it, before others have their turn.
 const READ: usize = 64 << 10;
 const STEPS: usize = 256;
 /// Turns for what is left of a client that is gone.
 const MAX_FINISH: usize = 64;
-/// How long a client may keep its place without a greeting while others wait for one.
-const SILENCE: Duration = Duration::from_secs(1);
 /// How long to wait when the system gives no descriptor for a new client.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -38,8 +39,9 @@ struct Client<W: 'static> {
     /// None once it is gone: then turns are left for what it had sent.
     token: Option<Token>,
     finish: usize,
-    /// When it came.
-    since: Instant,
+    peer: Peer,
+    /// When a byte came from it or went to it last.
+    last: Duration,
     /// As the system knows it.
     name: String,
     /// When to go on with it if nothing comes from it.
@@ -52,11 +54,37 @@ struct Client<W: 'static> {
 pub struct Server<W: 'static> {
     clients: BTreeMap<u64, Client<W>>,
     next: u64,
+    /// How long a client may be idle.
+    timeout: Option<Duration>,
+}
+
+impl<W: World> Client<W> {
+    fn state(&self, world: &W) -> State {
+        match self.session.client() {
+            _ if self.session.is_busy() => State::Busy,
+            Some(client) if world.api().wants_events(client) => State::Busy,
+            Some(_) => State::Idle,
+            None => State::Silent,
+        }
+    }
+
+    /// When it has been idle for too long.
+    fn ends_at(&self, world: &W, timeout: Option<Duration>) -> Option<Duration> {
+        timeout.filter(|_| self.state(world) != State::Busy).map(|timeout| self.last + timeout)
+    }
+}
+
+impl<W: 'static> Server<W> {
+    /// No client yet; `config` says how long one may be idle.
+    pub fn new(config: &Config) -> Self {
+        let timeout = config.socksvr.idle_timeout.filter(|s| *s > 0);
+        Server { timeout: timeout.map(|s| Duration::from_secs(s.into())), ..Server::default() }
+    }
 }
 
 impl<W: 'static> Default for Server<W> {
     fn default() -> Self {
-        Server { clients: BTreeMap::new(), next: 0 }
+        Server { clients: BTreeMap::new(), next: 0, timeout: None }
     }
 }
 
@@ -81,13 +109,26 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
     loop {
         match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => {
-                let name = match net::sockopt::socket_peercred(&fd) {
-                    Ok(peer) => process(peer.pid.as_raw_pid()),
-                    Err(_) => "unknown process".into(),
+                let (peer, name) = match net::sockopt::socket_peercred(&fd) {
+                    Ok(peer) => (Peer::User(peer.uid.as_raw()), process(peer.pid.as_raw_pid())),
+                    Err(_) => (Peer::Unknown, "unknown process".into()),
                 };
-                if control.api.clients.len() >= MAX_CLIENTS && !make_room(control, events) {
-                    log::warn!(target: "api", "{name} turned away: there are {MAX_CLIENTS} clients already");
-                    continue;
+                let (world, now) = (&control.world, control.world.now());
+                let seat = |(id, c): (&u64, &Client<W>)| Seat {
+                    id: *id,
+                    peer: c.peer,
+                    state: c.state(world),
+                    last: c.last,
+                };
+                match PLACES.enter(peer, now, control.api.clients.iter().map(seat)) {
+                    Entry::Free => {}
+                    Entry::Instead(id) => {
+                        remove(control, events, id, "it was idle for longest, and others wait")
+                    }
+                    Entry::Full => {
+                        log::warn!(target: "api", "{name} turned away: there are too many clients already");
+                        continue;
+                    }
                 }
                 let fd = Rc::new(fd);
                 let id = control.api.next;
@@ -104,16 +145,8 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                 log::debug!(target: "api", "{name} connected");
                 let session = Session::default();
                 let (token, finish) = (Some(token), MAX_FINISH);
-                let client = Client {
-                    session,
-                    fd,
-                    token,
-                    finish,
-                    name,
-                    wake: None,
-                    ended: false,
-                    since: Instant::now(),
-                };
+                let client =
+                    Client { session, fd, token, finish, name, wake: None, ended: false, peer, last: now };
                 control.api.clients.insert(id, client);
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -124,18 +157,12 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
     }
 }
 
-/// Sends the oldest client away that hasn't said who it is; false where all have.
-fn make_room<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> bool {
-    let silent = |c: &Client<W>| c.session.client().is_none() && c.since.elapsed() > SILENCE;
-    let oldest = control.api.clients.iter().find(|(_, c)| silent(c)).map(|(id, _)| *id);
-    if let Some(id) = oldest {
-        remove(control, events, id, "it said nothing, and others wait");
-    }
-    oldest.is_some()
-}
-
 fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
+    let now = control.world.now();
     let Some(client) = control.api.clients.get_mut(&id) else { return };
+    if ready.read || ready.write {
+        client.last = now;
+    }
     if ready.read
         && let Err(why) = read(client)
     {
@@ -172,7 +199,8 @@ fn read<W>(client: &mut Client<W>) -> Result<(), String> {
     let mut buffer = [0; 16 << 10];
     let mut left = READ;
     while left > 0 && !client.ended && client.session.wants_input() {
-        match rustix::io::read(&client.fd, &mut buffer[..]) {
+        let room = client.session.takes().min(buffer.len());
+        match rustix::io::read(&client.fd, &mut buffer[..room]) {
             Ok(0) => client.ended = true,
             Ok(n) => {
                 client.session.receive(&buffer[..n]).map_err(|e| e.to_string())?;
@@ -244,7 +272,14 @@ pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<
     for id in ids {
         serve(control, events, id);
     }
-    let next = control.api.clients.values().filter_map(|c| c.wake).min()?;
+    let (world, timeout) = (Arc::clone(&control.world), control.api.timeout);
+    let late = |c: &Client<W>| c.ends_at(&world, timeout).is_some_and(|at| at <= now);
+    let late: Vec<u64> = control.api.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
+    for id in late {
+        remove(control, events, id, "it was idle for too long");
+    }
+    let ends = |c: &Client<W>| c.wake.into_iter().chain(c.ends_at(&world, timeout)).min();
+    let next = control.api.clients.values().filter_map(ends).min()?;
     Some(next.saturating_sub(control.world.now()))
 }
 

@@ -90,6 +90,8 @@ pub struct Unix {
     pub cli_line_mode: bool,
     /// Lines of history a session keeps; 0 for none.
     pub cli_history_limit: Option<u32>,
+    /// Seconds after which an idle session ends; 0 for never.
+    pub cli_idle_timeout: Option<u32>,
     /// No pager.
     pub cli_no_pager: bool,
     /// Lines the pager keeps.
@@ -103,6 +105,8 @@ pub struct Saved {
     pub file: Option<PathBuf>,
     /// Load the last saved one at the start.
     pub load: bool,
+    /// A line that can't be run at the start ends it.
+    pub strict: bool,
     /// Versions kept besides the last one.
     pub history: Option<u32>,
 }
@@ -202,6 +206,8 @@ pub struct Socksvr {
     pub socket_name: Option<SocketPath>,
     /// The default path, said explicitly.
     pub default: bool,
+    /// Seconds after which an idle client's connection ends; 0 for never.
+    pub idle_timeout: Option<u32>,
 }
 
 /// The `api-segment` section.

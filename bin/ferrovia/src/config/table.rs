@@ -130,7 +130,12 @@ pub static SECTIONS: &[Section] = &[
         "the saved configuration",
         &[
             word("file", |c| &mut c.saved.file, "where it is saved [/var/lib/ferrovia/config]"),
-            word("load", |c| &mut c.saved.load, "load the last saved one at the start"),
+            word(
+                "load",
+                |c| &mut c.saved.load,
+                "load the last saved one at the start: all lines that can be run",
+            ),
+            word("strict", |c| &mut c.saved.strict, "a line that can't be run at the start ends it"),
             word("history", |c| &mut c.saved.history, "versions kept besides the last one [20]")
                 .check(|c| within(c.saved.history, 0, 10_000)),
         ],
@@ -226,6 +231,11 @@ pub static SECTIONS: &[Section] = &[
         &[
             word("socket-name", |c| &mut c.socksvr.socket_name, "where it listens [RUNTIME-DIR/api.sock]"),
             word("default", |c| &mut c.socksvr.default, "the default socket, said explicitly"),
+            word(
+                "idle-timeout",
+                |c| &mut c.socksvr.idle_timeout,
+                "seconds after which a client that asks nothing and wants no events is sent away, 0 for never [0]",
+            ),
         ],
     ),
     section(
@@ -385,6 +395,11 @@ static UNIX: &[Word] = &[
     word("coredump-size", |c| &mut c.unix.coredump_size, "limit of the core file"),
     word("poll-sleep-usec", |c| &mut c.unix.poll_sleep_usec, "sleep in every turn of the main loop [0]"),
     word("cli-prompt", |c| &mut c.unix.cli_prompt, "the CLI's prompt"),
+    word(
+        "cli-idle-timeout",
+        |c| &mut c.unix.cli_idle_timeout,
+        "seconds after which a session that does nothing ends, 0 for never [0]",
+    ),
     word("cli-history-limit", |c| &mut c.unix.cli_history_limit, "lines of history, 0 for none [50]"),
     word(
         "cli-pager-buffer-limit",

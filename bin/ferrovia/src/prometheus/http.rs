@@ -2,7 +2,7 @@
 //! As much of HTTP/1.1 as a scrape needs: one GET or HEAD for each connection.
 //!
 //! Nothing here waits for a scraper. A request is short, a connection lasts a few seconds and there are few at once; when
-//! all are taken, the oldest one that isn't being answered makes room.
+//! all are taken, one makes room: of the host or the user that has the most, the one that has made no progress for longest.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,9 +18,11 @@ use sync::Waker;
 
 use super::Door;
 use crate::event::{EventLoop, Interest, Ready, Token};
+use crate::seats::{Entry, Peer, Places, Seat, State};
 
 /// Connections at once.
 pub const CONNECTIONS: usize = 64;
+const PLACES: Places = Places { all: CONNECTIONS, kept: 0 };
 /// Bytes of a request with its headers.
 pub const REQUEST: usize = 8 << 10;
 /// Headers of a request.
@@ -79,6 +81,9 @@ struct Connection {
     token: Token,
     until: Duration,
     phase: Phase,
+    peer: Peer,
+    /// When a byte came or went last.
+    last: Duration,
 }
 
 enum Phase {
@@ -150,11 +155,14 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
             Err(Errno::CONNABORTED | Errno::INTR) => continue,
             Err(e) => return Err(e),
         };
-        if site.connections.len() >= CONNECTIONS {
-            let mut all = site.connections.iter();
-            let idle = all.find(|(_, c)| !matches!(c.phase, Phase::Answering { .. })).map(|(id, _)| *id);
-            let Some(idle) = idle else { continue };
-            remove(site, events, idle);
+        let (peer, last) = (door.peer(&fd), events.now());
+        let seat = |(id, c): (&u64, &Connection)| {
+            // Those that are being answered come last.
+            let state = if matches!(c.phase, Phase::Answering { .. }) { State::Busy } else { State::Idle };
+            Seat { id: *id, peer: c.peer, state, last: c.last }
+        };
+        if let Entry::Instead(id) = PLACES.enter(peer, Duration::MAX, site.connections.iter().map(seat)) {
+            remove(site, events, id);
         }
         let id = site.next;
         site.next += 1;
@@ -165,7 +173,8 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
             .add(shared, Interest::READ, handler)
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         let until = events.now() + ASKING;
-        site.connections.insert(id, Connection { fd, token, until, phase: Phase::Asking(Vec::new()) });
+        site.connections
+            .insert(id, Connection { fd, token, until, phase: Phase::Asking(Vec::new()), peer, last });
     }
     Ok(())
 }
@@ -185,6 +194,10 @@ fn remove<F>(site: &mut Site<F>, events: &mut Loop<F>, id: u64) {
 }
 
 fn on_ready<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>, id: u64, ready: Ready) {
+    let now = events.now();
+    if let Some(connection) = site.connections.get_mut(&id) {
+        connection.last = now;
+    }
     if ready.closed || !go_on(site, events, id) {
         remove(site, events, id);
     }

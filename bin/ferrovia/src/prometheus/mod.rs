@@ -26,6 +26,7 @@ use stats::Reader;
 use sync::Waker;
 
 use crate::config::values::Listen;
+use crate::seats::Peer;
 use crate::socket::{self, Refused, UnixSocket};
 
 /// Where scrapers come in.
@@ -46,6 +47,16 @@ impl AsFd for Door {
     }
 }
 
+impl Door {
+    /// Whose connection it is.
+    pub fn peer(&self, fd: impl AsFd) -> Peer {
+        match self {
+            Door::Unix(_) => Peer::of_unix(fd),
+            Door::Tcp(_) => Peer::of_tcp(fd),
+        }
+    }
+}
+
 /// Listens for scrapers; `gid` is the group that may use a Unix socket.
 ///
 /// # Errors
@@ -53,7 +64,12 @@ impl AsFd for Door {
 pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
     match at {
         Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::Unix),
-        Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(Door::Tcp),
+        Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(|listener| {
+            if let Some(address) = socket::open_to_network(&listener) {
+                log::warn!(target: "prometheus", "{address} is open to the network: whoever can connect may read all counters");
+            }
+            Door::Tcp(listener)
+        }),
     }
 }
 

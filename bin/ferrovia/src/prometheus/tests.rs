@@ -295,6 +295,45 @@ fn those_who_do_not_ask_keep_nobody_out() {
     drop(half);
 }
 
+#[test]
+fn those_who_do_not_read_keep_nobody_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("metrics.sock");
+    let unix = listen(&Listen::Unix(path.clone()), None).expect("listening");
+    let tcp = listen(&Listen::Tcp("localhost".into(), 0), None).expect("listening");
+    let Door::Tcp(listener) = &tcp else { panic!("a port") };
+    let address = listener.local_addr().expect("bound");
+    let waker = std::sync::Arc::new(sync::Waker::new().expect("a waker"));
+    let end = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (own, bell) = (end.clone(), waker.clone());
+    // More than any socket takes at once.
+    let text = || Ok("x".repeat(16 << 20));
+    let thread = std::thread::spawn(move || {
+        let ended = || own.load(std::sync::atomic::Ordering::Acquire);
+        super::http::serve(vec![unix, tcp], bell, ended, text).expect("served");
+    });
+    let held: Vec<_> = (0..2 * CONNECTIONS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).expect("a door");
+            // It may have been sent away already.
+            let _ = stream.write_all(GET.as_bytes());
+            // Its answer is under way.
+            let _ = stream.peek(&mut [0]);
+            stream
+        })
+        .collect();
+    // From elsewhere, and from the same host.
+    for _ in 0..3 {
+        let answer = ask(UnixStream::connect(&path).expect("a door"), GET);
+        assert!(answer.len() > 16 << 20, "{}", answer.len());
+        assert!(ask(TcpStream::connect(address).expect("a door"), GET).len() > 16 << 20);
+    }
+    drop(held);
+    end.store(true, std::sync::atomic::Ordering::Release);
+    waker.wake();
+    thread.join().expect("no panic");
+}
+
 /// All files that are written by hand against the names.
 fn written() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -25,12 +25,13 @@ use rustix::net::{self, SocketFlags};
 use crate::config::Config;
 use crate::event::{EventLoop, Interest, Ready, Token};
 use crate::run::{Control, World};
+use crate::seats::{Entry, Peer, Places, Seat, State};
 use crate::socket::{UnixSocket, process};
 
 pub use terminal::{interactive, resize, restore};
 
 /// Sessions at once. More are a fault of some script, and shouldn't use up the descriptors.
-const MAX_CLIENTS: usize = 256;
+const PLACES: Places = Places { all: 256, kept: 16 };
 /// Bytes read from one client before others have their turn.
 const READ: usize = 64 << 10;
 /// How long to wait when the system gives no descriptor for a new client.
@@ -55,22 +56,23 @@ impl Door {
         Door(DoorKind::Tcp(listener))
     }
 
-    /// Takes the next client, and says who it is.
-    fn accept(&self) -> Result<(OwnedFd, String), Errno> {
+    /// Takes the next client, and says whose it is and what it is called.
+    fn accept(&self) -> Result<(OwnedFd, Peer, String), Errno> {
         let fd = net::accept_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-        let name = match &self.0 {
+        let (peer, name) = match &self.0 {
             DoorKind::Unix(_) => match net::sockopt::socket_peercred(&fd) {
-                Ok(peer) => process(peer.pid.as_raw_pid()),
-                Err(_) => "unknown process".into(),
+                Ok(peer) => (Peer::User(peer.uid.as_raw()), process(peer.pid.as_raw_pid())),
+                Err(_) => (Peer::Unknown, "unknown process".into()),
             },
             DoorKind::Tcp(_) => {
                 // Small answers must not wait for more.
                 net::sockopt::set_tcp_nodelay(&fd, true)?;
                 let peer = net::getpeername(&fd)?;
-                std::net::SocketAddr::try_from(peer.ok_or(Errno::NOTCONN)?)?.to_string()
+                let address = std::net::SocketAddr::try_from(peer.ok_or(Errno::NOTCONN)?)?;
+                (Peer::of_tcp(&fd), address.to_string())
             }
         };
-        Ok((fd, name))
+        Ok((fd, peer, name))
     }
 }
 
@@ -97,11 +99,34 @@ struct Client {
     file: bool,
     /// The daemon ends with this session.
     own_terminal: bool,
+    peer: Peer,
+    /// It has said something.
+    spoke: bool,
+    /// When a byte came from it or went to it last.
+    last: Duration,
+}
+
+impl Client {
+    fn state(&self) -> State {
+        match (self.console.is_busy(), self.spoke) {
+            (true, _) => State::Busy,
+            (false, true) => State::Idle,
+            (false, false) => State::Silent,
+        }
+    }
+
+    /// When it has been idle for too long.
+    fn ends_at(&self, timeout: Option<Duration>) -> Option<Duration> {
+        let idle = !self.own_terminal && !self.file && !self.console.is_busy();
+        timeout.filter(|_| idle).map(|timeout| self.last + timeout)
+    }
 }
 
 /// All sessions.
 pub struct Server {
     look: Look,
+    /// How long a session may be idle.
+    timeout: Option<Duration>,
     clients: BTreeMap<u64, Client>,
     next: u64,
 }
@@ -122,28 +147,47 @@ impl Server {
         if unix.no_banner {
             look.banner.clear();
         }
-        Server { look, clients: BTreeMap::new(), next: 0 }
+        let timeout = unix.cli_idle_timeout.filter(|s| *s > 0).map(|s| Duration::from_secs(s.into()));
+        Server { look, timeout, clients: BTreeMap::new(), next: 0 }
     }
 }
 
 /// Who has a session, and since when; for `show cli-sessions`.
-static SESSIONS: Mutex<BTreeMap<u64, (String, SystemTime)>> = Mutex::new(BTreeMap::new());
+static SESSIONS: Mutex<BTreeMap<u64, (String, Peer, SystemTime)>> = Mutex::new(BTreeMap::new());
 
 /// Number, name and start of every session.
 pub fn sessions() -> Vec<(u64, String, SystemTime)> {
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    sessions.iter().map(|(id, (name, since))| (*id, name.clone(), *since)).collect()
+    sessions.iter().map(|(id, (name, _, since))| (*id, name.clone(), *since)).collect()
 }
 
 thread_local! {
     /// The session whose turn it is.
     static CURRENT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The command that runs is one of the start.
+    static STARTING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Who the command that runs was asked by; none if no session asked.
 pub fn current() -> Option<String> {
     let id = CURRENT.get()?;
-    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(name, _)| name.clone())
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(name, ..)| name.clone())
+}
+
+/// Whether the daemon still runs what it was configured to: nobody else has asked for anything then.
+pub fn is_starting() -> bool {
+    STARTING.get()
+}
+
+/// Says whether it does.
+pub fn set_starting(starting: bool) {
+    STARTING.set(starting);
+}
+
+/// Whose session asked for the command that runs; none if no session asked.
+pub fn asking() -> Option<Peer> {
+    let id = CURRENT.get()?;
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(_, peer, _)| *peer)
 }
 
 type Loop<W> = EventLoop<Control<W>>;
@@ -166,14 +210,26 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
 fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
     loop {
         match door.accept() {
-            Ok((fd, name)) if control.server.clients.len() >= MAX_CLIENTS => {
-                log::warn!(target: "cli", "{name} turned away: there are {MAX_CLIENTS} sessions already");
-                // It may not fit; then the client just sees the end.
-                let _ = rustix::io::write(&fd, b"there are too many sessions already\n");
-            }
-            Ok((fd, name)) => {
+            Ok((fd, peer, name)) => {
+                let now = control.world.now();
+                let seat =
+                    |(id, c): (&u64, &Client)| Seat { id: *id, peer: c.peer, state: c.state(), last: c.last };
+                let sessions = control.server.clients.iter().filter(|(_, c)| !c.own_terminal);
+                match PLACES.enter(peer, now, sessions.map(seat)) {
+                    Entry::Free => {}
+                    Entry::Instead(id) => {
+                        log::info!(target: "cli", "session {id} makes room for {name}: it was idle for longest");
+                        dismiss(control, events, id, "this session was idle for longest, and others wait");
+                    }
+                    Entry::Full => {
+                        log::warn!(target: "cli", "{name} turned away: there are too many sessions already");
+                        // It may not fit; then the client just sees the end.
+                        let _ = rustix::io::write(&fd, b"there are too many sessions already\n");
+                        continue;
+                    }
+                }
                 let fd = Rc::new(fd);
-                let added = add(control, events, SessionKind::Socket, Rc::clone(&fd), fd, name);
+                let added = add(control, events, SessionKind::Socket, Rc::clone(&fd), fd, (peer, name));
                 added.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -191,8 +247,9 @@ fn add<W: World>(
     kind: SessionKind,
     input: Rc<OwnedFd>,
     output: Rc<OwnedFd>,
-    name: String,
+    (peer, name): (Peer, String),
 ) -> io::Result<()> {
+    let last = control.world.now();
     let server = &mut control.server;
     let id = server.next;
     server.next += 1;
@@ -211,12 +268,25 @@ fn add<W: World>(
     let console = Console::new(kind, &server.look);
     let own_terminal = kind != SessionKind::Socket;
     let file = watched.is_none();
-    server
-        .clients
-        .insert(id, Client { console, input, output, watched, writer, wake: None, file, own_terminal });
+    server.clients.insert(
+        id,
+        Client {
+            console,
+            input,
+            output,
+            watched,
+            writer,
+            wake: None,
+            file,
+            own_terminal,
+            peer,
+            spoke: false,
+            last,
+        },
+    );
     log::debug!(target: "cli", "session {id}: {name}");
     let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    sessions.insert(id, (name, SystemTime::now()));
+    sessions.insert(id, (name, peer, SystemTime::now()));
     drop(sessions);
     // What has to be said first.
     serve(control, events, id);
@@ -225,7 +295,11 @@ fn add<W: World>(
 
 /// Something came from a client, or it can be written to again.
 fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
+    let now = control.world.now();
     let Some(client) = control.server.clients.get_mut(&id) else { return };
+    if ready.read || ready.write {
+        client.last = now;
+    }
     let open = !ready.read || read(client);
     if !open || (ready.closed && !client.console.wants_input()) {
         // From now on it would be ready all the time. What was sent is still worked off.
@@ -246,6 +320,7 @@ fn read(client: &mut Client) -> bool {
                 return true;
             }
             Ok(n) => {
+                client.spoke = true;
                 client.console.input(&buffer[..n]);
                 left = left.saturating_sub(n);
             }
@@ -309,6 +384,17 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     }
 }
 
+/// Ends a session, and tells it why if it still reads.
+fn dismiss<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why: &str) {
+    if let Some(client) = control.server.clients.get_mut(&id)
+        && write(client)
+    {
+        // It may not fit; then the client just sees the end.
+        let _ = rustix::io::write(&client.output, format!("\r\n{why}\r\n").as_bytes());
+    }
+    remove(control, events, id);
+}
+
 /// Goes on with every session whose time has come; gives the time until the next one's.
 pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
     let now = control.world.now();
@@ -318,7 +404,15 @@ pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<
     for id in due {
         serve(control, events, id);
     }
-    let next = control.server.clients.values().filter_map(|c| c.wake).min()?;
+    let timeout = control.server.timeout;
+    let late = |c: &Client| c.ends_at(timeout).is_some_and(|at| at <= now);
+    let late: Vec<u64> = control.server.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
+    for id in late {
+        log::info!(target: "cli", "session {id} ended: it was idle for too long");
+        dismiss(control, events, id, "this session was idle for too long");
+    }
+    let ends = |c: &Client| c.wake.into_iter().chain(c.ends_at(timeout)).min();
+    let next = control.server.clients.values().filter_map(ends).min()?;
     Some(next.saturating_sub(control.world.now()))
 }
 

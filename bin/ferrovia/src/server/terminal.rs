@@ -12,6 +12,7 @@ use rustix::termios::{OptionalActions, OutputModes, Termios, tcgetattr, tcgetwin
 
 use super::{Loop, add};
 use crate::run::{Control, World};
+use crate::seats::Peer;
 
 /// The terminal's settings before we changed them.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -34,7 +35,8 @@ pub fn interactive<W: World>(
     };
     let input = Rc::new(reopened(stdin.as_fd(), "/proc/self/fd/0", OFlags::RDONLY)?);
     let output = Rc::new(reopened(stdout.as_fd(), "/proc/self/fd/1", OFlags::WRONLY | OFlags::APPEND)?);
-    add(control, events, kind, input, output, "own terminal".into())
+    let own = Peer::User(rustix::process::geteuid().as_raw());
+    add(control, events, kind, input, output, (own, "own terminal".into()))
 }
 
 /// The same file or terminal, non-blocking. It is opened anew because the blocking mode is shared with whoever

@@ -38,8 +38,15 @@ impl Fixture {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         let fd = Rc::new(OwnedFd::from(ours));
-        add(&mut self.control, &mut self.events, SessionKind::Socket, Rc::clone(&fd), fd, "test".into())
-            .unwrap();
+        add(
+            &mut self.control,
+            &mut self.events,
+            SessionKind::Socket,
+            Rc::clone(&fd),
+            fd,
+            (Peer::User(0), "test".into()),
+        )
+        .unwrap();
         theirs.write_all(&cli::session::terminal_type("vppctl")).unwrap();
         theirs
     }
@@ -132,7 +139,15 @@ fn lines_without_telnet_are_answered_even_when_nothing_more_will_come() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let fd = Rc::new(OwnedFd::from(ours));
-    add(&mut f.control, &mut f.events, SessionKind::Socket, Rc::clone(&fd), fd, "test".into()).unwrap();
+    add(
+        &mut f.control,
+        &mut f.events,
+        SessionKind::Socket,
+        Rc::clone(&fd),
+        fd,
+        (Peer::User(0), "test".into()),
+    )
+    .unwrap();
     theirs.write_all(b"hello\nhello").unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     f.settle();
@@ -150,11 +165,11 @@ fn too_many_are_turned_away_with_a_word() {
     let socket = UnixSocket::listen(&path, net::SocketType::STREAM, None).unwrap();
     open(Door::unix(socket), &mut f.events).unwrap();
     let mut clients = Vec::new();
-    for _ in 0..MAX_CLIENTS {
+    for _ in 0..PLACES.all {
         clients.push(UnixStream::connect(&path).unwrap());
         f.settle();
     }
-    assert_eq!(f.sessions(), MAX_CLIENTS);
+    assert_eq!(f.sessions(), PLACES.all);
     let mut one_more = UnixStream::connect(&path).unwrap();
     f.settle();
     let mut text = String::new();
@@ -164,7 +179,74 @@ fn too_many_are_turned_away_with_a_word() {
     f.settle();
     let _again = UnixStream::connect(&path).unwrap();
     f.settle();
-    assert_eq!(f.sessions(), MAX_CLIENTS);
+    assert_eq!(f.sessions(), PLACES.all);
+}
+
+/// A listening fixture, whose clients are the owner's.
+fn listening() -> (Fixture, tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cli.sock");
+    let mut f = Fixture::new();
+    let socket = UnixSocket::listen(&path, net::SocketType::STREAM, None).unwrap();
+    open(Door::unix(socket), &mut f.events).unwrap();
+    (f, dir, path)
+}
+
+/// Whether the other end has closed, and what it said before.
+fn ended(mut stream: &UnixStream) -> Option<String> {
+    stream.set_nonblocking(true).unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).ok().map(|_| String::from_utf8_lossy(&all).into_owned())
+}
+
+#[test]
+fn silent_sessions_make_room_and_idle_ones_after_them() {
+    let (mut f, _dir, path) = listening();
+    let clock = Arc::clone(&f.control.world);
+    let enter = |f: &mut Fixture| {
+        let stream = UnixStream::connect(&path).unwrap();
+        f.settle();
+        stream
+    };
+    let mut first = enter(&mut f);
+    first.write_all(b"hello\n").unwrap();
+    let silent: Vec<_> = (1..PLACES.all).map(|_| enter(&mut f)).collect();
+    clock.advance(Duration::from_secs(20));
+    // Whoever comes gets in, at the cost of those that never said anything.
+    let mut more: Vec<_> = silent.iter().map(|_| enter(&mut f)).collect();
+    for stream in silent {
+        assert!(ended(&stream).is_some_and(|text| text.contains("idle for longest")));
+    }
+    assert_eq!(ended(&first), None, "it has spoken");
+    more.iter_mut().for_each(|stream| stream.write_all(b"hello\n").unwrap());
+    f.settle();
+    // Now it is the one that is idle for longest.
+    let last = enter(&mut f);
+    assert!(ended(&first).is_some());
+    assert!(more.iter().chain([&last]).all(|stream| ended(stream).is_none()));
+    assert_eq!(f.sessions(), PLACES.all);
+}
+
+#[test]
+fn sessions_may_not_idle_for_longer_than_configured() {
+    let (mut f, _dir, path) = listening();
+    let mut config = Config::default();
+    config.unix.cli_idle_timeout = Some(600);
+    f.control.server = Server::new(&config);
+    let clock = Arc::clone(&f.control.world);
+    let (idle, mut busy) = (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
+    f.settle();
+    clock.advance(Duration::from_secs(400));
+    busy.write_all(b"hello\n").unwrap();
+    f.settle();
+    assert_eq!(f.sessions(), 2);
+    clock.advance(Duration::from_secs(300));
+    f.settle();
+    assert!(ended(&idle).is_some_and(|text| text.contains("idle for too long")));
+    assert_eq!((ended(&busy), f.sessions()), (None, 1));
+    clock.advance(Duration::from_secs(400));
+    f.settle();
+    assert_eq!(f.sessions(), 0);
 }
 
 #[test]
@@ -175,7 +257,8 @@ fn a_file_as_input_is_worked_off() {
     std::fs::write(&script, "hello\n".repeat(20_000)).unwrap();
     let input = Rc::new(OwnedFd::from(std::fs::File::open(&script).unwrap()));
     let output = Rc::new(OwnedFd::from(std::fs::File::create(&out).unwrap()));
-    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, "test".into()).unwrap();
+    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, (Peer::User(0), "test".into()))
+        .unwrap();
     f.settle();
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "hello\n".repeat(20_000));
     assert!(f.events.stopped(), "the daemon ends with its own terminal");

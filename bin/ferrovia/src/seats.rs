@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Places for clients: there are so many, some are kept for the owner, and nobody keeps others out by idling.
+//!
+//! When all are taken, a place is made free among those of the user, or of the host, that has the most of them: a client that
+//! never said anything first, then the one that has been idle for longest. So a flood of one user's clients is at that
+//! user's own cost.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net;
+
+/// Whose client it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// A user of this host.
+    User(u32),
+    /// Whoever is behind this address.
+    Host(IpAddr),
+    /// It can't be told.
+    Unknown,
+}
+
+impl Peer {
+    /// The other end of a Unix socket's connection.
+    pub fn of_unix(fd: impl AsFd) -> Peer {
+        net::sockopt::socket_peercred(fd).map_or(Peer::Unknown, |peer| Peer::User(peer.uid.as_raw()))
+    }
+
+    /// The other end of a TCP connection.
+    pub fn of_tcp(fd: impl AsFd) -> Peer {
+        let address =
+            net::getpeername(fd).ok().flatten().and_then(|a| std::net::SocketAddr::try_from(a).ok());
+        address.map_or(Peer::Unknown, |a| Peer::Host(a.ip().to_canonical()))
+    }
+
+    /// The user that the daemon runs as, or root: both may end it anyway.
+    pub fn is_owner(self) -> bool {
+        matches!(self, Peer::User(uid) if uid == 0 || uid == rustix::process::geteuid().as_raw())
+    }
+}
+
+/// What a client is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// It has said nothing yet.
+    Silent,
+    /// It waits for its user.
+    Idle,
+    /// A command runs for it, or it waits for events.
+    Busy,
+}
+
+impl State {
+    /// How long it keeps its place, without a byte in either direction, when its own user's others wait for one.
+    fn patience(self) -> Duration {
+        Duration::from_secs(match self {
+            State::Silent => 1,
+            State::Idle => 10,
+            State::Busy => 60,
+        })
+    }
+}
+
+/// A place that is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// The client.
+    pub id: u64,
+    /// Whose it is.
+    pub peer: Peer,
+    /// What it is doing.
+    pub state: State,
+    /// When a byte came from it or went to it last.
+    pub last: Duration,
+}
+
+/// How many there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// All.
+    pub all: usize,
+    /// Of these, kept for the owner; with 0, owners are like everybody else.
+    pub kept: usize,
+}
+
+/// What is to be done about a client that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// There is room.
+    Free,
+    /// There is room once this one is gone.
+    Instead(u64),
+    /// It is turned away.
+    Full,
+}
+
+impl Places {
+    /// Finds a place for a client.
+    pub fn enter(self, newcomer: Peer, now: Duration, taken: impl Iterator<Item = Seat>) -> Entry {
+        let is_owner = |peer: Peer| self.kept > 0 && peer.is_owner();
+        let owner = is_owner(newcomer);
+        let (mut n, mut others, mut by_peer) = (0, 0, BTreeMap::<Peer, Vec<Seat>>::new());
+        for seat in taken {
+            n += 1;
+            let is_owner = is_owner(seat.peer);
+            others += usize::from(!is_owner);
+            // An owner's place is for owners.
+            if owner || !is_owner {
+                by_peer.entry(seat.peer).or_default().push(seat);
+            }
+        }
+        if n < self.all && (owner || others < self.all - self.kept) {
+            return Entry::Free;
+        }
+        let Some((peer, seats)) = by_peer.into_iter().max_by_key(|(_, seats)| seats.len()) else {
+            return Entry::Full;
+        };
+        let Some(seat) = seats.into_iter().min_by_key(|s| (s.state, s.last)) else { return Entry::Full };
+        let own = peer == newcomer && now.saturating_sub(seat.last) < seat.state.patience();
+        if own { Entry::Full } else { Entry::Instead(seat.id) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACES: Places = Places { all: 8, kept: 2 };
+    const EVE: Peer = Peer::User(u32::MAX - 7);
+    const BOB: Peer = Peer::User(u32::MAX - 8);
+    const ROOT: Peer = Peer::User(0);
+
+    fn seats(all: &[(Peer, State, u64)]) -> Vec<Seat> {
+        let seat = |(id, (peer, state, last)): (u64, &(Peer, State, u64))| Seat {
+            id,
+            peer: *peer,
+            state: *state,
+            last: Duration::from_secs(*last),
+        };
+        (0..).zip(all).map(seat).collect()
+    }
+
+    fn enter(newcomer: Peer, now: u64, all: &[(Peer, State, u64)]) -> Entry {
+        PLACES.enter(newcomer, Duration::from_secs(now), seats(all).into_iter())
+    }
+
+    #[test]
+    fn places_are_kept_for_the_owner() {
+        let six = [(EVE, State::Busy, 100); 6];
+        assert_eq!(enter(EVE, 100, &six), Entry::Full);
+        assert_eq!(enter(EVE, 100, &six[1..]), Entry::Free);
+        assert_eq!(enter(ROOT, 100, &six), Entry::Free);
+        let mine = Peer::User(rustix::process::geteuid().as_raw());
+        assert_eq!(enter(mine, 100, &six), Entry::Free);
+        // Nobody else takes an owner's.
+        assert_eq!(enter(EVE, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Full);
+        assert_eq!(enter(ROOT, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Instead(0));
+    }
+
+    #[test]
+    fn who_has_the_most_makes_room() {
+        let mut all = vec![(BOB, State::Silent, 1)];
+        all.extend([
+            (EVE, State::Idle, 99),
+            (EVE, State::Busy, 5),
+            (EVE, State::Idle, 98),
+            (EVE, State::Idle, 99),
+        ]);
+        all.push((EVE, State::Silent, 100));
+        // The one of Eve's that never said anything, for Bob at once and for Eve after a while.
+        assert_eq!(enter(BOB, 100, &all), Entry::Instead(5));
+        assert_eq!(enter(EVE, 100, &all), Entry::Full);
+        assert_eq!(enter(EVE, 101, &all), Entry::Instead(5));
+        all.pop();
+        all.push((EVE, State::Idle, 97));
+        assert_eq!(enter(BOB, 100, &all), Entry::Instead(5));
+        all.pop();
+        all.push((EVE, State::Busy, 97));
+        assert_eq!(enter(BOB, 100, &all), Entry::Instead(3), "idle for longest");
+    }
+}
