@@ -127,9 +127,10 @@ fn a_wrong_script_changes_nothing() {
 }
 
 #[test]
-fn a_broken_saved_file_ends_the_start() {
+fn a_broken_saved_file_ends_a_strict_start() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let (dir, section) = place();
+    let section = section.replace(" load ", " load strict ");
     let netns = lab.netns("router");
     let file = dir.path().join("conf");
     std::fs::write(&file, "# Ferrovia configuration\ncreate loopback interface\nset interfase x\n")

@@ -17,6 +17,7 @@ mod multipath;
 mod neighbors;
 mod odd;
 mod path_mtu;
+mod pending;
 mod port_range;
 mod prometheus;
 mod punt;

@@ -15,6 +15,7 @@ use crate::logging;
 use crate::process::arguments;
 use crate::process::paths::Paths;
 use crate::run::World;
+use crate::seats::Peer;
 use crate::server;
 
 /// What the commands tell about this process.
@@ -243,15 +244,34 @@ fn show_cli_sessions<W: World>(_: &W, _: &Matches) -> Result<Output> {
 
 fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     let name = m.str("file");
-    // A pipe could keep the control thread waiting.
-    let file = std::fs::metadata(name).map(|m| m.is_file());
-    let text = match file {
-        Ok(false) => Err(std::io::Error::other("is not a regular file")),
-        Ok(true) => std::fs::read_to_string(name),
-        Err(e) => Err(e),
+    let failed = |e: std::io::Error| Error::failed(format!("{name}: {e}")).at(m.span("file"));
+    let (text, owner) = read_regular(name).map_err(failed)?;
+    // The daemon may read files that its caller may not: messages don't tell what stands in them.
+    let may_read = match server::asking() {
+        Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
+        Some(Peer::Host(_) | Peer::Unknown) => false,
+        // The daemon itself, at its start, or a client of the binary API, whose user isn't known here.
+        None => server::is_starting(),
     };
-    let text = text.map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
-    Ok(Output::script(name, text))
+    Ok(if may_read { Output::script(name, text) } else { Output::discreet_script(name, text) })
+}
+
+/// The text of a regular file, and its owner: a pipe could keep the control thread waiting.
+///
+/// # Errors
+/// The system's; a file of another kind; one that isn't text.
+pub fn read_regular(name: &str) -> std::io::Result<(String, u32)> {
+    use std::io::Read as _;
+    use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(name)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("is not a regular file"));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok((text, found.uid()))
 }
 
 /// Ends at a time of the clock, or at ^C.

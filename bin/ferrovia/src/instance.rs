@@ -6,8 +6,10 @@ use crate::config::Config;
 use crate::plugins;
 use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
+use crate::socket::UnixSocket;
 use cli::{Command, Tree};
 use graph::{ConfigLine, ConfigLines, Plugin, ThreadPlan, Threads, World, WorldConfig};
+use rustix::net::SocketType;
 use simd::Level;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -36,6 +38,10 @@ impl run::World for World {
 
     fn config_step(&self, from: &mut ConfigLines, lines: &mut Vec<ConfigLine>) -> bool {
         from.step(self, lines)
+    }
+
+    fn restore<T>(&self, line: impl FnOnce() -> T) -> T {
+        self.restore(line)
     }
 
     fn waker(&self) -> Arc<sync::Waker> {
@@ -90,6 +96,9 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     let plan = plan(config)?;
     let threads = 1 + plan.worker_cores.len();
     let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);
+    process::limits::address_space(threads, buffers)?;
+    let gid = config.unix.gid.as_ref().map(process::account::gid).transpose()?;
+    let socket = UnixSocket::listen(&paths.punt, SocketType::DGRAM, gid).map_err(|e| e.to_string())?;
     if let Some(size) = config.buffers.default_data_size
         && size as usize != buffer::DATA_SIZE
     {
@@ -117,16 +126,15 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
         world.set_variant(Some(node), level).map_err(|e| format!("node {name}: {e}"))?;
     }
     let threads = Threads::start(runtimes, &plan)?;
+    let served = socket.fd.try_clone().and_then(|fd| punt::serve(&world, fd.into(), &paths.punt));
+    served.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
     let stopped = world.clone();
     let stop = Box::new(move || {
         let runtimes = threads.stop(&stopped);
         drop(runtimes);
+        // Its path goes with it.
+        drop(socket);
     });
-    punt::serve(&world, &paths.punt).map_err(|e| format!("{}: {e}", paths.punt.display()))?;
-    if let Some(gid) = config.unix.gid.as_ref().map(process::account::gid).transpose()? {
-        let changed = std::os::unix::fs::chown(&paths.punt, None, Some(gid));
-        changed.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
-    }
     Ok(Instance { world, stop })
 }
 

@@ -24,6 +24,7 @@ use crate::process::{account, arguments, crash, limits, platform};
 use crate::prometheus::{self, Exporter};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
+use crate::store::load::Load;
 use crate::{logging, reference, server, stats_socket, store};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
@@ -68,6 +69,14 @@ pub trait World: cli::Live + 'static {
 
     /// Reads on; false if there is nothing more.
     fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
+
+    /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
+    fn restore<T>(&self, line: impl FnOnce() -> T) -> T
+    where
+        Self: Sized,
+    {
+        line()
+    }
 }
 
 /// A started world.
@@ -155,9 +164,7 @@ fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
     match at {
         Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::unix),
         Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(|listener| {
-            if let Ok(address) = listener.local_addr()
-                && !address.ip().is_loopback()
-            {
+            if let Some(address) = socket::open_to_network(&listener) {
                 log::warn!(target: "cli", "{address} is open to the network: whoever can connect may change everything");
             }
             Door::tcp(listener)
@@ -220,13 +227,14 @@ fn control<W: World>(
     let tree = Arc::new(tree);
     world.adopt(&tree);
     trace(config, world.api());
-    let (server, api, background) = (Server::new(config), api::Server::default(), Runner::default());
+    let (server, api, background) = (Server::new(config), api::Server::new(config), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 
-    startup(config, &mut control, &mut events, signals)?;
+    // Whatever becomes of the configuration: operators get in.
     for door in sockets.doors {
         server::open(door, &mut events).map_err(said)?;
     }
+    startup(config, &mut control, &mut events, signals)?;
     for door in sockets.api {
         api::open(door, &mut events).map_err(said)?;
     }
@@ -259,30 +267,38 @@ fn turn<W: World>(
     events: &mut EventLoop<Control<W>>,
     signals: &Signals,
 ) -> Result<(), String> {
-    let look = |control: &mut Control<W>, events: &mut EventLoop<Control<W>>| {
-        if signals.take_hang_up() {
-            match logging::reopen() {
-                Ok(()) => log::info!(target: "main", "log file opened anew"),
-                Err(e) => log::error!(target: "main", "the log file can't be opened anew: {e}"),
-            }
-        }
-        if signals.take_resize() {
-            server::resize(control);
-        }
-        let sessions = server::poll(control, events);
-        let background = store::poll(control);
-        let processes = control.world.poll();
-        // Last: what the others did may be an event for a client.
-        let api = api::poll(control, events);
-        if signals.end() || events.stopped() {
-            return Some(Duration::ZERO);
-        }
-        [sessions, background, processes, api].into_iter().flatten().min()
-    };
+    let look = |control: &mut Control<W>, events: &mut EventLoop<_>| look(control, events, signals);
     events.turn(control, look).map(drop).map_err(|e| format!("epoll: {e}"))
 }
 
-/// Runs the scripts of the configuration. A script that fails ends the start: half a configuration is none.
+/// What is to be done in each turn; gives how long the next one may wait.
+fn look<W: World>(
+    control: &mut Control<W>,
+    events: &mut EventLoop<Control<W>>,
+    signals: &Signals,
+) -> Option<Duration> {
+    if signals.take_hang_up() {
+        match logging::reopen() {
+            Ok(()) => log::info!(target: "main", "log file opened anew"),
+            Err(e) => log::error!(target: "main", "the log file can't be opened anew: {e}"),
+        }
+    }
+    if signals.take_resize() {
+        server::resize(control);
+    }
+    let sessions = server::poll(control, events);
+    let background = store::poll(control);
+    let processes = control.world.poll();
+    // Last: what the others did may be an event for a client.
+    let api = api::poll(control, events);
+    if signals.end() || events.stopped() {
+        return Some(Duration::ZERO);
+    }
+    [sessions, background, processes, api].into_iter().flatten().min()
+}
+
+/// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run. If it is to be strict, the
+/// first one that can't ends the start.
 fn startup<W: World>(
     config: &Config,
     control: &mut Control<W>,
@@ -299,27 +315,45 @@ fn startup<W: World>(
         there
     });
     let unix = config.unix.startup_config.iter().chain(&config.unix.exec).map(PathBuf::as_path);
+    let strict = config.saved.strict;
     for path in saved.into_iter().chain(unix) {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;
+        let text = match std::fs::read(path) {
+            Ok(bytes) if strict => String::from_utf8(bytes).map_err(|e| format!("{name}: {e}"))?,
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(e) if strict => return Err(format!("{name}: {e}")),
+            Err(e) => {
+                log::error!(target: "config", "{name}: {e}");
+                continue;
+            }
+        };
         let mut runner = Runner::default();
-        runner.script(&name, text, false);
+        match strict {
+            true => runner.script(&name, text, false),
+            false => runner.sequence(Load::<W>::file(&name, text, Some(path) == saved)),
+        }
         let mut said = Vec::new();
         loop {
+            server::set_starting(true);
             let done = runner.poll(&control.tree, &control.world, control.world.now(), &mut said);
+            server::set_starting(false);
             for Said::Answer(text) | Said::Chunk(text) in said.drain(..) {
                 text.lines().for_each(|line| log::info!(target: "cli", "{name}: {line}"));
             }
             match done {
                 Some(Ok(())) => break,
-                Some(Err(e)) => return Err(e.to_string()),
+                Some(Err(e)) if strict => return Err(e.to_string()),
+                Some(Err(e)) => {
+                    log::error!(target: "config", "{name}: {e}");
+                    break;
+                }
                 None if signals.end() => return Err("told to end during the start".into()),
                 None => {}
             }
             let now = control.world.now();
             let pause = runner.wake_at(now).map_or(Duration::ZERO, |at| at.saturating_sub(now));
-            let look = |c: &mut Control<W>, _: &mut EventLoop<_>| {
-                Some(c.world.poll().map_or(pause, |p| p.min(pause)))
+            let look = |c: &mut Control<W>, events: &mut EventLoop<_>| {
+                Some(look(c, events, signals).map_or(pause, |p| p.min(pause)))
             };
             events.turn(control, look).map_err(|e| format!("epoll: {e}"))?;
         }

@@ -212,3 +212,70 @@ fn version_and_help() {
     let unknown = ferrovia().arg("--nothing").output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));
 }
+
+#[test]
+fn the_punt_socket_takes_nothing_from_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let punt = run.join("punt.sock");
+    std::fs::write(&punt, "precious").unwrap();
+    let (status, text) = Daemon::spawn(&run, "", |_| {}).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.contains("punt.sock: there is a file of that name that is not a socket"), "{text}");
+    assert_eq!(std::fs::read_to_string(&punt).unwrap(), "precious");
+    std::fs::remove_file(&punt).unwrap();
+    // Another daemon with other sockets but this one.
+    let first = Daemon::start_in(&run, "");
+    eventually("the socket", || punt.exists().then_some(()));
+    let other =
+        "unix { cli-listen b.sock } socksvr { socket-name b-api.sock } statseg { socket-name b-stats.sock }";
+    let (status, text) = Daemon::spawn(&run, other, |_| {}).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.contains("punt.sock: another process is listening there"), "{text}");
+    assert!(punt.exists(), "the first one's stays");
+    drop(first);
+    // A killed one's is taken over.
+    drop(Daemon::start_in(&run, ""));
+}
+
+#[test]
+fn too_little_address_space_is_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "ulimit -v 4000000; exec {} 'unix {{ nodaemon runtime-dir {} }}'",
+        env!("CARGO_BIN_EXE_ferrovia"),
+        dir.path().display()
+    );
+    let output = std::process::Command::new("sh").args(["-c", &text]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("GiB of address space, not of memory, can't be reserved"), "{said}");
+    assert!(said.contains("the limit is 4000000 KiB: `ulimit -v unlimited'"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    // What is asked for beforehand is what is taken.
+    let daemon = Daemon::start("");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap();
+    let peak = status.lines().find_map(|l| l.strip_prefix("VmPeak:")).unwrap();
+    let peak: usize = peak.split_whitespace().next().unwrap().parse().unwrap();
+    use daemon::process::limits::{COMMON_SPACE, THREAD_SPACE};
+    assert!(peak << 10 < COMMON_SPACE + THREAD_SPACE + (512 << 20), "{peak} KiB");
+}
+
+#[test]
+fn the_table_of_messages_follows_no_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let victim = dir.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    let name = format!("ferrovia-test-{}", std::process::id());
+    let table = Path::new("/tmp").join(&name);
+    let _ = std::fs::remove_file(&table);
+    std::os::unix::fs::symlink(&victim, &table).unwrap();
+    let daemon = Daemon::start(&format!("api-trace {{ save-api-table {name} }}"));
+    eventually("the table", || table.symlink_metadata().is_ok_and(|m| m.is_file()).then_some(()));
+    let text = std::fs::read_to_string(&table).unwrap();
+    std::fs::remove_file(&table).unwrap();
+    assert!(text.lines().any(|l| l.contains("control_ping_")), "{text}");
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    drop(daemon);
+}

@@ -22,8 +22,9 @@ pub enum Output {
     List(List),
     /// Takes time; the control loop polls it while everything else goes on.
     Task(Box<dyn Task>),
-    /// Commands to run in place of this one (`exec FILE`): a name for messages, and the text.
-    Script(String, String),
+    /// Commands to run in place of this one (`exec FILE`): a name for messages, the text, and whether messages leave out what
+    /// stands in it.
+    Script(String, String, bool),
     /// A command that is made of others: a `Box<dyn Sequence<W>>`; see [`Output::sequence`].
     Sequence(Box<dyn Any>),
 }
@@ -51,7 +52,12 @@ impl Output {
 
     /// Commands to run in place of this one; `name` stands in error messages.
     pub fn script(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Script(name.into(), text.into())
+        Self::Script(name.into(), text.into(), false)
+    }
+
+    /// As [`Self::script`], for a caller that may not know the text: messages tell the place of an error, and no word of it.
+    pub fn discreet_script(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Script(name.into(), text.into(), true)
     }
 
     /// A command that is made of others, for the world `W` that it was called with.

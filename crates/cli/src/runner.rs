@@ -97,6 +97,20 @@ impl Runner {
         self.frames.push(Frame::Script(Script::new(name, text)));
     }
 
+    /// Starts a sequence of commands that no command asked for.
+    pub fn sequence<W: 'static>(&mut self, sequence: impl Sequence<W> + 'static) {
+        (self.json, self.cancelled) = (false, false);
+        let boxed: Box<dyn Sequence<W>> = Box::new(sequence);
+        let (sequence, json) = (Box::new(boxed), false);
+        self.frames.push(Frame::Sequence(Within {
+            sequence,
+            json,
+            started: false,
+            said: Vec::new(),
+            error: None,
+        }));
+    }
+
     /// ^C: a task is told, a long answer ends where it is, a script or a sequence stops after the command it is at.
     pub fn cancel(&mut self) {
         if let Some(t) = &mut self.task {
@@ -225,6 +239,10 @@ impl Runner {
                         self.most = Some((most, line));
                         self.answer(outcome.output, json, out)
                     }
+                    Step::Ran(outcome) => {
+                        let Outcome { output, json } = outcome?;
+                        self.answer(output, json, out)
+                    }
                     Step::More(text) => {
                         // To who ran the sequence, and not to itself.
                         let alone =
@@ -251,7 +269,7 @@ impl Runner {
     /// An error with its place in the script that what failed was started by.
     fn placed(&self, error: Error) -> Error {
         let Some(Frame::Script(script)) = self.frames.last() else { return error };
-        let message = format!("{}: {}", script.place(), error.brief());
+        let message = format!("{}: {}", script.place(), script.reason(&error));
         Error::new(error.kind(), message).retval(error.code())
     }
 
@@ -273,9 +291,10 @@ impl Runner {
         match output {
             Output::List(list) => self.list = Some(Listing::new(list, json, self.most.take())),
             Output::Task(task) => self.task = Some(Running { task, json, chunks: String::new() }),
-            Output::Script(name, text) => {
+            Output::Script(name, text, discreet) => {
                 self.check_depth(&name)?;
-                self.frames.push(Frame::Script(Script::new(name, text)));
+                let script = Script::new(name, text);
+                self.frames.push(Frame::Script(if discreet { script.discreet() } else { script }));
             }
             Output::Sequence(sequence) => {
                 self.check_depth("a sequence of commands")?;

@@ -4,7 +4,7 @@
 use crate::explain::column;
 use crate::lex;
 use crate::tree::{Scratch, is_comment};
-use crate::{Error, Outcome, Result, Tree};
+use crate::{Error, ErrorKind, Outcome, Result, Tree};
 
 /// One command of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub fn check<W>(tree: &Tree<W>, text: &str) -> Vec<ScriptError> {
 pub struct Script {
     name: String,
     text: String,
+    /// Messages leave out what stands in it.
+    discreet: bool,
     /// Where the next slice begins.
     at: usize,
     number: usize,
@@ -134,6 +136,7 @@ impl Script {
         Self {
             name: name.into(),
             text: text.into(),
+            discreet: false,
             at: 0,
             number: 1,
             current: 1,
@@ -141,6 +144,22 @@ impl Script {
             errors: Vec::new(),
             found: 0,
             scratch: Scratch::default(),
+        }
+    }
+
+    /// The same, of which messages tell the place of an error only.
+    pub fn discreet(self) -> Self {
+        Self { discreet: true, ..self }
+    }
+
+    /// What may be told of an error.
+    pub(crate) fn reason(&self, error: &Error) -> String {
+        match (self.discreet, error.kind()) {
+            (false, _) => error.brief(),
+            (true, ErrorKind::Usage | ErrorKind::Parse) => {
+                "this line can't be understood; the file is another user's".into()
+            }
+            (true, _) => "this command failed; the file is another user's".into(),
         }
     }
 
@@ -202,7 +221,7 @@ impl Script {
 
     /// An error that names its place.
     fn located(&self, e: &ScriptError) -> Error {
-        let message = format!("{}:{}:{}: {}", self.name, e.line, e.column, e.error.brief());
+        let message = format!("{}:{}:{}: {}", self.name, e.line, e.column, self.reason(&e.error));
         Error::new(e.error.kind(), message).retval(e.error.code())
     }
 }
@@ -261,6 +280,20 @@ mod tests {
         let many = "x\n".repeat(1000);
         let e = run(&many).0.unwrap_err();
         assert!(e.message().ends_with("s: … 900 more\ns: 1000 errors, nothing was run"));
+    }
+
+    #[test]
+    fn a_discreet_script_tells_places_only() {
+        let (tree, world) = (tree(), Toy::new());
+        let said = |text: &str| {
+            let mut script = Script::new("s", text).discreet();
+            let error = (0..9).find_map(|_| script.turn(&tree, &world).err()).unwrap();
+            error.to_string()
+        };
+        let wrong = said("root:secret:19000\n show secret\n");
+        assert!(wrong.contains("s:1:1: this line can't") && wrong.contains("s:2:7: "), "{wrong}");
+        assert!(!wrong.contains("secret") && !wrong.contains("root"), "{wrong}");
+        assert!(said("fail -7\n").starts_with("s:1:1: this command failed"));
     }
 
     #[test]

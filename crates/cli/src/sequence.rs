@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that are made of other commands, one after the other.
 
-use crate::{Error, Output, Result, Said, Tree};
+use crate::{Error, Outcome, Output, Result, Said, Tree};
 
 /// What a [`Sequence`] wants next.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub enum Step {
     Run(String, bool),
     /// Run this line in the same manner, of a long answer only so many items.
     Sample(String, bool, usize),
+    /// The sequence has run a line by itself; what that began is brought to its end.
+    Ran(Result<Outcome>),
     /// Not done yet: asked again in the next turn. The text is for the operator, if there is any.
     More(String),
     /// Done; this is the answer.

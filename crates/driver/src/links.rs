@@ -76,29 +76,61 @@ impl Links {
         sw_if: SwIfIndex,
         user: Arc<dyn LinkUser>,
     ) -> io::Result<()> {
+        let link = self.add(world, namespace, sw_if, user.clone(), |rtnl| {
+            let link = rtnl.link_by_index(index)?;
+            Ok((link.name.clone(), Some(link)))
+        })?;
+        link.into_iter().for_each(|link| user.news(world, sw_if, LinkNews::Is(link)));
+        Ok(())
+    }
+
+    /// Tells `user` when a link of this name comes to the caller's namespace, and of it from then on, until [`Self::forget`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn await_link(
+        &self,
+        world: &World,
+        name: &str,
+        sw_if: SwIfIndex,
+        user: Arc<dyn LinkUser>,
+    ) -> io::Result<()> {
+        // The monitor hears of all links that come behind this, and of one that has just come.
+        let link = self.add(world, None, sw_if, user.clone(), |rtnl| {
+            let there = rtnl.links()?.into_iter().find(|link| link.name == name);
+            Ok((name.to_string(), there))
+        })?;
+        link.into_iter().for_each(|link| user.news(world, sw_if, LinkNews::Back(link)));
+        Ok(())
+    }
+
+    /// Follows the link that `find` gives, by its name and as it is.
+    fn add(
+        &self,
+        world: &World,
+        namespace: Option<&Namespace>,
+        sw_if: SwIfIndex,
+        user: Arc<dyn LinkUser>,
+        find: impl FnOnce(&mut Rtnl) -> io::Result<(String, Option<Link>)>,
+    ) -> io::Result<Option<Link>> {
         let stat = match namespace {
             Some(namespace) => rustix::fs::fstat(namespace),
             None => rustix::fs::fstat(&Namespace::current()?),
         }?;
         let id = (stat.st_dev, stat.st_ino);
-        let link = {
-            let mut inner = self.inner();
-            if !inner.places.iter().any(|p| p.id == id) {
-                let make = || Ok((Monitor::new()?, Rtnl::new()?));
-                // To enter a namespace takes a privilege, even for one's own.
-                let (monitor, rtnl) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
-                world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
-                inner.places.push(Place { id, monitor, rtnl });
-            }
-            let place = inner.places.iter_mut().find(|p| p.id == id).ok_or(io::ErrorKind::NotFound)?;
-            // The monitor is there already: nothing can happen unseen behind this.
-            let link = place.rtnl.link_by_index(index)?;
-            let (name, last) = (link.name.clone(), Some(link.clone()));
-            inner.followed.push(Followed { place: id, sw_if, name, last, user: user.clone() });
-            link
-        };
-        user.news(world, sw_if, LinkNews::Is(link));
-        Ok(())
+        let mut inner = self.inner();
+        if !inner.places.iter().any(|p| p.id == id) {
+            let make = || Ok((Monitor::new()?, Rtnl::new()?));
+            // To enter a namespace takes a privilege, even for one's own.
+            let (monitor, rtnl) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
+            world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
+            inner.places.push(Place { id, monitor, rtnl });
+        }
+        let place = inner.places.iter_mut().find(|p| p.id == id).ok_or(io::ErrorKind::NotFound)?;
+        // The monitor is there already: nothing can happen unseen behind this.
+        let (name, last) = find(&mut place.rtnl)?;
+        inner.followed.push(Followed { place: id, sw_if, name, last: last.clone(), user });
+        Ok(last)
     }
 
     /// Ends [`Self::follow`].

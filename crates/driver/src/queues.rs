@@ -107,6 +107,19 @@ impl<Q: RxQueue> RxQueues<Q> {
         Ok(())
     }
 
+    /// Gives each of `count` queues a thread, as [`Self::open`] does, before there are any: they come once the device is there.
+    pub fn reserve(&self, world: &World, sw_if: SwIfIndex, ip: bool, count: u16) {
+        let mode = world.get::<net::Interfaces>().default_rx_mode();
+        let wish = |number| {
+            let thread = AtomicU16::new(next_thread(world));
+            let (up, gone) = (AtomicBool::new(false), AtomicBool::new(true));
+            let wish = Wish { sw_if, ip, number, thread, mode: AtomicU8::new(0), up, gone };
+            wish.set_mode(mode);
+            Arc::new(wish)
+        };
+        *self.wishes.lock().expect("no panic inside") = (0..count).map(wish).collect();
+    }
+
     /// The queues and where they are.
     pub fn list(&self) -> Vec<net::RxQueue> {
         let wishes = self.wishes.lock().expect("no panic inside");

@@ -5,8 +5,9 @@
 //! back. What is learned, and what follows from other lines (routes of addresses), isn't said. The phases order the lines of
 //! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
 
-use crate::{SwIfIndex, World};
+use crate::{Shared, SwIfIndex, World};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// When a line's turn is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -66,6 +67,8 @@ pub struct ConfigLine {
     pub text: String,
     /// The command that takes it back.
     pub undo: String,
+    /// What it waits for before it has its effect.
+    pub waits: Option<String>,
     /// Within the phase; equal ones stay as they were said.
     order: u32,
 }
@@ -111,14 +114,14 @@ impl Section<'_> {
     /// Adds a line and the one that takes it back, as [`RunningConfig::push`] does.
     pub fn push(&mut self, text: impl Into<String>, undo: impl Into<String>) {
         let (text, undo) = (text.into(), undo.into());
-        self.lines.push_back(ConfigLine { phase: self.phase, text, undo, order: 0 });
+        self.lines.push_back(ConfigLine { phase: self.phase, text, undo, waits: None, order: 0 });
     }
 }
 
 impl RunningConfig {
     /// Adds a line and the one that takes it back. Values that may hold blanks are put through [`cli::quote`].
     pub fn push(&mut self, phase: Phase, text: impl Into<String>, undo: impl Into<String>) {
-        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), order: 0 }));
+        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None, order: 0 }));
     }
 
     /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and everything else goes on in
@@ -137,10 +140,17 @@ impl RunningConfig {
         self.0.push(Part::List(phase, Box::new(next)));
     }
 
+    /// Says what the line that was added last waits for before it has its effect.
+    pub fn waits(&mut self, what: impl Into<String>) {
+        if let Some(Part::Line(line)) = self.0.last_mut() {
+            line.waits = Some(what.into());
+        }
+    }
+
     /// Adds the line that makes an interface: they are made in the order of their indices, whoever makes them.
     pub fn interface(&mut self, sw_if: SwIfIndex, text: impl Into<String>, undo: impl Into<String>) {
         let (phase, order) = (Phase::Interfaces, sw_if.0);
-        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), order }));
+        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None, order }));
     }
 
     /// All lines in their order.
@@ -194,5 +204,28 @@ impl World {
     /// The whole configuration in force, at once: with a large one everything else waits.
     pub fn running_config(&self) -> Vec<ConfigLine> {
         self.config_lines().all(self)
+    }
+
+    /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
+    pub fn restore<T>(&self, line: impl FnOnce() -> T) -> T {
+        let restoring = self.get::<Restoring>();
+        restoring.0.store(true, Ordering::Relaxed);
+        let result = line();
+        restoring.0.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether the command at hand is a line of a saved configuration.
+    pub fn is_restoring(&self) -> bool {
+        self.get::<Restoring>().0.load(Ordering::Relaxed)
+    }
+}
+
+/// The command at hand is a line of a saved configuration. Only the control thread asks.
+struct Restoring(AtomicBool);
+
+impl Shared for Restoring {
+    fn make(_: &World) -> Self {
+        Self(AtomicBool::new(false))
     }
 }

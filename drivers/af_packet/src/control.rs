@@ -62,7 +62,20 @@ impl Hosts {
     }
 }
 
+/// The MTU of an interface that was never there.
+const UNKNOWN_MTU: u16 = 1500;
+
+fn refused(error: &std::io::Error) -> Error {
+    let retval = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput => retval::INVALID_INTERFACE,
+        _ => retval::SYSCALL_ERROR_1,
+    };
+    Error::failed(error.to_string()).retval(retval)
+}
+
 /// Makes `host-NAME` of the kernel's interface NAME. It is down at first.
+///
+/// While a saved configuration is loaded, one whose interface in the kernel is missing is made all the same, and waits for it.
 ///
 /// # Errors
 /// A name that is in use here, or doesn't exist in the kernel; what the kernel says.
@@ -79,35 +92,46 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
     }
     config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
-    let open = HostInterface::open(&config).map_err(|error| {
-        let retval = match error.kind() {
-            ErrorKind::NotFound | ErrorKind::InvalidInput => retval::INVALID_INTERFACE,
-            _ => retval::SYSCALL_ERROR_1,
-        };
-        Error::failed(error.to_string()).retval(retval)
-    })?;
-    let link = open.link.clone();
+    let open = match HostInterface::open(&config) {
+        Ok(open) => Some(open),
+        // A device may come late or have died: what was configured on it isn't lost.
+        Err(error) if error.kind() == ErrorKind::NotFound && world.is_restoring() => None,
+        Err(error) => return Err(refused(&error)),
+    };
     let takes = if offloads { Takes::ALL } else { Takes::default() };
-    let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, link.mac)));
-    let ip = config.mode == Mode::Ip;
-    let (device, rx, tx) = HostDevice::new(config, takes, (mac, given), open)
-        .map_err(failed(&format!("host interface {host_name}")))?;
+    let link = open.as_ref().map(|open| open.link.clone());
+    let kernels = link.as_ref().and_then(|link| link.mac);
+    let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, kernels)));
+    let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
+    let made = match open {
+        Some(open) => HostDevice::new(config, takes, (mac, given), open),
+        None => HostDevice::waiting(config, takes, (mac, given)).map(|device| (device, vec![], vec![])),
+    };
+    let (device, rx, tx) = made.map_err(failed(&format!("host interface {host_name}")))?;
     let device = Arc::new(device);
     let interface = NewInterface {
         name: format!("host-{host_name}"),
         kind: if ip { IfKind::Ip } else { IfKind::Ethernet },
         device: device.clone(),
         mac,
-        mtu: link.mtu.min(u16::MAX.into()) as u16,
-        link_up: link.is_link_up(),
+        mtu: link.as_ref().map_or(UNKNOWN_MTU, |link| link.mtu.min(u16::MAX.into()) as u16),
+        link_up: link.as_ref().is_some_and(netlink::Link::is_link_up),
     };
     let interfaces = world.get::<Interfaces>();
     let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, takes))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
-    let started = device.rx.open(world, sw_if, ip, rx).and_then(|()| {
-        let follow = world.get::<Links>().follow(world, None, link.index, sw_if, device.clone());
-        follow.map_err(failed("news of the host's links"))
-    });
+    let news = failed("news of the host's links");
+    let links = world.get::<Links>();
+    let started = match &link {
+        Some(link) => device
+            .rx
+            .open(world, sw_if, ip, rx)
+            .and_then(|()| links.follow(world, None, link.index, sw_if, device.clone()).map_err(news)),
+        None => {
+            device.rx.reserve(world, sw_if, ip, queues);
+            links.await_link(world, &host_name, sw_if, device.clone()).map_err(news)
+        }
+    };
     if let Err(error) = started {
         interfaces.delete(world, sw_if)?;
         return Err(error);

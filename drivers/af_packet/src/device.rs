@@ -31,6 +31,8 @@ struct State {
     mac: MacAddr,
     /// As it was made: the address if it was given, and what the kernel was to take.
     made: (Option<MacAddr>, Takes),
+    /// The kernel's interface has never been there: its address and its MTU aren't known.
+    unseen: bool,
 }
 
 /// An error of the system with what was being done.
@@ -62,22 +64,37 @@ impl HostDevice {
     ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
         let HostInterface { link, rx, tx, control } = open;
         prepare(&control, config.mode, mac, false)?;
-        let senders = tx.len();
-        let (control, rtnl) = (Some(control), Rtnl::new()?);
+        let this = Self::with(config, takes, (mac, given), link, Some(control))?;
+        Ok((this, rx, tx))
+    }
+
+    /// One whose interface in the kernel isn't there yet.
+    pub fn waiting(config: Config, takes: Takes, mac: (MacAddr, Option<MacAddr>)) -> io::Result<Self> {
+        let link = Link { name: config.name.clone(), ..Link::default() };
+        Self::with(config, takes, mac, link, None)
+    }
+
+    fn with(
+        config: Config,
+        takes: Takes,
+        (mac, given): (MacAddr, Option<MacAddr>),
+        link: Link,
+        control: Option<Control>,
+    ) -> io::Result<Self> {
         let state = State {
+            senders: config.tx_queues.into(),
             config,
             takes,
-            rtnl,
+            rtnl: Rtnl::new()?,
             link,
+            unseen: control.is_none(),
             control,
-            senders,
             up: false,
             promiscuous: false,
             mac,
             made: (given, takes),
         };
-        let this = Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) };
-        Ok((this, rx, tx))
+        Ok(Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -125,6 +142,9 @@ impl HostDevice {
             line += " cksum-gso-disable";
         }
         config.interface(sw_if, line, format!("delete host-interface name {name}"));
+        if state.control.is_none() {
+            config.waits(format!("the host has no interface {}: opened when it comes", state.config.name));
+        }
         if state.takes.csum != made.csum {
             let line = format!("set host-interface l4-cksum-offload {name}");
             let word = |on| if on { "on" } else { "off" };
@@ -137,12 +157,29 @@ impl HostDevice {
         }
     }
 
-    /// The kernel's interface is there again: open it anew.
-    fn reopen(&self, world: &World, sw_if: SwIfIndex, link: Link) -> io::Result<()> {
+    /// The kernel's interface is there, or there again: opens it, and gives it all that was set meanwhile.
+    fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> io::Result<()> {
+        let interfaces = world.get::<Interfaces>();
+        let text = |error: Error| io::Error::other(error.to_string());
+        if self.state().unseen {
+            let (name, given) = (self.state().config.name.clone(), self.state().made.0);
+            let mac = given.unwrap_or_else(|| driver::own_mac(&name, link.mac));
+            interfaces.note_made(world, sw_if, mac, link.mtu.min(u16::MAX.into()) as u16).map_err(text)?;
+            let mut state = self.state();
+            (state.mac, state.unseen) = (interfaces.get(sw_if).map_err(text)?.mac, false);
+        }
         let (config, mac, promiscuous, up) = {
             let state = self.state();
             (state.config.clone(), state.mac, state.promiscuous, state.up)
         };
+        let mtu = interfaces.get(sw_if).map_err(text)?.own_mtu;
+        if let Some(mtu) = mtu.map(u32::from).filter(|mtu| *mtu != link.mtu) {
+            self.state().rtnl.set_mtu(link.index, mtu)?;
+            link.mtu = mtu;
+        }
+        if up && !link.is_admin_up() {
+            self.state().rtnl.set_admin_up(link.index, true)?;
+        }
         let open = HostInterface::open(&config)?;
         prepare(&open.control, config.mode, mac, promiscuous)?;
         let ip = config.mode == Mode::Ip;
@@ -153,7 +190,7 @@ impl HostDevice {
         self.rx.set_up(world, up).map_err(|error| io::Error::other(error.to_string()))?;
         self.tx.open(world, open.tx);
         let mut state = self.state();
-        (state.control, state.link) = (Some(open.control), link);
+        (state.control, state.link) = (Some(open.control), link.clone());
         Ok(())
     }
 }
@@ -198,6 +235,10 @@ impl Device for HostDevice {
 
     fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), Error> {
         let state = &mut *self.state();
+        if state.control.is_none() {
+            // It gets it when it comes.
+            return Ok(());
+        }
         let doing = format!("MTU of the host's interface {}", state.link.name);
         state.rtnl.set_mtu(state.link.index, mtu.into()).map_err(failed(&doing))
     }
@@ -230,6 +271,7 @@ impl Device for HostDevice {
             Version::V3 => 3,
         };
         let there = match (control, link.is_admin_up()) {
+            (None, _) if state.unseen => "missing: opened when it comes",
             (None, _) => "gone: opened again when it comes back",
             (_, true) => "up",
             (_, false) => "down",
@@ -259,6 +301,11 @@ impl LinkUser for HostDevice {
         let interfaces = world.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return };
         let name = &interface.name;
+        // One that couldn't be opened when it came is tried again when something about it changes.
+        let news = match news {
+            LinkNews::Is(link) if self.state().control.is_none() => LinkNews::Back(link),
+            news => news,
+        };
         let link = match news {
             LinkNews::Is(link) => {
                 self.state().link = link.clone();
@@ -276,13 +323,13 @@ impl LinkUser for HostDevice {
                 let _ = interfaces.set_link(world, sw_if, false);
                 return;
             }
-            LinkNews::Back(link) => match self.reopen(world, sw_if, link.clone()) {
+            LinkNews::Back(mut link) => match self.reopen(world, sw_if, &mut link) {
                 Ok(()) => {
-                    log::info!(target: "af_packet", "{name}: the host's interface {} is back", link.name);
+                    log::info!(target: "af_packet", "{name}: the host's interface {} is there", link.name);
                     link
                 }
                 Err(error) => {
-                    log::error!(target: "af_packet", "{name}: the host's interface is back, but: {error}");
+                    log::error!(target: "af_packet", "{name}: the host's interface {} is there, but: {error}", link.name);
                     return;
                 }
             },

@@ -6,7 +6,6 @@ use buffer::{Buffer, Flags, Owned};
 use graph::{Process, Sleep, SwIfIndex, ThreadIndex, Wake, World};
 use net::{IfKind, Interfaces};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,17 +26,10 @@ const TURN: usize = 256;
 /// A layer-2 header is no longer than that: what is marked further in front was marked by somebody else.
 const LAYER2_MAX: usize = 64;
 
-/// What clients answer to; the path is removed when this is dropped.
+/// What clients answer to.
 struct Server {
     socket: UnixDatagram,
     path: PathBuf,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 struct PuntSocket {
@@ -47,19 +39,12 @@ struct PuntSocket {
     bytes: Vec<u8>,
 }
 
-/// Listens for what clients send, at a path whose old socket, if there is one, is removed.
+/// Listens for what clients send to a socket that was bound to `path`. Who may send there, and the path's end, are the caller's.
 ///
 /// # Errors
 /// The system's.
-pub fn serve(world: &World, path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let socket = UnixDatagram::bind(path)?;
+pub fn serve(world: &World, socket: UnixDatagram, path: &Path) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    // Owner and group may send packets, nobody else.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
     let punt = world.get::<Punt>();
     world.processes.watch(&socket, &punt.signal)?;
     *punt.server.lock().expect("no panic inside") = Some(path.to_path_buf());

@@ -76,7 +76,8 @@ impl Rig {
         let prefix = "2001:db8::1/64".parse().expect("a prefix");
         world.get::<Addresses<Ip6>>().add(&world, SwIfIndex(1), prefix).expect("added");
         let dir = tempfile::tempdir().expect("a directory");
-        crate::serve(&world, &dir.path().join("punt.sock")).expect("a socket");
+        let path = dir.path().join("punt.sock");
+        crate::serve(&world, UnixDatagram::bind(&path).expect("a socket"), &path).expect("served");
         let client = UnixDatagram::bind(dir.path().join("client.sock")).expect("a socket");
         client.set_nonblocking(true).expect("possible");
         Self { bench, client, dir }

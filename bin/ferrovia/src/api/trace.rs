@@ -6,6 +6,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -49,7 +50,7 @@ pub fn save(w: &World, m: &Matches) -> Result<Output> {
     for line in w.api.traced().iter().filter_map(|t| line(w, t)) {
         writeln!(text, "{line}").expect("memory");
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
     file.write_all(&text).map_err(failed)?;
     Ok(Output::text(format!("API trace saved to {}\n", path.display())))
 }
@@ -58,7 +59,7 @@ pub fn save(w: &World, m: &Matches) -> Result<Output> {
 fn read(m: &Matches) -> Result<Vec<(String, Vec<u8>)>> {
     let name = m.str("file");
     let bad = |why: String| Error::failed(format!("{name}: {why}")).at(m.span("file"));
-    let text = std::fs::read_to_string(name).map_err(|e| bad(e.to_string()))?;
+    let (text, _) = crate::commands::read_regular(name).map_err(|e| bad(e.to_string()))?;
     let request = |(i, line): (usize, &str)| {
         let wrong = || bad(format!("line {}: is no request of an API trace", i + 1));
         let value: Value = serde_json::from_str(line).map_err(|_| wrong())?;

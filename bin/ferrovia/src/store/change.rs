@@ -16,6 +16,7 @@ use graph::ConfigLine;
 use serde_json::json;
 
 use super::file::lines;
+use super::pending;
 use crate::run::World;
 
 /// A change on its way.
@@ -96,7 +97,12 @@ impl<W: World> Change<W> {
     }
 
     fn start(&mut self, tree: &Tree<W>, world: &W) -> Result<()> {
-        let errors = script::check(tree, &self.text);
+        // Lines that can't be understood, and couldn't when they were loaded, don't keep the others from being gone back to.
+        let known = |e: &ScriptError| {
+            let all = pending::all();
+            all.failed.iter().any(|p| p.reason == e.error.brief() && self.target.contains(&p.text))
+        };
+        let errors: Vec<_> = script::check(tree, &self.text).into_iter().filter(|e| !known(e)).collect();
         if !errors.is_empty() {
             let line =
                 |e: &ScriptError| format!("{}:{}:{}: {}\n", self.name, e.line, e.column, e.error.brief());
@@ -117,8 +123,8 @@ impl<W: World> Change<W> {
             Doing::Undo(line) => (&line.text, texts(&running).any(|l| l == line.text)),
             Doing::Do(line) => (line, !texts(&running).any(|l| l == line)),
         };
-        if !there {
-            // Another line had that effect already.
+        if !there || matches!(&failed, Doing::Do(line) if pending::all().has(line)) {
+            // Another line had that effect already; or it failed before, and still waits.
             return Ok(());
         }
         let mut of = names(tree, line);
@@ -163,6 +169,12 @@ impl<W: World> Change<W> {
 
     fn end(&self, world: &W) -> Output {
         let running = world.running_config();
+        // What was pending of another configuration is gone with it.
+        let target: HashSet<&str> = strs(&self.target).collect();
+        let mut all = pending::all();
+        all.failed.retain(|p| !p.kept || target.contains(p.text.as_str()));
+        all.forget_running(&running);
+        drop(all);
         let more = only(texts(&running), strs(&self.target)).len();
         let less = only(strs(&self.target), texts(&running)).len();
         let n = self.done.len();
@@ -208,7 +220,8 @@ impl<W: World> Sequence<W> for Change<W> {
         };
         let command = now.command().to_string();
         self.now = Some(now);
-        Step::Run(command, false)
+        // As when it is loaded: what the host lacks is waited for.
+        Step::Ran(world.restore(|| tree.execute(world, &command)))
     }
 
     fn cancel(&mut self) -> Error {

@@ -14,7 +14,8 @@ use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
 use super::change::{Change, only, texts};
-use super::{Body, file, store, tech, until};
+use super::load::{self, Load};
+use super::{Body, file, pending, store, tech, until};
 use crate::run::World;
 use crate::server;
 
@@ -50,6 +51,24 @@ impl<W: World> Own<W> {
             usage: "",
             help: "The saved versions: 0 is the last one",
             run: show_history,
+        },
+        Command {
+            path: "show config pending",
+            usage: "",
+            help: "Lines of the saved configuration that wait for the host, failed, or weren't run yet",
+            run: show_pending,
+        },
+        Command {
+            path: "retry config pending",
+            usage: "",
+            help: "Try the lines once more that failed when the configuration was loaded",
+            run: |_, _| Ok(Output::sequence::<W>(Load::again()?)),
+        },
+        Command {
+            path: "clear config pending",
+            usage: "",
+            help: "Forget the lines that failed when the configuration was loaded: `save' leaves them out from now on",
+            run: clear_pending,
         },
         Command {
             path: "rollback",
@@ -133,7 +152,11 @@ struct Save {
 }
 
 impl Save {
-    fn write(&self) -> Result<Output> {
+    fn write(&mut self) -> Result<Output> {
+        let pending = pending::all().saved();
+        self.body.pending(&pending);
+        self.n += pending.len();
+        let waiting = pending.len();
         let (path, saved) = match &self.file {
             Some(path) => {
                 let text = file::with_header(&self.body.text, &self.by);
@@ -146,14 +169,17 @@ impl Save {
             }
         };
         let (path, n) = (path.display().to_string(), self.n);
-        let text = match saved {
+        let mut text = match saved {
             true => format!("{n} lines saved in {path}\n"),
             false => format!("nothing has changed since the last version in {path}\n"),
         };
+        if waiting > 0 {
+            text += &format!("{waiting} of them are not in force: see `show config pending'\n");
+        }
         if self.confirms {
             *until() = None;
         }
-        Ok(Output::both(text, json!({ "file": path, "lines": n, "saved": saved })))
+        Ok(Output::both(text, json!({ "file": path, "lines": n, "pending": waiting, "saved": saved })))
     }
 }
 
@@ -178,6 +204,7 @@ impl<W: World> Sequence<W> for Save {
 impl Save {
     fn add(&mut self, lines: Vec<ConfigLine>) {
         self.n += lines.len();
+        pending::all().forget_running(&lines);
         lines.iter().for_each(|line| self.body.add(line));
     }
 }
@@ -210,7 +237,64 @@ fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
     Ok(Output::both(text, json!({ "versions": table.to_json(), "rollback_in": left })))
 }
 
+fn show_pending<W: World>(world: &W, _: &Matches) -> Result<Output> {
+    Ok(Output::sequence::<W>(ShowPending { lines: world.config_lines(), waiting: Vec::new() }))
+}
+
+/// The configuration in force is looked through for lines that wait, in slices; then all that is pending is shown.
+struct ShowPending {
+    lines: ConfigLines,
+    waiting: Vec<ConfigLine>,
+}
+
+impl<W: World> Sequence<W> for ShowPending {
+    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
+        let (more, waiting) = pending::look(world, &mut self.lines);
+        self.waiting.extend(waiting);
+        if more { Step::More(String::new()) } else { Step::Done(self.show()) }
+    }
+
+    fn cancel(&mut self) -> Error {
+        Error::failed("cancelled")
+    }
+}
+
+impl ShowPending {
+    fn show(&self) -> Output {
+        let all = pending::all();
+        let mut table =
+            Table::new().left("State").left("File").right("Line").right("Needs").left("Command").left("Reason");
+        for line in &self.waiting {
+            let why = line.waits.as_deref().unwrap_or_default();
+            table.row(["waits".into(), "".into(), "".into(), "".into(), line.text.as_str().into(), why.into()]);
+        }
+        for p in &all.failed {
+            let needs = p.needs.map_or_else(|| "".into(), cli::Cell::from);
+            let (file, text, reason) = ((*p.file).into(), p.text.as_str().into(), p.reason.as_str().into());
+            table.row(["failed".into(), file, p.line.into(), needs, text, reason]);
+        }
+        let loading = all.rest.as_ref().map(|rest| (rest.file.to_string(), rest.number()));
+        let json = json!({
+            "lines": table.to_json(),
+            "loading": loading.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
+        });
+        let mut text = table.render();
+        match loading {
+            Some((file, line)) => text += &format!("{file} is being loaded, line {line}\n"),
+            None if json["lines"].as_array().is_none_or(Vec::is_empty) => text = "nothing is pending\n".into(),
+            None => {}
+        }
+        Output::both(text, json)
+    }
+}
+
+fn clear_pending<W: World>(_: &W, _: &Matches) -> Result<Output> {
+    let n = std::mem::take(&mut pending::all().failed).len();
+    Ok(Output::both(format!("{n} lines forgotten\n"), json!({ "forgotten": n })))
+}
+
 fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    load::idle()?;
     let number = m.req("version")?;
     let store = store()?;
     store.read(number).map_err(|e| e.at(m.span("version")))?;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration in force, and those that were saved: `show running-config`, `save`, `rollback`, `commit confirmed`.
 //!
-//! Plugins say what is in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions of it, [`change`] goes from one to
-//! another, [`tech`] gathers what a helper needs to know.
+//! Plugins say what is in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions of it, [`load`] runs one at the start,
+//! [`pending`] has what isn't in force of it, [`change`] goes from one to another, [`tech`] gathers what a helper needs to know.
 
 pub mod change;
 pub mod commands;
 pub mod disk;
 pub mod file;
+pub mod load;
+pub mod pending;
 pub mod tech;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -77,6 +79,14 @@ impl Body {
         self.text += &line.text;
         self.text.push('\n');
     }
+
+    /// Adds lines that aren't in force, but belong to the configuration.
+    pub fn pending(&mut self, lines: &[String]) {
+        if !lines.is_empty() {
+            self.text += "# pending\n";
+            lines.iter().for_each(|line| self.text += &format!("{line}\n"));
+        }
+    }
 }
 
 /// Goes back to the last saved configuration if nobody has confirmed the one in force in time. Gives how long it is until
@@ -86,7 +96,7 @@ pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
     let now = world.now();
     let due = *until();
     let mut said = Vec::new();
-    if due.is_some_and(|due| due <= now) && !background.is_busy() {
+    if due.is_some_and(|due| due <= now) && !background.is_busy() && load::idle().is_ok() {
         *until() = None;
         log::warn!(target: "config", "nobody confirmed the configuration: back to the last saved one");
         background.line(tree, &**world, "rollback 0", false, &mut said);

@@ -100,6 +100,22 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[0] = mtu)
     }
 
+    /// Notes with which address and which MTU it would be made now, and gives it these unless an operator chose others. Drivers
+    /// call it for an interface that was made before its device was there.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn note_made(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr, mtu: u16) -> Result<(), Error> {
+        let chosen = self.get(sw_if)?.own_mtu.is_some();
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
+            if i.mac == i.made.mac {
+                i.mac = mac;
+            }
+            (i.made.mac, i.made.mtu) = (mac, mtu);
+        })?;
+        if chosen { Ok(()) } else { self.note_mtu(world, sw_if, mtu) }
+    }
+
     /// Gives an interface another name.
     ///
     /// # Errors

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Loads a saved configuration: each line stands for itself, and those that fail are kept with the reason.
+
+use std::marker::PhantomData;
+
+use cli::{Error, Output, Result, Said, Sequence, Step, Tree};
+use graph::ConfigLines;
+
+use super::pending::{self, Pending, Rest};
+use crate::run::World;
+
+/// Lines that are run in one turn.
+const SLICE: usize = 256;
+/// Failures that the log names.
+const NAMED: usize = 5;
+
+/// A file on its way in.
+pub struct Load<W> {
+    file: String,
+    /// The line at hand, of what has failed before.
+    now: Option<(String, usize)>,
+    /// Lines to be tried once more, if it isn't a file.
+    again: Option<Vec<Pending>>,
+    run: usize,
+    failed: Vec<(usize, String)>,
+    /// All lines had their turn: what is in force now is looked through.
+    outcome: Option<ConfigLines>,
+    waiting: usize,
+    world: PhantomData<fn(W)>,
+}
+
+impl<W: World> Load<W> {
+    /// Loads a file's text. Until its turn has come, each line is pending.
+    pub fn file(name: &str, text: String, kept: bool) -> Self {
+        pending::all().rest = Some(Rest::new(name, text, kept));
+        Self::new(name.into(), None)
+    }
+
+    /// Tries the lines once more that failed.
+    ///
+    /// # Errors
+    /// A file is being loaded.
+    pub fn again() -> Result<Self> {
+        idle()?;
+        let mut again = pending::all().failed.clone();
+        again.reverse();
+        let file = "pending lines".into();
+        Ok(Self::new(file, Some(again)))
+    }
+
+    fn new(file: String, again: Option<Vec<Pending>>) -> Self {
+        let (now, failed, outcome) = (None, Vec::new(), None);
+        Self { file, now, again, run: 0, failed, outcome, waiting: 0, world: PhantomData }
+    }
+
+    /// The next line and its number; a script ends at `quit`.
+    fn next_line(&mut self) -> Option<(String, usize)> {
+        if let Some(again) = &mut self.again {
+            return again.pop().map(|p| (p.text, p.line));
+        }
+        let all = pending::all();
+        let (text, line) = all.rest.as_ref()?.next()?;
+        if matches!(text.trim(), "quit" | "exit" | "q") {
+            return None;
+        }
+        Some((text.trim().to_string(), line))
+    }
+
+    /// Notes how a line ended.
+    fn ended(&mut self, tree: &Tree<W>, (text, line): (String, usize), error: Option<Error>) {
+        let mut all = pending::all();
+        match &error {
+            None => self.run += 1,
+            Some(error) => self.failed.push((line, error.brief())),
+        }
+        if self.again.is_some() {
+            let at = all.failed.iter().position(|p| (&p.text, p.line) == (&text, line));
+            match (error, at) {
+                (None, Some(at)) => drop(all.failed.remove(at)),
+                (Some(error), Some(at)) => all.failed[at].reason = error.brief(),
+                (_, None) => {}
+            }
+            return;
+        }
+        let Some(mut rest) = all.rest.take() else { return };
+        rest.skip();
+        if let Some(error) = error {
+            all.add(tree, &rest, (&text, line), &error);
+        }
+        all.rest = Some(rest);
+    }
+
+    fn end(&self) -> Output {
+        let (run, failed, waiting) = (self.run, self.failed.len(), self.waiting);
+        let mut text = format!("{}: {run} lines were run", self.file);
+        if waiting + failed > 0 {
+            text += &format!(", {failed} failed, {waiting} wait for the host: see `show config pending'");
+            for (line, reason) in self.failed.iter().take(NAMED) {
+                text += &format!("; line {line}: {reason}");
+            }
+            if failed > NAMED {
+                text += "; …";
+            }
+            log::warn!(target: "config", "{text}");
+        } else {
+            log::info!(target: "config", "{text}");
+        }
+        text.push('\n');
+        Output::both(text, serde_json::json!({ "run": run, "failed": failed, "waiting": waiting }))
+    }
+}
+
+/// Refuses what would disturb a file that is being loaded.
+///
+/// # Errors
+/// There is one.
+pub fn idle() -> Result<()> {
+    match &pending::all().rest {
+        None => Ok(()),
+        Some(rest) => {
+            let text = format!("{} is still being loaded, line {}", rest.file, rest.number());
+            Err(Error::failed(text).hint("try again when it is done"))
+        }
+    }
+}
+
+impl<W: World> Sequence<W> for Load<W> {
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
+        if let (Some(line), Some(ended)) = (self.now.take(), last) {
+            let said = ended.map(|said| {
+                for Said::Answer(text) | Said::Chunk(text) in said {
+                    text.lines().for_each(|l| log::info!(target: "cli", "{}: {l}", self.file));
+                }
+            });
+            self.ended(tree, line, said.err());
+        }
+        if let Some(lines) = &mut self.outcome {
+            let (more, waiting) = pending::look(world, lines);
+            self.waiting += waiting.len();
+            return if more { Step::More(String::new()) } else { Step::Done(self.end()) };
+        }
+        for _ in 0..SLICE {
+            let Some(line) = self.next_line() else {
+                if self.again.is_none() {
+                    pending::all().rest = None;
+                }
+                self.outcome = Some(world.config_lines());
+                return Step::More(String::new());
+            };
+            let outcome = if line.0.contains(char::REPLACEMENT_CHARACTER) {
+                Err(Error::parse("is not UTF-8, or has a character in place of what wasn't"))
+            } else {
+                world.restore(|| tree.execute(world, &line.0))
+            };
+            match outcome {
+                Ok(outcome) if matches!(outcome.output, Output::Empty) => self.ended(tree, line, None),
+                Err(error) => self.ended(tree, line, Some(error)),
+                outcome => {
+                    self.now = Some(line);
+                    return Step::Ran(outcome);
+                }
+            }
+        }
+        Step::More(String::new())
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lines of a saved configuration that aren't in force: they failed when it was loaded, or their turn hasn't come.
+//!
+//! They belong to the configuration all the same: `save` writes them again, until they are run or an operator forgets them.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cli::script::Lines;
+use cli::{Error, SLICE, Tree};
+use graph::{ConfigLine, ConfigLines};
+
+use crate::run::World;
+
+/// A line that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The file it stands in.
+    pub file: Arc<str>,
+    /// Where, from 1.
+    pub line: usize,
+    /// The command.
+    pub text: String,
+    /// Why it failed.
+    pub reason: String,
+    /// The failed line of the same file that makes what this one misses.
+    pub needs: Option<usize>,
+    /// It stood in the saved configuration; otherwise in a script that is run at every start.
+    pub kept: bool,
+}
+
+/// What of a file is still to be run.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    /// Its name.
+    pub file: Arc<str>,
+    /// All of it.
+    pub text: Arc<str>,
+    /// It is the saved configuration.
+    pub kept: bool,
+    at: usize,
+    number: usize,
+}
+
+impl Rest {
+    /// All of a file.
+    pub fn new(file: &str, text: String, kept: bool) -> Rest {
+        Rest { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
+    }
+
+    /// The next line and its number.
+    pub fn next(&self) -> Option<(&str, usize)> {
+        let line = Lines::new(&self.text[self.at..]).next()?;
+        Some((line.text, self.number + line.number - 1))
+    }
+
+    /// The number of the line at hand.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Goes behind the next line.
+    pub fn skip(&mut self) {
+        let Some(line) = Lines::new(&self.text[self.at..]).next() else { return };
+        let newlines = line.text.bytes().filter(|b| *b == b'\n').count();
+        self.number += line.number - 1 + newlines;
+        self.at += line.offset + line.text.len();
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        Lines::new(&self.text[self.at..]).map(|line| line.text.trim())
+    }
+}
+
+/// All of them.
+#[derive(Default, Debug)]
+pub struct All {
+    /// What failed, in the order in which it was tried.
+    pub failed: Vec<Pending>,
+    /// What is being loaded.
+    pub rest: Option<Rest>,
+}
+
+static ALL: Mutex<All> = Mutex::new(All { failed: Vec::new(), rest: None });
+
+/// The lines that aren't in force.
+pub fn all() -> MutexGuard<'static, All> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks through some more of the configuration in force: forgets what failed and is in force by now. Gives whether there is more,
+/// and the lines that wait for something.
+pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLine>) {
+    let mut lines = Vec::new();
+    let more = (0..SLICE).all(|_| world.config_step(from, &mut lines));
+    all().forget_running(&lines);
+    lines.retain(|line| line.waits.is_some());
+    (more, lines)
+}
+
+impl All {
+    /// Forgets what is in force by now.
+    pub fn forget_running(&mut self, running: &[ConfigLine]) {
+        if !self.failed.is_empty() {
+            let running: HashSet<&str> = running.iter().map(|l| l.text.as_str()).collect();
+            self.failed.retain(|p| !running.contains(p.text.as_str()));
+        }
+    }
+
+    /// Whether this line failed before.
+    pub fn has(&self, text: &str) -> bool {
+        self.failed.iter().any(|p| p.text == text)
+    }
+
+    /// What `save` writes besides the configuration in force.
+    pub fn saved(&self) -> Vec<String> {
+        let failed = self.failed.iter().filter(|p| p.kept).map(|p| p.text.as_str());
+        let rest = self.rest.iter().filter(|rest| rest.kept).flat_map(Rest::lines);
+        failed.chain(rest).map(String::from).collect()
+    }
+
+    /// Notes that a line failed.
+    pub fn add<W>(&mut self, tree: &Tree<W>, rest: &Rest, (text, line): (&str, usize), error: &Error) {
+        let missing = error.span().and_then(|span| text.get(span));
+        let needs = missing.and_then(|missing| {
+            let same = self.failed.iter().filter(|p| p.file == rest.file);
+            same.into_iter().find(|p| makes(tree, &p.text, missing)).map(|p| p.line)
+        });
+        let (reason, file) = (error.brief(), Arc::clone(&rest.file));
+        self.failed.push(Pending { file, line, text: text.to_string(), reason, needs, kept: rest.kept });
+    }
+}
+
+/// Whether a line that failed was to make what is called so. `create host-interface name v0` makes `host-v0`, and
+/// `create loopback interface instance 0` makes `loop0`.
+fn makes<W>(tree: &Tree<W>, line: &str, name: &str) -> bool {
+    let creates = line.starts_with("create ");
+    let named = |word: &str| word == name || creates && !word.is_empty() && name.ends_with(word);
+    match tree.parse(line) {
+        Ok(Some(parsed)) => parsed.matches().texts().any(named),
+        _ => line.split_whitespace().skip(1).any(named),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_file_keeps_its_numbers() {
+        let text = "# a\n\nfirst\n  block {\n x\n}\n# b\n\nlast\n";
+        let mut rest = Rest::new("f", text.into(), true);
+        let mut seen = Vec::new();
+        while let Some((line, number)) = rest.next() {
+            seen.push((line.trim().to_string(), number));
+            rest.skip();
+            let left: Vec<_> = rest.lines().collect();
+            assert!(text.ends_with("last\n") && left.len() + seen.len() == 3, "{left:?}");
+        }
+        let seen: Vec<_> = seen.iter().map(|(l, n)| (l.as_str(), *n)).collect();
+        assert_eq!(seen, [("first", 3), ("block {\n x\n}", 4), ("last", 9)]);
+    }
+}
