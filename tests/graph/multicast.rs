@@ -156,7 +156,7 @@ fn packets_go_where_a_slow_function_says() {
     let input = bench.index("ethernet-input");
     bench.settle();
     (0..20).for_each(|_| change(&mut bench, &mut entries, &mut rng));
-    let mut copies = 0;
+    let (mut copies, mut number) = (0, 0u32);
     for round in 0..ROUNDS {
         (0..1 + rng.below(8)).for_each(|_| change(&mut bench, &mut entries, &mut rng));
         bench.world.get::<Recorded>().take();
@@ -177,7 +177,10 @@ fn packets_go_where_a_slow_function_says() {
                 }
                 _ => unreachable!("of one family"),
             };
-            let make = |ttl: u8| frame.clone().ttl(ttl).udp(1, 2).payload_len(len).build();
+            // No packet has the bytes of the one before it.
+            number += 1;
+            let payload: Vec<u8> = (0..len as u32).map(|i| (i * 7 + number * 31) as u8).collect();
+            let make = |ttl: u8| frame.clone().ttl(ttl).udp(1, 2).payload(&payload).build();
             for tx_if in ways(&entries, to, from, rx_if, ttl) {
                 let mut bytes = make(ttl - 1);
                 bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, tx_if as u8]);

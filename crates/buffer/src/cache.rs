@@ -179,14 +179,14 @@ impl Cache {
         if self.n > KEEP {
             self.flush(KEEP / 2);
         }
-        // All bits turned, a link is 0 if there is none.
-        let mut links = 0;
+        // Without a link all bits are set.
+        let mut links = BufferIndex::NONE.0;
         for buffer in frame.iter() {
-            links |= !buffer.next.0;
+            links &= buffer.next.0;
         }
         let indices = frame.take_raw();
         let pool = self.pool;
-        if links == 0 {
+        if links == BufferIndex::NONE.0 {
             for &index in indices {
                 // SAFETY: the frame owned the packet, and has forgotten it.
                 unsafe { pool.retire(pool.ptr(BufferIndex(index)), State::Framed) };
