@@ -2,13 +2,18 @@
 //! Neighbours: which station on a link has which address. One model for ARP and IPv6 neighbour discovery.
 //!
 //! Protocols tell what they have seen ([`Neighbors::learn`]) and how a neighbour is asked ([`Neighbors::start`]); operators
-//! set entries by hand. The table keeps to its limits, asks old entries again, removes who doesn't answer, and tells
+//! set entries by hand. The table keeps to its limits, asks old entries again, removes those that don't answer, and tells
 //! subscribers.
+//!
+//! The limit is shared by the interfaces of an instance: when the table is full, the interface that holds most gives up its
+//! oldest entry that nothing was ever sent to. So one link's senders take no room that others need, and a neighbour that answers
+//! our own question is always taken.
 
 mod age;
 mod model;
 #[cfg(test)]
 mod oracle;
+mod shares;
 mod silent;
 mod table;
 #[cfg(test)]
@@ -22,7 +27,7 @@ use graph::{Shared, Signal, SwIfIndex, World};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use table::{Due, Key, Table};
+use table::{Due, Key, Table, Usage};
 use wire::{EtherType, MacAddr};
 
 type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
@@ -140,7 +145,7 @@ impl Neighbors {
         let ip6 = new.ip.is_ipv6();
         let new = Neighbor { updated: world.clock.now(), state: NeighborState::Reachable, ..new };
         let old = self.table(ip6).get(new.key());
-        let set = self.table(ip6).set(new);
+        let set = self.with_usage(world, |usage| self.table(ip6).set(new, usage));
         let gone = set.map_err(|_| {
             let limit = self.config(ip6).limit;
             Error::limit(format!("the table is full: its limit is {limit} (set ip neighbor-config)"))
@@ -174,7 +179,9 @@ impl Neighbors {
         }
         let key = Key { sw_if, ip };
         let old = self.get(sw_if, ip);
-        let learned = self.table(ip.is_ipv6()).learn(key, mac, evidence, world.clock.now());
+        let now = world.clock.now();
+        let learned =
+            self.with_usage(world, |usage| self.table(ip.is_ipv6()).learn(key, mac, evidence, now, usage));
         let new = self.table(ip.is_ipv6()).get(key);
         match (learned, new) {
             (Learned::Added { gone }, Some(new)) => {
@@ -281,6 +288,11 @@ impl Neighbors {
         self.len(ip6) == 0
     }
 
+    /// The interface that has most of a family's dynamic entries, and how many these are.
+    pub fn fullest(&self, ip6: bool) -> Option<(SwIfIndex, usize)> {
+        self.table(ip6).fullest()
+    }
+
     /// A family's limits and times.
     pub fn config(&self, ip6: bool) -> NeighborConfig {
         self.table(ip6).config()
@@ -295,18 +307,21 @@ impl Neighbors {
     /// Does what is due now; gives the time of the next.
     fn age(&self, world: &World, ip6: bool, prober: Prober) -> Option<u64> {
         let now = world.clock.now();
-        let due = self.table(ip6).take_due(now, AT_ONCE, |n| self.is_used(n));
-        let (mut probes, mut lost) = (Vec::new(), Vec::new());
+        let leads = |n: &Neighbor| silent::is_nexthop(world, n.key());
+        let due = self.table(ip6).take_due(now, AT_ONCE, |n| self.is_used(n), leads);
+        let (mut probes, mut lost, mut aged) = (Vec::new(), Vec::new(), Vec::new());
         for due in due {
             match due {
                 Due::Probe(n) => probes.push(n),
                 Due::Lost(n) => lost.push(n),
+                Due::Aged(n) => aged.push(n),
             }
         }
         // Traffic first.
         let hops: Vec<Key> = lost.iter().map(Neighbor::key).collect();
         self.note_silent(world, &hops);
         lost.into_iter().for_each(|n| self.forget(world, n, Gone::Unanswered));
+        aged.into_iter().for_each(|n| self.forget(world, n, Gone::Aged));
         probes.extend(self.seek(world, ip6));
         if !probes.is_empty() {
             prober(world, &probes);
@@ -317,12 +332,23 @@ impl Neighbors {
         next
     }
 
+    /// Packets that were sent to it, and its first adjacency.
+    fn sent(&self, n: &Neighbor) -> Option<(AdjIndex, u64)> {
+        let all = self.adjacencies.find_neighbors(n.sw_if, n.ip);
+        Some((*all.first()?, all.iter().map(|adj| self.adjacencies.counters.sum(adj.at()).0).sum()))
+    }
+
     /// Whether packets were sent to it since it was looked at last.
     fn is_used(&self, n: &Neighbor) -> bool {
-        let all = self.adjacencies.find_neighbors(n.sw_if, n.ip);
-        let Some(first) = all.first() else { return false };
-        let packets = all.iter().map(|adj| self.adjacencies.counters.sum(adj.at()).0).sum();
-        self.used.lock().expect("no panic inside").insert(*first, packets).unwrap_or(0) != packets
+        let Some((adj, packets)) = self.sent(n) else { return false };
+        self.used.lock().expect("no panic inside").insert(adj, packets).unwrap_or(0) != packets
+    }
+
+    fn with_usage<R>(&self, world: &World, f: impl FnOnce(Usage<'_>) -> R) -> R {
+        f(Usage {
+            sent: &|n| self.sent(n).is_some_and(|(_, packets)| packets > 0),
+            leads: &|n| silent::is_nexthop(world, n.key()),
+        })
     }
 
     /// Lets packets go to a neighbour, and tells that.

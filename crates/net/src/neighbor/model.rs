@@ -59,9 +59,11 @@ impl Neighbor {
 pub struct NeighborConfig {
     /// Entries at most.
     pub limit: u32,
-    /// Seconds without confirmation after which a dynamic entry is asked, and removed if it doesn't answer; 0 never.
+    /// Seconds without confirmation after which a dynamic entry is removed if no packet was ever sent to it (RFC 4861 7.3.3),
+    /// else asked, and removed if it doesn't answer; 0 never.
     pub age: u32,
-    /// A full table gives up its longest unconfirmed dynamic entry for a new one; otherwise it takes no more.
+    /// A full table gives up an entry for every new one; otherwise only for a neighbour that answers our own question, one
+    /// that is set by hand, and one on an interface that holds less than others.
     pub recycle: bool,
     /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked; 0 never.
     pub confirm: u32,
@@ -72,7 +74,7 @@ pub struct NeighborConfig {
 
 impl Default for NeighborConfig {
     fn default() -> Self {
-        Self { limit: 50_000, age: 0, recycle: false, confirm: 30, retry: 5 }
+        Self { limit: 50_000, age: 1200, recycle: false, confirm: 30, retry: 5 }
     }
 }
 
@@ -203,6 +205,8 @@ pub enum Gone {
     Recycled,
     /// Didn't answer.
     Unanswered,
+    /// Nothing was sent to it for as long as entries are kept.
+    Aged,
 }
 
 /// Told to subscribers after the change, on the control thread.

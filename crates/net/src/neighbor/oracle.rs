@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The table against a slow twin that looks at everything each time.
 
-use super::table::{Due, Key, PROBES, Table};
+use super::table::{Due, Key, PROBES, Table, Usage};
 use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
 use proptest::prelude::*;
@@ -16,6 +16,8 @@ struct Entry {
     checked: u64,
     /// It became stale then, and wasn't looked at since.
     stale: Option<u64>,
+    /// It is known to be used.
+    used: bool,
 }
 
 #[derive(Default)]
@@ -30,20 +32,49 @@ impl Slow {
         self.entries.iter().position(|e| e.n.key() == key)
     }
 
-    fn room(&mut self) -> Result<Option<Neighbor>, Refusal> {
+    /// Dynamic entries on an interface.
+    fn held(&self, sw_if: SwIfIndex) -> usize {
+        self.entries.iter().filter(|e| !e.n.is_static && e.n.sw_if == sw_if).count()
+    }
+
+    fn oldest(&self, sw_if: SwIfIndex, used: bool, spare: impl Fn(&Neighbor) -> bool) -> Option<usize> {
+        let of = |e: &Entry| !e.n.is_static && e.n.sw_if == sw_if && e.used == used && !spare(&e.n);
+        let all = self.entries.iter().enumerate().filter(|(_, e)| of(e));
+        all.min_by_key(|(_, e)| (e.n.updated, e.n.key())).map(|(i, _)| i)
+    }
+
+    fn idle(&mut self, sw_if: SwIfIndex) -> Option<usize> {
+        loop {
+            let i = self.oldest(sw_if, false, |_| false)?;
+            if !sent(&self.entries[i].n) && !leads(&self.entries[i].n) {
+                return Some(i);
+            }
+            self.entries[i].used = true;
+        }
+    }
+
+    fn room(&mut self, key: Key, wanted: bool) -> Result<Option<Neighbor>, Refusal> {
         if self.entries.len() < self.config.limit as usize {
             return Ok(None);
         }
-        let dynamic = self.entries.iter().enumerate().filter(|(_, e)| !e.n.is_static);
-        let oldest = dynamic.min_by_key(|(_, e)| (e.n.updated, e.n.key())).map(|(i, _)| i);
-        let oldest = oldest.filter(|_| self.config.recycle).ok_or(Refusal::Full)?;
-        Ok(Some(self.entries.remove(oldest).n))
+        let dynamic = self.entries.iter().filter(|e| !e.n.is_static);
+        let largest =
+            dynamic.map(|e| (self.held(e.n.sw_if), e.n.sw_if)).max().ok_or(Refusal::Full)?.1;
+        let below = self.held(largest) > self.held(key.sw_if) + 1;
+        let entitled = wanted || self.config.recycle;
+        let mut victim = (entitled || below).then(|| self.idle(largest)).flatten();
+        if entitled {
+            victim = victim.or_else(|| (!below).then(|| self.idle(key.sw_if)).flatten());
+            victim = victim.or_else(|| self.oldest(largest, true, leads));
+            victim = victim.or_else(|| self.oldest(largest, true, |_| false));
+        }
+        Ok(Some(self.entries.remove(victim.ok_or(Refusal::Full)?).n))
     }
 
-    fn put(&mut self, n: Neighbor, now: u64) {
+    fn put(&mut self, n: Neighbor, used: bool, now: u64) {
         self.asked.retain(|(k, _)| *k != n.key());
         let stale = (n.state == NeighborState::Stale).then_some(now);
-        let entry = Entry { n, checked: n.updated, stale };
+        let entry = Entry { n, checked: n.updated, stale, used };
         match self.at(n.key()) {
             Some(i) => self.entries[i] = entry,
             None => self.entries.push(entry),
@@ -63,7 +94,8 @@ impl Slow {
                 if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
                     self.entries[i].n = new;
                 } else {
-                    self.put(new, now);
+                    let used = asked || self.entries[i].used;
+                    self.put(new, used, now);
                 }
                 if new.mac != mac {
                     return Learned::Refused(Refusal::Kept);
@@ -79,10 +111,10 @@ impl Slow {
                 if let Some(refusal) = refused.filter(|_| !asked) {
                     return Learned::Refused(refusal);
                 }
-                match self.room() {
+                match self.room(key, asked) {
                     Ok(gone) => {
                         let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
-                        self.put(evidence.applied(new, false, mac, now), now);
+                        self.put(evidence.applied(new, false, mac, now), asked, now);
                         Learned::Added { gone }
                     }
                     Err(refusal) => Learned::Refused(refusal),
@@ -125,6 +157,11 @@ impl Slow {
                     all.push(Due::Probe(e.n));
                 }
                 NeighborState::Reachable | NeighborState::Stale if old || used(&e.n) => {
+                    if !used(&e.n) && !e.used && !leads(&e.n) {
+                        all.push(Due::Aged(self.entries.remove(at).n));
+                        continue;
+                    }
+                    e.used |= used(&e.n);
                     e.n.state = NeighborState::Probing(1);
                     all.push(Due::Probe(e.n));
                 }
@@ -162,6 +199,17 @@ fn mac(m: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, m])
 }
 
+fn sent(n: &Neighbor) -> bool {
+    n.mac == mac(1)
+}
+
+fn leads(n: &Neighbor) -> bool {
+    n.ip == key(3).ip
+}
+
+/// What the packet path says here.
+const USAGE: Usage<'static> = Usage { sent: &sent, leads: &leads };
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
@@ -191,15 +239,15 @@ proptest! {
                             Evidence::Advertisement { solicited, replace, router: solicited }
                         }
                     };
-                    let learned = table.learn(key(k), mac(m), evidence, now);
+                    let learned = table.learn(key(k), mac(m), evidence, now, USAGE);
                     prop_assert_eq!(learned, slow.learn(key(k), mac(m), evidence, now));
                 }
                 Step::Set(k, m, is_static) => {
                     let new = Neighbor { is_static, updated: now, ..Neighbor::new(key(k).sw_if, key(k).ip, mac(m)) };
-                    let room = if slow.at(key(k)).is_some() { Ok(None) } else { slow.room() };
-                    prop_assert_eq!(table.set(new), room);
+                    let room = if slow.at(key(k)).is_some() { Ok(None) } else { slow.room(key(k), true) };
+                    prop_assert_eq!(table.set(new, USAGE), room);
                     if room.is_ok() {
-                        slow.put(new, now);
+                        slow.put(new, true, now);
                     }
                 }
                 Step::Remove(k) => {
@@ -208,8 +256,7 @@ proptest! {
                 }
                 Step::Pass(milliseconds) => {
                     now += u64::from(milliseconds) * 1_000_000;
-                    let used = |n: &Neighbor| n.mac == mac(1);
-                    prop_assert_eq!(table.take_due(now, usize::MAX, used), slow.take_due(now, used));
+                    prop_assert_eq!(table.take_due(now, usize::MAX, sent, leads), slow.take_due(now, sent));
                 }
             }
             let mut have: Vec<Neighbor> = table.iter().copied().collect();
@@ -226,14 +273,88 @@ proptest! {
 #[test]
 fn open_questions_are_bounded_and_end() {
     let mut table = Table::default();
-    let key = |i: u32| Key { sw_if: SwIfIndex(1), ip: std::net::Ipv4Addr::from(i).into() };
+    let key = |sw_if, i: u32| Key { sw_if: SwIfIndex(sw_if), ip: std::net::Ipv4Addr::from(i).into() };
+    table.ask(key(2, 1), 1);
     for i in 1..=20_000 {
-        table.ask(key(i), u64::from(i));
+        table.ask(key(1, i), u64::from(i));
     }
-    let mut learn = |i, now| table.learn(key(i), mac(1), Evidence::Reply, now);
-    assert_eq!(learn(1, 20_001), Learned::Refused(Refusal::Unsolicited), "made room for younger ones");
-    assert_eq!(learn(20_000, 20_001), Learned::Added { gone: None });
-    assert_eq!(learn(19_999, 19_999 + 5 * SECOND), Learned::Refused(Refusal::Unsolicited), "came too late");
+    let mut learn = |key, now| table.learn(key, mac(1), Evidence::Reply, now, USAGE);
+    assert_eq!(learn(key(1, 1), 20_001), Learned::Refused(Refusal::Unsolicited), "made room for younger ones");
+    assert_eq!(learn(key(2, 1), 20_001), Learned::Added { gone: None }, "another interface's stays");
+    assert_eq!(learn(key(1, 20_000), 20_001), Learned::Added { gone: None });
+    let late = learn(key(1, 19_999), 19_999 + 5 * SECOND);
+    assert_eq!(late, Learned::Refused(Refusal::Unsolicited), "came too late");
+}
+
+/// 128,000 senders on one link, twice: neighbours on another link and on the same one are taken all the time.
+#[test]
+fn a_flood_of_senders_takes_no_room_that_others_need() {
+    let unused = Usage { sent: &|_| false, leads: &|_| false };
+    for hint in [Evidence::Request, Evidence::Hint { router: None }] {
+        let key = |sw_if, i: u32| -> Key {
+            let ip4 = std::net::Ipv4Addr::from(0x0a00_0000 + i);
+            let ip = if hint == Evidence::Request { ip4.into() } else { ip4.to_ipv6_mapped().into() };
+            Key { sw_if: SwIfIndex(sw_if), ip }
+        };
+        let (mut table, mut now) = (Table::default(), 0);
+        let mut wanted = Vec::new();
+        // Known before, and never sent to.
+        for i in 0..100 {
+            assert_eq!(table.learn(key(2, i), mac(2), hint, now, unused), Learned::Added { gone: None });
+        }
+        for i in 0..256_000 {
+            now += SECOND / 20_000;
+            table.learn(key(1, i % 128_000), mac(2), hint, now, unused);
+            if i % 8_000 == 0 {
+                // One on the same link that we ask for, one on another, one on another that is heard of.
+                for asked in [key(1, 200_000 + i), key(2, 200_000 + i)] {
+                    table.ask(asked, now);
+                    let answer = table.learn(asked, mac(2), Evidence::Reply, now, unused);
+                    assert!(matches!(answer, Learned::Added { .. }), "{i}: {answer:?}");
+                    wanted.push(asked);
+                }
+                let heard = table.learn(key(3, i), mac(2), hint, now, unused);
+                assert!(matches!(heard, Learned::Added { .. }), "{i}: {heard:?}");
+                wanted.push(key(3, i));
+            }
+        }
+        assert!(wanted.iter().all(|key| table.get(*key).is_some()), "they stay");
+        assert!((0..100).all(|i| table.get(key(2, i)).is_some()), "so do those known before");
+        assert_eq!(table.len(), 50_000);
+        // Nothing is left of it once its entries have aged; those that we asked for are asked again.
+        let (mut aged, mut asked) = (0, 0);
+        now += 1_201 * SECOND;
+        for due in table.take_due(now, usize::MAX, |_| false, |_| false) {
+            match due {
+                Due::Aged(_) => aged += 1,
+                Due::Probe(_) => asked += 1,
+                Due::Lost(n) => panic!("{n:?} wasn't asked"),
+            }
+        }
+        assert_eq!((aged, asked, table.len()), (50_000 - 64, 64, 64));
+    }
+}
+
+/// Senders that we have answered are used entries: also among these an answer to our own question finds room, and next hops
+/// of routes stay.
+#[test]
+fn a_table_of_used_entries_takes_what_was_asked_for() {
+    let nexthop = Key { sw_if: SwIfIndex(1), ip: [10, 0, 0, 0].into() };
+    let busy = Usage { sent: &|_| true, leads: &|n| n.key() == nexthop };
+    let mut table = Table::default();
+    table.configure(NeighborConfig { limit: 1000, ..NeighborConfig::default() });
+    let key = |i: u32| Key { sw_if: SwIfIndex(1), ip: std::net::Ipv4Addr::from(0x0a00_0000 + i).into() };
+    for i in 0..1000 {
+        table.learn(key(i), mac(2), Evidence::Request, u64::from(i), busy);
+    }
+    assert_eq!(table.learn(key(1000), mac(2), Evidence::Request, 1000, busy), Learned::Refused(Refusal::Full));
+    for i in 1001..3000 {
+        table.ask(key(i), u64::from(i));
+        let answer = table.learn(key(i), mac(2), Evidence::Reply, u64::from(i), busy);
+        assert!(matches!(answer, Learned::Added { gone: Some(_) }), "{i}: {answer:?}");
+    }
+    assert!(table.get(nexthop).is_some());
+    assert_eq!(table.len(), 1000);
 }
 
 /// RFC 4861, appendix C: what a neighbour advertisement and others make of an entry.

@@ -17,7 +17,7 @@ impl From<Key> for NextHop {
     }
 }
 
-fn is_nexthop(world: &World, key: Key) -> bool {
+pub(super) fn is_nexthop(world: &World, key: Key) -> bool {
     let hop = NextHop::from(key);
     world.get::<Fib<Ip4>>().leads_by(hop) || hop.ip.is_ipv6() && world.get::<Fib<Ip6>>().leads_by(hop)
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The neighbours of one address family: who is there, since when, what is due. No side effects.
 
+use super::shares::{Rank, Shares, Times};
 use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use wire::MacAddr;
 
@@ -16,8 +17,10 @@ pub(super) const DELAY: u64 = 5 * SECOND;
 pub(super) const PROBES: u8 = 3;
 /// How long an answer to a question is welcome.
 const ASKED_FOR: u64 = 5 * SECOND;
-/// Open questions at most; the oldest one makes room.
-const ASKED_MAX: usize = 16_384;
+/// Open questions at most; the oldest one of the interface that has most makes room.
+pub(super) const ASKED_MAX: usize = 16_384;
+/// Entries that are looked at for one to displace, at most.
+pub(super) const LOOKS: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key {
@@ -31,40 +34,6 @@ impl Neighbor {
     }
 }
 
-/// One time for each key, and the keys in the order of their times.
-#[derive(Default)]
-struct Times {
-    of: HashMap<Key, u64>,
-    order: BTreeSet<(u64, Key)>,
-}
-
-impl Times {
-    fn set(&mut self, key: Key, time: u64) {
-        if let Some(old) = self.of.insert(key, time) {
-            self.order.remove(&(old, key));
-        }
-        self.order.insert((time, key));
-    }
-
-    fn remove(&mut self, key: Key) -> Option<u64> {
-        let time = self.of.remove(&key)?;
-        self.order.remove(&(time, key));
-        Some(time)
-    }
-
-    fn first(&self) -> Option<(u64, Key)> {
-        self.order.first().copied()
-    }
-
-    fn len(&self) -> usize {
-        self.of.len()
-    }
-
-    fn contains(&self, key: Key) -> bool {
-        self.of.contains_key(&key)
-    }
-}
-
 /// What ageing wants to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -72,6 +41,26 @@ pub(super) enum Due {
     Probe(Neighbor),
     /// It has not answered, and is no longer in the table.
     Lost(Neighbor),
+    /// Nothing was sent to it for as long as entries are kept, and it is no longer in the table.
+    Aged(Neighbor),
+}
+
+/// What the table has to know of a neighbour's use before it gives the entry up.
+#[derive(Clone, Copy)]
+pub(super) struct Usage<'a> {
+    /// Whether a packet was ever sent to it.
+    pub sent: &'a dyn Fn(&Neighbor) -> bool,
+    /// Whether routes lead by it.
+    pub leads: &'a dyn Fn(&Neighbor) -> bool,
+}
+
+/// Why a new entry comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Claim {
+    /// The neighbour was heard of.
+    Heard,
+    /// It answers our own question, or an operator has set it.
+    Wanted,
 }
 
 #[derive(Default)]
@@ -79,11 +68,11 @@ pub(super) struct Table {
     config: NeighborConfig,
     entries: HashMap<Key, Neighbor>,
     /// Dynamic entries by their last confirmation.
-    confirmed: Times,
+    dynamic: Shares,
     /// Dynamic entries by when they want to be looked at.
     due: Times,
     /// Open questions by when they end.
-    asked: Times,
+    asked: Shares,
     /// Next hops that haven't answered, by when they are asked again.
     silent: Times,
 }
@@ -107,6 +96,11 @@ impl Table {
 
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// The interface with most dynamic entries, and how many these are.
+    pub fn fullest(&self) -> Option<(SwIfIndex, usize)> {
+        self.dynamic.largest().map(|sw_if| (sw_if, self.dynamic.held(sw_if)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Neighbor> {
@@ -141,7 +135,7 @@ impl Table {
 
     /// The silent ones that `which` chooses.
     pub fn silent(&self, which: impl Fn(Key) -> bool) -> Vec<Key> {
-        self.silent.of.keys().copied().filter(|key| which(*key)).collect()
+        self.silent.keys().filter(|key| which(*key)).collect()
     }
 
     /// Takes at most `max` silent next hops that are to be asked now. Their answers will be welcome.
@@ -158,38 +152,52 @@ impl Table {
         all
     }
 
-    /// Notes that somebody was asked for.
+    /// Notes that a neighbour was asked for.
     pub fn ask(&mut self, key: Key, now: u64) {
-        while let Some((until, old)) = self.asked.first() {
-            if until > now && self.asked.len() < ASKED_MAX {
-                break;
-            }
+        while let Some((until, old)) = self.asked.first(key.sw_if, Rank::Idle)
+            && until <= now
+        {
             self.asked.remove(old);
         }
-        self.asked.set(key, now + ASKED_FOR);
+        while self.asked.len() >= ASKED_MAX
+            && let Some(sw_if) = self.asked.largest()
+            && let Some((_, old)) = self.asked.first(sw_if, Rank::Idle)
+        {
+            self.asked.remove(old);
+        }
+        self.asked.set(key, Rank::Idle, now + ASKED_FOR);
     }
 
-    /// Adds or replaces an entry. Gives what had to go for it.
-    pub fn set(&mut self, new: Neighbor) -> Result<Option<Neighbor>, Refusal> {
+    /// Adds or replaces an entry by hand. Gives what had to go for it.
+    pub fn set(&mut self, new: Neighbor, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         let key = new.key();
-        let gone = if self.entries.contains_key(&key) { None } else { self.make_room()? };
-        self.put(new, new.updated);
+        let known = self.entries.contains_key(&key);
+        let gone = if known { None } else { self.make_room(key, Claim::Wanted, usage)? };
+        self.put(new, Rank::Used, new.updated);
         Ok(gone)
     }
 
     /// What was seen on the wire.
-    pub fn learn(&mut self, key: Key, mac: MacAddr, evidence: Evidence, now: u64) -> Learned {
+    pub fn learn(
+        &mut self,
+        key: Key,
+        mac: MacAddr,
+        evidence: Evidence,
+        now: u64,
+        usage: Usage<'_>,
+    ) -> Learned {
         let asked = self.asked.remove(key).is_some_and(|until| until > now);
         let Some(old) = self.get(key) else {
             if let Some(refusal) = evidence.refusal().filter(|_| !asked) {
                 return Learned::Refused(refusal);
             }
-            let gone = match self.make_room() {
+            let (claim, rank) = if asked { (Claim::Wanted, Rank::Used) } else { (Claim::Heard, Rank::Idle) };
+            let gone = match self.make_room(key, claim, usage) {
                 Ok(gone) => gone,
                 Err(refusal) => return Learned::Refused(refusal),
             };
             let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
-            self.put(evidence.applied(new, false, mac, now), now);
+            self.put(evidence.applied(new, false, mac, now), rank, now);
             return Learned::Added { gone };
         };
         if old.is_static {
@@ -200,7 +208,8 @@ impl Table {
             // What is due for it stays due.
             self.entries.insert(key, new);
         } else {
-            self.put(new, now);
+            let rank = if asked { Rank::Used } else { self.rank(key) };
+            self.put(new, rank, now);
         }
         match () {
             () if new.mac != mac => Learned::Refused(Refusal::Kept),
@@ -210,7 +219,7 @@ impl Table {
     }
 
     pub fn remove(&mut self, key: Key) -> Option<Neighbor> {
-        self.confirmed.remove(key);
+        self.dynamic.remove(key);
         self.due.remove(key);
         self.entries.remove(&key)
     }
@@ -222,8 +231,15 @@ impl Table {
         keys.into_iter().filter_map(|key| self.remove(key)).collect()
     }
 
-    /// Takes at most `max` entries whose time has come. `used` says whether packets went to the neighbour since it was asked last.
-    pub fn take_due(&mut self, now: u64, max: usize, mut used: impl FnMut(&Neighbor) -> bool) -> Vec<Due> {
+    /// Takes at most `max` entries whose time has come. `used` says whether packets went to the neighbour since it was asked last,
+    /// `leads` whether routes lead by it.
+    pub fn take_due(
+        &mut self,
+        now: u64,
+        max: usize,
+        mut used: impl FnMut(&Neighbor) -> bool,
+        leads: impl Fn(&Neighbor) -> bool,
+    ) -> Vec<Due> {
         let (mut all, mut looked) = (Vec::new(), 0);
         while looked < max
             && let Some((time, key)) = self.due.first()
@@ -236,10 +252,20 @@ impl Table {
             };
             let probes = match n.state {
                 NeighborState::Probing(sent) => sent,
-                NeighborState::Reachable | NeighborState::Stale if self.is_old(&n, now) || used(&n) => 0,
                 NeighborState::Reachable | NeighborState::Stale => {
-                    self.plan(&n, now);
-                    continue;
+                    let (used, old) = (used(&n), self.is_old(&n, now));
+                    if used {
+                        self.dynamic.set(key, Rank::Used, n.updated);
+                    } else if old && self.rank(key) == Rank::Idle && !leads(&n) {
+                        // Nobody misses it (RFC 4861 7.3.3).
+                        self.remove(key);
+                        all.push(Due::Aged(n));
+                        continue;
+                    } else if !old {
+                        self.plan(&n, now);
+                        continue;
+                    }
+                    0
                 }
             };
             if probes >= PROBES {
@@ -259,23 +285,64 @@ impl Table {
         self.config.age > 0 && now >= n.updated + u64::from(self.config.age) * SECOND
     }
 
-    fn make_room(&mut self) -> Result<Option<Neighbor>, Refusal> {
+    fn rank(&self, key: Key) -> Rank {
+        self.dynamic.rank(key).unwrap_or(Rank::Idle)
+    }
+
+    /// Makes room for a new entry; gives the one that had to go.
+    fn make_room(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         if self.entries.len() < self.config.limit as usize {
             return Ok(None);
         }
-        let oldest = self.confirmed.first().filter(|_| self.config.recycle).ok_or(Refusal::Full)?;
-        Ok(self.remove(oldest.1))
+        let victim = self.victim(new, claim, usage).ok_or(Refusal::Full)?;
+        Ok(self.remove(victim))
     }
 
-    fn put(&mut self, n: Neighbor, now: u64) {
+    /// The entry that is needed least: of the interface that holds most the oldest that nothing was ever sent to, else the
+    /// oldest. What was only heard of displaces others where its interface holds less, or where entries are recycled.
+    fn victim(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Option<Key> {
+        let largest = self.dynamic.largest()?;
+        let below = self.dynamic.held(largest) > self.dynamic.held(new.sw_if) + 1;
+        let entitled = claim == Claim::Wanted || self.config.recycle;
+        if !entitled && !below {
+            return None;
+        }
+        if let Some(idle) = self.idle(largest, usage) {
+            return Some(idle);
+        }
+        if !entitled {
+            return None;
+        }
+        if !below && let Some(idle) = self.idle(new.sw_if, usage) {
+            return Some(idle);
+        }
+        let used = || self.dynamic.oldest(largest, Rank::Used);
+        let spared = |key: &Key| self.get(*key).is_some_and(|n| (usage.leads)(&n));
+        used().take(LOOKS).find(|key| !spared(key)).or_else(|| used().next())
+    }
+
+    /// An interface's oldest entry that nothing was ever sent to.
+    fn idle(&mut self, sw_if: SwIfIndex, usage: Usage<'_>) -> Option<Key> {
+        for _ in 0..LOOKS {
+            let (updated, key) = self.dynamic.first(sw_if, Rank::Idle)?;
+            let n = self.get(key)?;
+            if !(usage.sent)(&n) && !(usage.leads)(&n) {
+                return Some(key);
+            }
+            self.dynamic.set(key, Rank::Used, updated);
+        }
+        None
+    }
+
+    fn put(&mut self, n: Neighbor, rank: Rank, now: u64) {
         let key = n.key();
         self.entries.insert(key, n);
         self.asked.remove(key);
         if n.is_static {
-            self.confirmed.remove(key);
+            self.dynamic.remove(key);
             self.due.remove(key);
         } else {
-            self.confirmed.set(key, n.updated);
+            self.dynamic.set(key, rank, n.updated);
             match n.state {
                 NeighborState::Stale => self.due.set(key, now + DELAY),
                 _ => self.plan(&n, n.updated),

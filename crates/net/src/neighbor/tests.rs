@@ -147,12 +147,16 @@ fn what_is_set_by_hand_stays() {
 fn the_old_are_asked_and_the_silent_removed() {
     let mut r = rig();
     r.neighbors.configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
-    r.learn(2, 2, Evidence::Request);
-    r.learn(3, 3, Evidence::Request);
+    for i in [2, 3] {
+        r.neighbors.ask(&r.bench.world, r.a, address(i));
+        r.learn(i, i, Evidence::Reply);
+    }
+    r.learn(4, 4, Evidence::Request);
     r.pass(19);
     assert_eq!(r.probes(), 0);
     r.pass(2);
     assert!(r.probes() >= 2);
+    assert!(r.events().contains(&"-10.0.0.4 Aged".to_string()), "nothing was ever sent to it");
     r.neighbors.ask(&r.bench.world, r.a, address(2));
     assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
     r.pass(5);
@@ -184,18 +188,31 @@ fn a_full_table_refuses_or_recycles() {
     r.learn(2, 2, Evidence::Request);
     r.learn(3, 3, Evidence::Request);
     assert_eq!(r.learn(4, 4, Evidence::Request), Learned::Refused(Refusal::Full));
-    let four = Neighbor::new(r.a, address(4), station(4));
-    assert_eq!(r.neighbors.set(world, four).expect_err("full").kind(), cli::ErrorKind::Limit);
-    r.neighbors.configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
+    let known = || r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>();
+    // What we asked for and what is set by hand displace what nothing was sent to.
+    let count = |ip: u8| {
+        let adjs: Arc<Adjacencies> = world.get();
+        let adj = adjs.find_neighbor(r.a, address(ip)).expect("there");
+        adjs.counters.lane(ThreadIndex(0).at()).add(adj.at(), 1, 100);
+    };
+    count(2);
+    r.neighbors.ask(world, r.a, address(4));
+    assert!(matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3)));
+    let by_hand = |ip: u8| Neighbor { is_static: true, ..Neighbor::new(r.a, address(ip), station(ip)) };
+    r.neighbors.set(world, by_hand(5)).expect("set");
+    r.neighbors.set(world, by_hand(6)).expect("set");
+    assert_eq!(known(), [address(5), address(6)]);
+    assert_eq!(r.neighbors.set(world, by_hand(7)).expect_err("full").kind(), cli::ErrorKind::Limit);
+    r.neighbors.ask(world, r.a, address(7));
+    assert_eq!(r.learn(7, 7, Evidence::Reply), Learned::Refused(Refusal::Full));
+    r.neighbors.remove(world, r.a, address(6)).expect("there");
     r.learn(2, 2, Evidence::Request);
-    r.neighbors.set(world, four).expect("set");
-    assert_eq!(
-        r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(),
-        [address(2), address(4)]
-    );
-    assert!(r.events().contains(&"-10.0.0.3 Recycled".to_string()));
-    assert_eq!(r.neighbors.flush(world, false, None), 2);
-    assert!(r.neighbors.is_empty(false));
+    r.neighbors.configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
+    assert!(matches!(r.learn(3, 3, Evidence::Request), Learned::Added { gone: Some(_) }));
+    assert_eq!(known(), [address(3), address(5)]);
+    assert!(r.events().contains(&"-10.0.0.2 Recycled".to_string()));
+    assert_eq!(r.neighbors.flush(world, false, None), 1);
+    assert_eq!(known(), [address(5)]);
 }
 
 impl Rig {
@@ -326,7 +343,8 @@ fn the_silent_are_asked_at_a_bounded_rate() {
     let mut asked = |now| table.take_silent(now, 60).len();
     assert_eq!([0, 5, 5, 5, 9, 10, 10, 10].map(|s| asked(s * SECOND)), [0, 60, 40, 0, 0, 60, 40, 0]);
     // An answer to a question is welcome, and one is left to be asked less.
-    let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND);
+    let usage = Usage { sent: &|_| false, leads: &|_| false };
+    let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND, usage);
     assert_eq!(answer, Learned::Added { gone: None });
     assert!(table.note_answer(key(3)) && !table.note_answer(key(3)));
     table.hurry(key(3), 11 * SECOND);
