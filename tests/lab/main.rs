@@ -4,6 +4,7 @@
 mod api;
 mod closed;
 mod config;
+mod crowd;
 mod daemon;
 mod devices;
 mod discovery;

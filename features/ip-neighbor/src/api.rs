@@ -145,7 +145,7 @@ pub struct IpNeighborConfig {
     pub af: AddressFamily,
     /// Entries at most.
     pub max_number: u32,
-    /// Seconds without confirmation after which an entry is asked; 0 for ever.
+    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0 for ever.
     pub max_age: u32,
     /// A full table gives up its oldest entry.
     pub recycle: bool,
@@ -174,7 +174,7 @@ pub struct IpNeighborConfigGetReply {
     pub af: AddressFamily,
     /// Entries at most.
     pub max_number: u32,
-    /// Seconds without confirmation after which an entry is asked; 0 for ever.
+    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0 for ever.
     pub max_age: u32,
     /// A full table gives up its oldest entry.
     pub recycle: bool,

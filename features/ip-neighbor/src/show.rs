@@ -166,7 +166,7 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
     for direction in ["RX", "TX"] {
         table = WHAT.iter().fold(table, |t, what| t.right(format!("{direction} {what}")));
     }
-    table = table.right("Refused");
+    table = table.right("Refused").right("Displaced");
     let interfaces = w.get::<Interfaces>();
     Ok(table.list(interfaces.indices(), move |w: &World, sw_if, out: &mut Writer| {
         if interfaces.check(sw_if).is_err() || only.is_some_and(|only| only != sw_if) {
@@ -183,6 +183,8 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
             |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(sw_if.at());
         let refused = |why: &&str| of("arp", why) + of("ip6-nd", why);
         row.push(REFUSED.iter().map(refused).sum::<u64>().into());
+        let displaced = |proto: &str| w.stats.simple(&format!("/net/{proto}/displaced")).sum(sw_if.at());
+        row.push((displaced("arp") + displaced("ip6-nd")).into());
         out.row(row);
         Ok(())
     }))

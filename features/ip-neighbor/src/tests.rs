@@ -62,12 +62,16 @@ fn limits_are_set_and_shown() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle retry 0");
     run(&bench, &tree, "set ip neighbor-config ip6 confirm 5");
-    let want = "ip4:\n  limit:1, age:10, recycle:1, confirm:30, retry:0\nip6:\n  limit:50000, age:0, recycle:0, confirm:5, retry:5\n";
+    let want = "ip4:\n  limit:1, age:10, recycle:1, confirm:30, retry:0\nip6:\n  limit:50000, age:1200, recycle:0, confirm:5, retry:5\n";
     assert_eq!(run(&bench, &tree, "show ip neighbor-config"), want);
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
     run(&bench, &tree, "set ip neighbor t0 10.0.0.3 02:00:00:00:00:03");
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["10.0.0.3 D 02:00:00:00:00:03 t0"]);
     run(&bench, &tree, "set ip neighbor-config ip4 norecycle");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&bench, &tree, "show ip neighbor-stats t0 -j")).expect("JSON");
+    assert_eq!(json[0]["displaced"].as_u64(), Some(0), "no protocol runs here that would count");
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.3 02:00:00:00:00:03 static");
     for (line, part) in [
         ("set ip neighbor t0 10.0.0.4 02:00:00:00:00:04", "its limit is 1"),
         ("set ip neighbor t0 10.0.0.4", "usage"),

@@ -52,12 +52,18 @@ fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = rig();
     r.neighbors.configure(false, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
     r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
+    r.receive(&request((PEER, [10, 0, 0, 8]), [10, 0, 0, 1]));
     r.sent();
+    // Packets were sent to one of them.
+    let adjacencies = r.bench.world.get::<net::Adjacencies>();
+    let adj = adjacencies.find_neighbor(r.t0, [10, 0, 0, 9].into()).expect("made by the neighbour");
+    adjacencies.counters.lane(0).add(adj.at(), 1, 100);
     r.pass(99);
     assert!(r.sent().is_empty());
     r.pass(1);
     let probe = arp(1, (OWN, [10, 0, 0, 1]), (PEER, [10, 0, 0, 9]), PEER)[..42].to_vec();
     assert_eq!(r.sent(), std::slice::from_ref(&probe));
+    assert_eq!(r.known([10, 0, 0, 8]), None, "nobody misses it, so it isn't asked");
     r.receive(&reply((PEER, [10, 0, 0, 9])));
     r.pass(99);
     assert!(r.sent().is_empty(), "its answer counts");

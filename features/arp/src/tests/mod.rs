@@ -136,7 +136,11 @@ impl Rig {
 
     /// A counter of `t0`.
     fn counted(&self, name: &str) -> u64 {
-        self.bench.world.stats.simple(&format!("/net/arp/{name}")).sum(self.t0.at())
+        self.counted_on(self.t0.at(), name)
+    }
+
+    fn counted_on(&self, sw_if: usize, name: &str) -> u64 {
+        self.bench.world.stats.simple(&format!("/net/arp/{name}")).sum(sw_if)
     }
 }
 

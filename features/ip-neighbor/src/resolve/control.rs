@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What control does with what workers tell it.
 
+use super::crowd::Crowd;
 use super::resolver::Resolver;
 use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
 use buffer::{Buffer, Flags};
 use graph::{NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World, name_of};
 use net::{
-    Adjacencies, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
+    Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
+    Refusal,
 };
 use std::sync::{Arc, Mutex};
 use wire::Family;
@@ -36,10 +38,17 @@ pub fn start<P: Protocol>(world: &World) {
     let neighbors = world.get::<Neighbors>();
     neighbors.start(world, P::Net::IS_V6, P::PROBE);
     neighbors.subscribe(|world, event| {
-        let NeighborEvent::Set { new, .. } = event else { return };
-        if let Some(ip) = P::Net::of_ip(new.ip) {
-            world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
-            world.get::<Notes<P>>().wake();
+        match event {
+            NeighborEvent::Set { new, .. } => {
+                if let Some(ip) = P::Net::of_ip(new.ip) {
+                    world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
+                    world.get::<Notes<P>>().wake();
+                }
+            }
+            NeighborEvent::Gone { gone, why: Gone::Recycled } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
+                world.get::<Crowd<P>>().displaced(world, gone.sw_if);
+            }
+            NeighborEvent::Gone { .. } => {}
         }
     });
     Notes::<P>::start(world);
@@ -168,7 +177,12 @@ impl<'w, P: Protocol> Learner<'w, P> {
         match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {
             // One that is known was asked for all the same: by a route that doesn't see it.
             Learned::Confirmed { asked: true } => self.resolved.push(seen.who),
-            Learned::Refused(why) => self.refused(sw_if, why.name()),
+            Learned::Refused(why) => {
+                self.refused(sw_if, why.name());
+                if why == Refusal::Full {
+                    self.world.get::<Crowd<P>>().refused(self.world);
+                }
+            }
             // The subscriber has heard of it.
             _ => {}
         }

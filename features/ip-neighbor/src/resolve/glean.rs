@@ -15,7 +15,7 @@ pub struct Glean<P: Protocol> {
 
 impl<P: Protocol> Build for Glean<P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { resolver: Resolver::new(world, thread) }
+        Self { resolver: Resolver::for_hosts(world, thread) }
     }
 }
 

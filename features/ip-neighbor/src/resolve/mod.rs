@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finding neighbours: what ARP and IPv6 neighbour discovery have in common.
 //!
-//! Packets to somebody unknown wait on the thread that they came in on: 32 for each neighbour, 1,024 in all; a question goes
-//! out once a second; after three without an answer the sender is told that the host is unreachable. What workers see goes
-//! to control by a bounded queue; control keeps the table ([`net::Neighbors`]), completes adjacencies, and tells every
+//! Packets to an unknown neighbour wait on the thread that they came in on: 32 for each neighbour, 1,024 in all; a question
+//! goes out once a second; after three without an answer the sender is told that the host is unreachable. What workers see
+//! goes to control by bounded queues; control keeps the table ([`net::Neighbors`]), completes adjacencies, and tells every
 //! thread to let go what waited.
+//!
+//! Anybody may send to addresses that nobody has (RFC 6583). So an interface sends 4,096 questions a second at most, part of
+//! them for hosts that are tried again; the oldest that waits makes room for the youngest; no interface takes the room of
+//! others; and next hops of routes have all of this for themselves.
 //!
 //! A protocol says by [`Protocol`] what is its own, lists [`Unresolved`] and [`Glean`] among its nodes, and calls [`start`].
 
 mod control;
 mod counters;
+mod crowd;
 mod glean;
 mod notes;
+mod pace;
 mod resolver;
+mod target;
 mod unresolved;
 mod waiting;
 
@@ -21,8 +28,8 @@ pub use counters::Lanes;
 pub use glean::Glean;
 pub use notes::{Lately, Note, Notes, Seen};
 pub use resolver::{ResolveTrace, To};
+pub use target::Target;
 pub use unresolved::Unresolved;
-pub use waiting::Target;
 
 use graph::{Build, World};
 use net::{Evidence, IfView, Net, Prober};

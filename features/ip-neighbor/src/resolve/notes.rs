@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What workers tell control: a bounded queue, and the process that reads it.
+//! What workers tell control: two bounded queues, and the process that reads them.
+//!
+//! Answers to our own questions, and the questions, have a queue that is read first; the other is for neighbours that were only
+//! heard of. In both an interface may have as much as is free: it never takes the room of all others, however many notes it
+//! brings.
 
 use super::control::Learner;
+use super::target::{SHARES, Seed};
 use super::{Protocol, Target};
 use graph::{Process, Shared, Signal, Sleep, Wake, World};
 use net::{Evidence, Net};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use sync::Mailbox;
 use wire::{Address, Family, MacAddr};
 
-/// Notes that wait for control at most.
+/// Notes that wait for control at most, in each queue.
 const NOTES: usize = 4096;
+/// Notes that control takes in one go: other work is done in between.
+const AT_ONCE: usize = 256;
 
 /// What a worker has seen or done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,31 +54,81 @@ impl<A: Address> Note<A> {
             | Self::Conflict(target, _) => target,
         }
     }
+
+    /// Whether packets wait for what it tells.
+    #[inline(always)]
+    fn is_urgent(&self) -> bool {
+        match self {
+            Self::Asked(_) | Self::Unanswered(_) => true,
+            Self::Seen(seen) => {
+                matches!(seen.evidence, Evidence::Reply | Evidence::Advertisement { solicited: true, .. })
+            }
+            Self::Conflict(..) => false,
+        }
+    }
 }
 
 type NoteOf<P> = Note<<<P as Protocol>::Net as Family>::Addr>;
 
-/// The queue, shared by all nodes of a protocol.
+/// A queue with shares for interfaces.
+struct Queue<A> {
+    mailbox: Mailbox<Note<A>>,
+    /// What each share has waiting.
+    held: [AtomicUsize; SHARES],
+}
+
+impl<A: Address> Queue<A> {
+    fn new(world: &World) -> Self {
+        let mailbox = Mailbox::new(NOTES, world.processes.waker().clone());
+        Self { mailbox, held: [const { AtomicUsize::new(0) }; SHARES] }
+    }
+
+    #[inline(always)]
+    fn post(&self, note: Note<A>) -> bool {
+        let held = &self.held[note.target().share()];
+        // As much as is free: n interfaces that bring too much leave one part of n + 1.
+        if held.fetch_add(1, Ordering::Relaxed) < NOTES.saturating_sub(self.mailbox.len())
+            && self.mailbox.post(note).is_ok()
+        {
+            return true;
+        }
+        held.fetch_sub(1, Ordering::Relaxed);
+        false
+    }
+
+    fn take(&self) -> Option<Note<A>> {
+        let note = self.mailbox.take()?;
+        self.held[note.target().share()].fetch_sub(1, Ordering::Relaxed);
+        Some(note)
+    }
+}
+
+/// The queues, shared by all nodes of a protocol.
 pub struct Notes<P: Protocol> {
-    mailbox: Mailbox<NoteOf<P>>,
+    urgent: Queue<<P::Net as Family>::Addr>,
+    heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
 }
 
 impl<P: Protocol> Shared for Notes<P> {
     fn make(world: &World) -> Self {
-        let signal = world.processes.signal();
-        Self { mailbox: Mailbox::new(NOTES, world.processes.waker().clone()), signal }
+        Self { urgent: Queue::new(world), heard: Queue::new(world), signal: world.processes.signal() }
     }
 }
 
 impl<P: Protocol> Notes<P> {
-    /// Sends a note; false if control is so far behind that there is no room.
+    /// Sends a note; false if control is so far behind that its interface has no room.
     #[inline(always)]
     #[must_use]
     pub fn post(&self, note: NoteOf<P>) -> bool {
-        let posted = self.mailbox.post(note).is_ok();
+        let queue = if note.is_urgent() { &self.urgent } else { &self.heard };
+        let posted = queue.post(note);
         self.signal.raise();
         posted
+    }
+
+    fn take(&self) -> Option<NoteOf<P>> {
+        self.urgent.take().or_else(|| self.heard.take())
     }
 
     /// Lets the process run without a note.
@@ -94,22 +152,26 @@ impl<P: Protocol> Process for Reader<P> {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let mut learner = Learner::<P>::new(world);
-        let read = self.0.mailbox.drain(|note| learner.take(note));
+        let notes = std::iter::from_fn(|| self.0.take());
+        let read = notes.take(AT_ONCE).map(|note| learner.take(note)).count();
         learner.finish();
-        // A queueful at a time: others want to run too.
-        if read == NOTES { Sleep::Until(world.clock.now()) } else { Sleep::Event }
+        if read == AT_ONCE {
+            self.0.wake();
+        }
+        Sleep::Event
     }
 }
 
 /// What a thread told lately, so that a busy neighbour isn't told of all the time.
 pub struct Lately<F: Net> {
     told: Box<[(Note<F::Addr>, u64)]>,
+    seed: Seed,
 }
 
 impl<F: Net> Default for Lately<F> {
     fn default() -> Self {
         let none = Note::Asked(Target { sw_if: u32::MAX, ip: F::Addr::ZERO });
-        Self { told: vec![(none, 0); Self::PLACES].into() }
+        Self { told: vec![(none, 0); Self::PLACES].into(), seed: Seed::default() }
     }
 }
 
@@ -122,7 +184,7 @@ impl<F: Net> Lately<F> {
     #[inline(always)]
     #[must_use]
     pub fn post<P: Protocol<Net = F>>(&mut self, notes: &Notes<P>, note: Note<F::Addr>, now: u64) -> bool {
-        let place = note.target().place(Self::PLACES);
+        let place = self.seed.place(note.target(), Self::PLACES);
         let (last, time) = self.told[place];
         if last == note && now.wrapping_sub(time) < Self::LONG_AGO {
             return true;
@@ -132,5 +194,47 @@ impl<F: Net> Lately<F> {
             self.told[place] = (note, now);
         }
         posted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graph::drive::Bench;
+
+    fn note(sw_if: u32, ip: u32, evidence: Evidence) -> Note<std::net::Ipv4Addr> {
+        let who = Target { sw_if, ip: ip.into() };
+        Note::Seen(Seen { who, mac: Some(MacAddr([2, 0, 0, 0, 0, 1])), evidence })
+    }
+
+    #[test]
+    fn no_interface_fills_the_queue() {
+        let bench = Bench::new(&[]);
+        let queue = Queue::new(&bench.world);
+        let fill = |sw_if| (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count();
+        assert_eq!(fill(1), NOTES / 2);
+        assert_eq!(fill(2), NOTES / 4);
+        let others: usize = (3..100).map(fill).sum();
+        assert!(others < NOTES / 4 && others > NOTES / 8, "{others}");
+        assert!(queue.post(note(100, 1, Evidence::Request)), "there is room for one more");
+        // What was taken may come again.
+        assert!(!queue.post(note(1, 7, Evidence::Request)));
+        while queue.take().is_some() {}
+        assert_eq!(fill(1), NOTES / 2);
+    }
+
+    #[test]
+    fn answers_are_urgent_and_what_was_heard_is_not() {
+        let solicited = |solicited| Evidence::Advertisement { solicited, replace: true, router: false };
+        for (evidence, urgent) in [
+            (Evidence::Reply, true),
+            (solicited(true), true),
+            (solicited(false), false),
+            (Evidence::Request, false),
+            (Evidence::Hint { router: None }, false),
+            (Evidence::Announcement { create: true }, false),
+        ] {
+            assert_eq!(note(1, 1, evidence).is_urgent(), urgent, "{evidence:?}");
+        }
     }
 }

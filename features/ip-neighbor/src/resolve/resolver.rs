@@ -2,7 +2,9 @@
 //! Asking for neighbours, and what waits for their answers: what the nodes for neighbours and for networks have in common.
 
 use super::control::is_ip4;
-use super::waiting::{Due, Waiting};
+use super::pace::{Pace, Paces, Sightings, Try};
+use super::target::Seed;
+use super::waiting::{Due, Place, Waiting};
 use super::{Ask, Lanes, Note, Notes, Protocol, Target};
 use buffer::{Buffer, Flags, Holder, Owned, Part};
 use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
@@ -36,6 +38,9 @@ pub enum To {
     /// too many neighbours are asked for at once.
     #[drop]
     Throttled,
+    /// gave up its place to a packet for a neighbour asked for later.
+    #[drop]
+    Displaced,
     /// interface has no address to ask with.
     #[drop]
     NoSource,
@@ -86,12 +91,21 @@ pub struct Resolver<P: Protocol> {
     waiting: Waiting<AddrOf<P>, Owned>,
     /// Buffers of what waits.
     room: Part,
+    paces: Arc<Paces<P>>,
+    /// Which hosts packets came for; next hops need no such memory, since packets for them keep coming.
+    sightings: Option<(Sightings, Seed)>,
     /// Kept for its memory.
     released: Vec<Owned>,
 }
 
 impl<P: Protocol> Resolver<P> {
-    pub(super) fn new(world: &World, thread: ThreadIndex) -> Self {
+    /// For hosts in connected networks.
+    pub(super) fn for_hosts(world: &World, thread: ThreadIndex) -> Self {
+        Self { sightings: Some(Default::default()), ..Self::for_nexthops(world, thread) }
+    }
+
+    /// For next hops of routes.
+    pub(super) fn for_nexthops(world: &World, thread: ThreadIndex) -> Self {
         Self {
             adjacencies: world.get(),
             interfaces: world.get(),
@@ -100,8 +114,15 @@ impl<P: Protocol> Resolver<P> {
             ask: P::Ask::build(world, thread),
             waiting: Waiting::default(),
             room: world.pool.share(Holder::NEIGHBORS, thread.0, world.threads()).part(),
+            paces: world.get(),
+            sightings: None,
             released: Vec::with_capacity(usize::from(super::waiting::PER_NEIGHBOR)),
         }
+    }
+
+    #[inline(always)]
+    fn pace(&self) -> &Pace {
+        if self.sightings.is_some() { &self.paces.hosts } else { &self.paces.nexthops }
     }
 
     /// Asks for the neighbour, unless that was done within the last second, and says what becomes of the packet.
@@ -115,21 +136,38 @@ impl<P: Protocol> Resolver<P> {
         cx: &mut Cx<'_, TRACED>,
     ) -> (To, bool) {
         let now = cx.now();
-        let Some(at) = self.waiting.slot(target, now) else { return (To::Throttled, false) };
-        let ask = self.waiting.may_ask(at, now);
-        if ask {
-            if let Err(why) = self.ask(target, source, cx) {
-                return (why, false);
+        let slot = self.waiting.find(target);
+        let ask = match slot {
+            Some(at) => self.waiting.may_ask(at, now) && self.pace().take(target.share(), Try::Again, now),
+            None => {
+                let kind = match &mut self.sightings {
+                    Some((sightings, seed)) => sightings.note(seed.hash(target), now),
+                    None => Try::Again,
+                };
+                if !self.pace().take(target.share(), kind, now) {
+                    return (To::Throttled, false);
+                }
+                true
             }
-            self.waiting.asked(at, true, now);
+        };
+        if ask && let Err(why) = self.ask(target, source, cx) {
+            return (why, false);
         }
-        if !self.waiting.take_place(at) {
-            return (To::Overflow, ask);
+        let Self { waiting, room, .. } = self;
+        let mut displaced = |b: Owned| {
+            room.give(b.segment_count());
+            cx.emit(To::Displaced, b);
+        };
+        let at = slot.unwrap_or_else(|| waiting.claim(target, &mut displaced));
+        if ask {
+            waiting.asked(at, true, now);
         }
+        let place = waiting.take_place(at, ask, displaced);
+        let Some(place) = place else { return (To::Overflow, ask) };
         // For `keep`: by then the adjacency may stand for another neighbour.
         let meta: IpMeta = b.scratch();
         b.tx_if = target.sw_if;
-        b.set_scratch(IpMeta { icmp_rest: at as u32, ..meta });
+        b.set_scratch(IpMeta { icmp_rest: place.to_bits(), ..meta });
         (To::Wait, ask)
     }
 
@@ -166,14 +204,23 @@ impl<P: Protocol> Resolver<P> {
 
     /// Takes over a packet that [`Self::resolve`] said waits.
     pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
-        let at = buffer.scratch::<IpMeta>().icmp_rest as usize;
+        let place = Place::from_bits(buffer.scratch::<IpMeta>().icmp_rest);
         let buffers = buffer.segment_count();
-        if !self.room.take(buffers) {
-            return cx.emit(To::NoRoom, buffer);
+        let Self { waiting, room, .. } = self;
+        while !room.take(buffers) {
+            let mut given = 0;
+            let more = waiting.displace(|b| {
+                given += b.segment_count();
+                cx.emit(To::Displaced, b);
+            });
+            room.give(given);
+            if !more {
+                return cx.emit(To::NoRoom, buffer);
+            }
         }
-        if let Err(buffer) = self.waiting.put(at, buffer) {
-            self.room.give(buffers);
-            cx.emit(To::Overflow, buffer);
+        if let Err(buffer) = waiting.put(place, buffer) {
+            room.give(buffers);
+            cx.emit(To::Displaced, buffer);
         }
     }
 
@@ -190,7 +237,8 @@ impl<P: Protocol> Resolver<P> {
                 None => {}
                 Some(Due::Ask(target)) => {
                     // Whatever hinders the question: it counts as one.
-                    let sent = self.ask(target, None, cx).is_ok();
+                    let paced = self.pace().take(target.share(), Try::Again, cx.now());
+                    let sent = paced && self.ask(target, None, cx).is_ok();
                     self.waiting.asked(at, sent, cx.now());
                 }
                 Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
@@ -199,7 +247,7 @@ impl<P: Protocol> Resolver<P> {
                         let _ = self.notes.post(Note::Unanswered(target));
                     }
                     let room = &mut self.room;
-                    self.waiting.release(target, |mut b| {
+                    self.waiting.release_at(at, |mut b| {
                         room.give(b.segment_count());
                         let fib = b.scratch::<IpMeta>().fib;
                         let (to, kind, code) = refused(&b);

@@ -15,7 +15,7 @@ pub struct Unresolved<P: Protocol> {
 
 impl<P: Protocol> Build for Unresolved<P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { resolver: Resolver::new(world, thread) }
+        Self { resolver: Resolver::for_nexthops(world, thread) }
     }
 }
 

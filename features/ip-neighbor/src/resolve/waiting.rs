@@ -1,46 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What waits for neighbours that were asked for: bounded, without allocation, in order for each neighbour.
+//!
+//! Slots and cells are shared by interfaces: when there is none left, the interface that has most gives up its oldest, which
+//! nobody has answered. A slot that nothing waits in is kept as long as there is room: it holds back further questions.
 
+use super::Target;
+use super::target::{SHARES, Seed};
 use wire::Address;
 
 /// Things that wait for one neighbour at most.
 pub const PER_NEIGHBOR: u16 = 32;
 /// Things that wait on one thread at most.
 const CELLS: usize = 1024;
-/// Neighbours that are asked for on one thread at a time.
-const SLOTS: usize = 1024;
-/// A neighbour has its slot in one of this many places.
-const WAYS: usize = 8;
+/// Neighbours that are asked for on one thread at a time: what an interface asks for in a second, so that it doesn't ask for
+/// one of them twice meanwhile.
+const SLOTS: usize = super::pace::RATE as usize;
 /// Between two questions for one neighbour (RFC 1122 2.3.2.1), in nanoseconds.
 pub const INTERVAL: u64 = 1_000_000_000;
 /// Unanswered questions after which nothing waits any longer.
 pub const QUESTIONS: u8 = 3;
-
-/// A neighbour that is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target<A> {
-    /// The interface that it is behind.
-    pub sw_if: u32,
-    /// Its address.
-    pub ip: A,
-}
-
-impl<A: Address> Target<A> {
-    /// A number below `places`, spread evenly.
-    #[inline(always)]
-    pub fn place(self, places: usize) -> usize {
-        let octets = self.ip.to_octets();
-        let hash = octets.as_ref().as_chunks().0.iter().fold(u64::from(self.sw_if), |hash, word| {
-            (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-        });
-        (hash >> 8) as usize % places
-    }
-
-    #[inline(always)]
-    fn set(self) -> usize {
-        self.place(SLOTS / WAYS) * WAYS
-    }
-}
 
 const END: u16 = u16::MAX;
 
@@ -56,6 +34,13 @@ struct Slot<A> {
     taken: u16,
     first: u16,
     last: u16,
+    /// Counts what it was given up for: places taken before aren't filled any more.
+    round: u16,
+    /// The next slot in its bucket.
+    chain: u16,
+    /// Its neighbours in its list, from older to younger.
+    older: u16,
+    younger: u16,
 }
 
 struct Cell<T> {
@@ -63,10 +48,47 @@ struct Cell<T> {
     next: u16,
 }
 
+#[derive(Clone, Copy)]
+struct List {
+    oldest: u16,
+    youngest: u16,
+}
+
+/// What an interface has: slots that something waits in and others, each in the order in which they became that.
+#[derive(Clone, Copy)]
+struct Share {
+    slots: u16,
+    cells: u16,
+    lists: [List; 2],
+}
+
+/// Slots that nothing waits in.
+const RESTING: usize = 0;
+/// Slots that something waits in.
+const BUSY: usize = 1;
+
+/// A place for one thing, in this slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place(u32);
+
+impl Place {
+    /// As a number, for a packet's metadata.
+    #[inline(always)]
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The place of this number.
+    #[inline(always)]
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
 /// What is due for a neighbour that something waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due<A> {
-    /// Ask once more.
+    /// Ask it once more.
     Ask(Target<A>),
     /// It hasn't answered: let go of what waits.
     GiveUp(Target<A>),
@@ -76,7 +98,13 @@ pub enum Due<A> {
 
 /// Things that wait for neighbours with addresses `A`.
 pub struct Waiting<A, T> {
+    seed: Seed,
     slots: Box<[Slot<A>]>,
+    /// The first slot of each bucket.
+    buckets: Box<[u16]>,
+    /// Slots that were ever used.
+    used: usize,
+    shares: Box<[Share; SHARES]>,
     cells: Box<[Cell<T>]>,
     /// The first of the free cells' list.
     free: u16,
@@ -85,30 +113,77 @@ pub struct Waiting<A, T> {
 
 impl<A: Address, T> Default for Waiting<A, T> {
     fn default() -> Self {
-        let target = Target { sw_if: u32::MAX, ip: A::ZERO };
-        let slot = Slot { target, next: 0, asked: 0, sent: true, taken: 0, first: END, last: END };
+        let slot = Slot {
+            target: Target { sw_if: u32::MAX, ip: A::ZERO },
+            next: 0,
+            asked: 0,
+            sent: true,
+            taken: 0,
+            first: END,
+            last: END,
+            round: 0,
+            chain: END,
+            older: END,
+            younger: END,
+        };
         let cell = |i: usize| Cell { item: None, next: if i + 1 < CELLS { i as u16 + 1 } else { END } };
-        Self { slots: vec![slot; SLOTS].into(), cells: (0..CELLS).map(cell).collect(), free: 0, taken: 0 }
+        let list = List { oldest: END, youngest: END };
+        Self {
+            seed: Seed::default(),
+            slots: vec![slot; SLOTS].into(),
+            buckets: vec![END; SLOTS].into(),
+            used: 0,
+            shares: Box::new([Share { slots: 0, cells: 0, lists: [list; 2] }; SHARES]),
+            cells: (0..CELLS).map(cell).collect(),
+            free: 0,
+            taken: 0,
+        }
     }
 }
 
 impl<A: Address, T> Waiting<A, T> {
+    /// The neighbour's slot, if it has one.
     #[inline(always)]
-    fn find(&self, target: Target<A>) -> Option<usize> {
-        let set = target.set();
-        (set..set + WAYS).find(|&at| self.slots[at].target == target)
+    pub fn find(&self, target: Target<A>) -> Option<usize> {
+        let mut at = self.buckets[self.seed.place(target, SLOTS)];
+        while let Some(slot) = self.slots.get(usize::from(at)) {
+            if slot.target == target {
+                return Some(usize::from(at));
+            }
+            at = slot.chain;
+        }
+        None
     }
 
-    /// The neighbour's slot, a new one if it has none; `None` if too many others are asked for.
+    /// A new slot for a neighbour that has none. `displaced` takes what waited in the one that had to go.
     #[inline(always)]
-    pub fn slot(&mut self, target: Target<A>, now: u64) -> Option<usize> {
-        if let Some(at) = self.find(target) {
-            return Some(at);
-        }
-        let set = target.set();
-        let at = (set..set + WAYS).find(|&at| self.slots[at].taken == 0 && self.slots[at].next <= now)?;
-        self.slots[at] = Slot { target, next: 0, asked: 0, sent: true, taken: 0, first: END, last: END };
-        Some(at)
+    pub fn claim(&mut self, target: Target<A>, displaced: impl FnMut(T)) -> usize {
+        let at = if self.used < SLOTS {
+            self.used += 1;
+            self.used - 1
+        } else {
+            self.give_up_oldest(displaced)
+        };
+        let bucket = self.seed.place(target, SLOTS);
+        let slot = &mut self.slots[at];
+        let round = slot.round;
+        *slot = Slot {
+            target,
+            next: 0,
+            asked: 0,
+            sent: true,
+            taken: 0,
+            first: END,
+            last: END,
+            round,
+            chain: self.buckets[bucket],
+            older: END,
+            younger: END,
+        };
+        self.buckets[bucket] = at as u16;
+        self.shares[target.share()].slots += 1;
+        self.append(at, RESTING);
+        at
     }
 
     /// Whether the slot's neighbour may be asked for now, by a packet that comes. Not if it is to be given up: or packets
@@ -124,26 +199,55 @@ impl<A: Address, T> Waiting<A, T> {
     pub fn asked(&mut self, at: usize, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
         slot.next = now + INTERVAL;
-        // Who asks while nothing waits begins anew.
+        // One that is asked for while nothing waits begins anew.
         (slot.asked, slot.sent) =
             if slot.taken == 0 { (1, sent) } else { (slot.asked.saturating_add(1), slot.sent && sent) };
     }
 
-    /// Takes a place in the slot for something that [`Self::put`] brings; false if there is none.
+    /// Takes a place in the slot for something that [`Self::put`] brings; `None` if there is none. When all are taken, others'
+    /// oldest make room for the first thing that waits for a neighbour that was `asked` for now, and for an interface that has
+    /// less than others; `displaced` takes what had to go.
     #[inline(always)]
-    pub fn take_place(&mut self, at: usize) -> bool {
-        let slot = &mut self.slots[at];
-        let room = slot.taken < PER_NEIGHBOR && self.taken < CELLS;
-        if room {
-            slot.taken += 1;
-            self.taken += 1;
+    pub fn take_place(&mut self, at: usize, asked: bool, displaced: impl FnMut(T)) -> Option<Place> {
+        let (share, taken) = (self.slots[at].target.share(), self.slots[at].taken);
+        if taken >= PER_NEIGHBOR {
+            return None;
         }
-        room
+        if self.taken >= CELLS {
+            let largest = self.largest(|share| share.cells);
+            let below = self.shares[largest].cells > self.shares[share].cells + 1;
+            let victim = usize::from(self.shares[largest].lists[BUSY].oldest);
+            if !(asked || below) || victim == at {
+                return None;
+            }
+            self.release_at(victim, displaced);
+        }
+        if taken == 0 {
+            self.unlink(at, RESTING);
+            self.append(at, BUSY);
+        }
+        let slot = &mut self.slots[at];
+        slot.taken += 1;
+        self.taken += 1;
+        self.shares[share].cells += 1;
+        Some(Place(at as u32 | u32::from(slot.round) << 16))
     }
 
-    /// Fills a place that was taken in a slot; gives the thing back if there was none.
-    pub fn put(&mut self, at: usize, item: T) -> Result<(), T> {
-        let Some(slot) = self.slots.get_mut(at).filter(|slot| slot.taken > 0) else { return Err(item) };
+    /// Takes out what waits in the oldest slot of the interface that has most; false if nothing waits.
+    pub fn displace(&mut self, displaced: impl FnMut(T)) -> bool {
+        if self.taken == 0 {
+            return false;
+        }
+        let largest = self.largest(|share| share.cells);
+        self.release_at(usize::from(self.shares[largest].lists[BUSY].oldest), displaced);
+        true
+    }
+
+    /// Fills a place that was taken in a slot; gives the thing back if the slot was given up meanwhile.
+    pub fn put(&mut self, place: Place, item: T) -> Result<(), T> {
+        let (at, round) = (place.0 as usize & 0xffff, (place.0 >> 16) as u16);
+        let slot = self.slots.get_mut(at).filter(|slot| slot.taken > 0 && slot.round == round);
+        let Some(slot) = slot else { return Err(item) };
         let cell = self.free;
         let Some(place) = self.cells.get_mut(usize::from(cell)) else { return Err(item) };
         self.free = place.next;
@@ -157,8 +261,14 @@ impl<A: Address, T> Waiting<A, T> {
     }
 
     /// Takes out what waits for a neighbour, in order.
-    pub fn release(&mut self, target: Target<A>, mut f: impl FnMut(T)) {
-        let Some(at) = self.find(target) else { return };
+    pub fn release(&mut self, target: Target<A>, f: impl FnMut(T)) {
+        if let Some(at) = self.find(target) {
+            self.release_at(at, f);
+        }
+    }
+
+    /// Takes out what waits in a slot, in order.
+    pub fn release_at(&mut self, at: usize, mut f: impl FnMut(T)) {
         let mut next = self.slots[at].first;
         while let Some(cell) = self.cells.get_mut(usize::from(next)) {
             let (this, item) = (next, cell.item.take());
@@ -168,21 +278,28 @@ impl<A: Address, T> Waiting<A, T> {
             item.into_iter().for_each(&mut f);
         }
         let slot = &mut self.slots[at];
-        self.taken -= usize::from(slot.taken);
+        let (taken, share) = (slot.taken, slot.target.share());
         // `next` stays: it holds back further questions, answered or not.
         (slot.first, slot.last, slot.taken, slot.asked) = (END, END, 0, 0);
+        slot.round = slot.round.wrapping_add(1);
+        self.taken -= usize::from(taken);
+        self.shares[share].cells -= taken;
+        if taken > 0 {
+            self.unlink(at, BUSY);
+            self.append(at, RESTING);
+        }
     }
 
     /// Lets all that waits for neighbours on an interface be given up soon.
     pub fn give_up_on(&mut self, sw_if: u32) {
-        for slot in self.slots.iter_mut().filter(|s| s.target.sw_if == sw_if) {
+        for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
         }
     }
 
     /// How many slots there are, for [`Self::due`].
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.used
     }
 
     /// What is due for the neighbour of a slot.
@@ -193,6 +310,63 @@ impl<A: Address, T> Waiting<A, T> {
             Slot { sent: true, .. } => Due::GiveUp(slot.target),
             _ => Due::Abandon(slot.target),
         })
+    }
+
+    /// The share with most of something.
+    #[inline(always)]
+    fn largest(&self, of: impl Fn(&Share) -> u16) -> usize {
+        let all = self.shares.iter().enumerate();
+        all.fold((0, 0), |most, (i, share)| if of(share) > most.1 { (i, of(share)) } else { most }).0
+    }
+
+    /// Frees the slot that is missed least: the oldest of the interface that has most, of those that nothing waits in if it has
+    /// such.
+    #[inline(always)]
+    fn give_up_oldest(&mut self, displaced: impl FnMut(T)) -> usize {
+        let largest = self.largest(|share| share.slots);
+        let [resting, busy] = self.shares[largest].lists.map(|list| usize::from(list.oldest));
+        let at = if resting < SLOTS { resting } else { busy };
+        self.release_at(at, displaced);
+        self.unlink(at, RESTING);
+        self.shares[largest].slots -= 1;
+        let bucket = self.seed.place(self.slots[at].target, SLOTS);
+        let (mut link, after) = (self.buckets[bucket], self.slots[at].chain);
+        if usize::from(link) == at {
+            self.buckets[bucket] = after;
+        }
+        while let Some(slot) = self.slots.get_mut(usize::from(link)) {
+            link = slot.chain;
+            if usize::from(link) == at {
+                slot.chain = after;
+            }
+        }
+        self.slots[at].round = self.slots[at].round.wrapping_add(1);
+        at
+    }
+
+    #[inline(always)]
+    fn append(&mut self, at: usize, list: usize) {
+        let share = self.slots[at].target.share();
+        let youngest = std::mem::replace(&mut self.shares[share].lists[list].youngest, at as u16);
+        (self.slots[at].older, self.slots[at].younger) = (youngest, END);
+        match self.slots.get_mut(usize::from(youngest)) {
+            Some(slot) => slot.younger = at as u16,
+            None => self.shares[share].lists[list].oldest = at as u16,
+        }
+    }
+
+    #[inline(always)]
+    fn unlink(&mut self, at: usize, list: usize) {
+        let Slot { older, younger, target, .. } = self.slots[at];
+        let list = &mut self.shares[target.share()].lists[list];
+        match self.slots.get_mut(usize::from(older)) {
+            Some(slot) => slot.younger = younger,
+            None => list.oldest = younger,
+        }
+        match self.slots.get_mut(usize::from(younger)) {
+            Some(slot) => slot.older = older,
+            None => list.youngest = older,
+        }
     }
 
     /// How many places are taken.
@@ -211,13 +385,21 @@ mod tests {
 
     type Items = Waiting<Ipv6Addr, u32>;
 
+    fn on(sw_if: u32, n: u32) -> Target<Ipv6Addr> {
+        Target { sw_if, ip: Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(n)) }
+    }
+
     fn target(n: u32) -> Target<Ipv6Addr> {
-        Target { sw_if: n % 3, ip: Ipv6Addr::from((0x2001_0db8 << 96) + u128::from(n)) }
+        on(n % 3, n)
+    }
+
+    fn slot(w: &mut Items, target: Target<Ipv6Addr>) -> usize {
+        w.find(target).unwrap_or_else(|| w.claim(target, |_| {}))
     }
 
     fn add(w: &mut Items, n: u32, item: u32) -> bool {
-        let at = w.slot(target(n), 0).expect("a slot");
-        w.take_place(at) && w.put(at, item).is_ok()
+        let at = slot(w, target(n));
+        w.take_place(at, false, |_| {}).is_some_and(|place| w.put(place, item).is_ok())
     }
 
     fn all(w: &mut Items, n: u32) -> Vec<u32> {
@@ -229,7 +411,7 @@ mod tests {
     #[test]
     fn a_neighbour_is_asked_three_times_and_given_up() {
         let mut w = Items::default();
-        let at = w.slot(target(1), 0).expect("a slot");
+        let at = slot(&mut w, target(1));
         assert!(w.may_ask(at, 0));
         w.asked(at, true, 0);
         assert!(!w.may_ask(at, INTERVAL - 1), "throttled");
@@ -269,7 +451,7 @@ mod tests {
         let mut w = Items::default();
         let (mut asked, mut ends) = (0, Vec::new());
         for now in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10) {
-            let at = w.slot(target(1), now).expect("a slot");
+            let at = slot(&mut w, target(1));
             if w.may_ask(at, now) {
                 w.asked(at, true, now);
                 asked += 1;
@@ -285,29 +467,74 @@ mod tests {
     }
 
     #[test]
-    fn places_and_slots_are_bounded() {
+    fn a_neighbour_and_a_thread_have_so_many_places() {
         let mut w = Items::default();
         let taken = (0..100).filter(|i| add(&mut w, 1, *i)).count();
         assert_eq!(taken, usize::from(PER_NEIGHBOR));
-        let (mut slots, mut places) = (0, taken);
-        for n in 2..5000 {
-            let Some(at) = w.slot(target(n), 0) else { continue };
-            slots += 1;
-            w.asked(at, true, 0);
-            if w.take_place(at) {
-                places += 1;
-                assert!(w.put(at, n).is_ok());
+        let others = (2..5000).filter(|n| add(&mut w, *n, *n)).count();
+        assert_eq!((w.taken(), w.len()), (CELLS, SLOTS));
+        assert!(others > CELLS / 2, "{others}");
+    }
+
+    /// What waits and what had to go, together with the numbers of both, are all that came.
+    #[test]
+    fn a_scan_displaces_its_own_oldest() {
+        let mut w = Items::default();
+        let mut displaced = Vec::new();
+        let mut came = |w: &mut Items, target, item, asked, displaced: &mut Vec<u32>| {
+            let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| displaced.push(old)));
+            if asked {
+                w.asked(at, true, 0);
+            }
+            let place = w.take_place(at, asked, |old| displaced.push(old));
+            place.is_some_and(|place| w.put(place, item).is_ok())
+        };
+        // Some on another interface, whom nobody has answered yet.
+        for n in 0..100 {
+            assert!(came(&mut w, on(2, n), n, true, &mut displaced));
+        }
+        for n in 0..100_000 {
+            assert!(came(&mut w, on(1, n), 1000 + n, true, &mut displaced), "{n}: the youngest has a place");
+            if n % 1000 == 999 {
+                // The packets of one on another interface find places, though none of them makes a question.
+                assert!(came(&mut w, on(3, 7), n, false, &mut displaced) || n / 1000 >= 32);
             }
         }
-        assert!(slots > SLOTS * 9 / 10 && slots < SLOTS, "{slots}");
-        assert_eq!((places, w.taken()), (CELLS.min(slots + taken), places));
-        assert_eq!(all(&mut w, 1).len(), usize::from(PER_NEIGHBOR));
-        // Slots are free again when nothing waits and the pause between questions is over.
-        let n = (2..5000).find(|n| w.find(target(*n)).is_none()).expect("one without");
-        assert_eq!(w.slot(target(n), INTERVAL - 1), None);
-        (2..5000).for_each(|n| drop(all(&mut w, n)));
-        assert_eq!((w.taken(), w.slot(target(n), INTERVAL - 1)), (0, None));
-        assert!(w.slot(target(n), INTERVAL).is_some());
+        assert!(displaced.iter().all(|item| *item >= 1000), "nobody on another interface");
+        assert!(displaced.is_sorted(), "the oldest first");
+        for n in 0..100 {
+            let mut out = Vec::new();
+            w.release(on(2, n), |item| out.push(item));
+            assert_eq!(out, [n]);
+        }
+        // The last second's questions are known, and aren't asked again.
+        let recent = (100_000 - SLOTS as u32 + 200..100_000).filter(|n| w.find(on(1, *n)).is_none()).count();
+        assert_eq!(recent, 0);
+    }
+
+    #[test]
+    fn a_place_is_void_once_its_slot_is_given_up() {
+        let mut w = Items::default();
+        let at = slot(&mut w, on(1, 0));
+        let place = w.take_place(at, true, |_| {}).expect("a place");
+        for n in 1..=SLOTS as u32 {
+            slot(&mut w, on(1, n));
+        }
+        assert_eq!(w.find(on(1, 0)), Some(at), "others that nothing waits for go first");
+        for n in 1..=CELLS as u32 {
+            let at = slot(&mut w, on(1, n));
+            w.take_place(at, true, |_| {}).expect("a place");
+        }
+        assert_eq!(w.put(place, 7), Err(7), "another neighbour may have the slot");
+        assert_eq!(w.taken(), CELLS);
+    }
+
+    #[test]
+    fn nobody_outside_knows_who_shares_a_bucket() {
+        let (a, b) = (Items::default(), Items::default());
+        let places = |w: &Items| (0..64).map(|n| w.seed.place(on(1, n), SLOTS)).collect::<Vec<_>>();
+        assert_ne!(places(&a), places(&b));
+        assert_eq!(places(&a), places(&a));
     }
 
     proptest! {
@@ -327,6 +554,34 @@ mod tests {
                 }
                 prop_assert_eq!(w.taken(), model.values().map(Vec::len).sum::<usize>());
             }
+        }
+
+        /// Whatever comes in whatever order: each thing is waiting, was displaced, or was turned away; counts and lists hold.
+        #[test]
+        fn things_are_displaced_once(steps in prop::collection::vec((0u32..3, 0u32..9000, any::<bool>()), 1..20_000)) {
+            let (mut w, mut out, mut inside) = (Items::default(), Vec::new(), 0usize);
+            for (i, (sw_if, n, asked)) in steps.iter().enumerate() {
+                let (before, target) = (out.len(), on(*sw_if, *n));
+                let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| out.push(old)));
+                prop_assert_eq!(w.find(target), Some(at));
+                let place = w.take_place(at, *asked, |old| out.push(old));
+                inside -= out.len() - before;
+                if let Some(place) = place {
+                    prop_assert_eq!(w.put(place, i as u32), Ok(()));
+                    inside += 1;
+                }
+                prop_assert_eq!(w.taken(), inside);
+            }
+            let cells: usize = w.shares.iter().map(|s| usize::from(s.cells)).sum();
+            let slots: usize = w.shares.iter().map(|s| usize::from(s.slots)).sum();
+            prop_assert_eq!((cells, slots), (w.taken(), w.len()));
+            for at in 0..w.len() {
+                w.release_at(at, |old| out.push(old));
+            }
+            let n = out.len();
+            out.sort_unstable();
+            out.dedup();
+            prop_assert_eq!((out.len(), w.taken()), (n, 0));
         }
     }
 }

@@ -61,9 +61,16 @@ fn who_only_asked_is_asked_once_packets_go_to_him() {
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = knowing();
     r.neighbors.configure(true, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
+    let other = "2001:db8::8";
+    r.receive(&solicitation(other, US, &link_option(NdOptionKind::SOURCE_LINK, OTHER)));
+    // It answers us, so somebody sends to it.
+    r.neighbors.ask(&r.bench.world, r.t0, ip(HIM).into());
+    r.receive(&advertisement(HIM, SOLICITED, PEER));
+    r.sent();
     r.pass(99);
     assert!(r.sent().is_empty());
     r.pass(5);
+    assert_eq!(r.neighbor(other), None, "nobody misses it, so it isn't asked");
     let probe = crate::compose::solicitation(OWN, ip(US), ip(HIM), Some(PEER)).to_vec();
     assert_eq!((r.sent(), r.neighbor(HIM)), (vec![probe; 3], None));
 }

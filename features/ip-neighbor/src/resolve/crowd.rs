@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tells operators that a table of neighbours is full: a counter for each interface, and one line in the log a minute.
+
+use super::Protocol;
+use graph::{Shared, SwIfIndex, World};
+use net::{Interfaces, Neighbors};
+use std::marker::PhantomData;
+use std::sync::Mutex;
+use wire::Family;
+
+/// Between two lines of the log, in nanoseconds.
+const PAUSE: u64 = 60_000_000_000;
+
+#[derive(Default)]
+struct Since {
+    /// When the last line was written.
+    line: Option<u64>,
+    refused: u64,
+    displaced: u64,
+}
+
+/// What happened in a full table since that was last logged.
+pub(super) struct Crowd<P>(Mutex<Since>, PhantomData<P>);
+
+impl<P: Protocol> Shared for Crowd<P> {
+    fn make(_: &World) -> Self {
+        Self(Mutex::default(), PhantomData)
+    }
+}
+
+impl<P: Protocol> Crowd<P> {
+    /// A neighbour that was heard of found no room.
+    pub fn refused(&self, world: &World) {
+        self.note(world, |since| since.refused += 1);
+    }
+
+    /// An entry on an interface has made room for another.
+    pub fn displaced(&self, world: &World, sw_if: SwIfIndex) {
+        world.stats.simple(&format!("{}/displaced", P::COUNTERS)).control().add(sw_if.at(), 1);
+        self.note(world, |since| since.displaced += 1);
+    }
+
+    fn note(&self, world: &World, count: impl FnOnce(&mut Since)) {
+        let (now, neighbors) = (world.clock.now(), world.get::<Neighbors>());
+        let mut since = self.0.lock().expect("no panic inside");
+        count(&mut since);
+        if since.line.is_some_and(|line| now < line + PAUSE) {
+            return;
+        }
+        let Since { refused, displaced, .. } =
+            std::mem::replace(&mut *since, Since { line: Some(now), ..Since::default() });
+        let family = if P::Net::IS_V6 { "ip6" } else { "ip4" };
+        let limit = neighbors.config(P::Net::IS_V6).limit;
+        let most = neighbors.fullest(P::Net::IS_V6).map_or_else(String::new, |(sw_if, held)| {
+            format!(", {held} of them on {}", world.get::<Interfaces>().name(sw_if))
+        });
+        log::warn!(
+            "the table of {family} neighbours is full with {limit}{most}: {refused} refused, {displaced} displaced since the \
+             last such line (`show ip neighbor-stats`, `set ip neighbor-config {family} limit`)"
+        );
+    }
+}
