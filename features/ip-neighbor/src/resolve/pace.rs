@@ -68,7 +68,7 @@ impl<P: Protocol> Shared for Paces<P> {
 /// Bits of one generation of [`Sightings`].
 const BITS: usize = 1 << 19;
 /// How long a generation lasts, in nanoseconds: longer than hosts wait before they try again (RFC 6298 2.1).
-const GENERATION: u64 = 1_250_000_000;
+const GENERATION: u64 = 1_500_000_000;
 
 /// Which neighbours packets were sent to lately: forgets none within [`GENERATION`], and takes few for seen that weren't. A
 /// scan fills it without displacing anybody.
