@@ -108,7 +108,7 @@ impl Site {
         // As the daemon does at its start.
         world.pool.commit(BUFFERS).map_err(|e| format!("memory for the buffers: {e}"))?;
         let rt = runtimes.pop().ok_or("the instance has no thread")?;
-        let names = world.nodes().iter().map(|n| n.name.to_string()).collect();
+        let names = world.node_names().iter().map(|name| name.to_string()).collect();
         let load = Load { routes: 0, time: Duration::ZERO, bytes: 0 };
         let mut site = Self { table, world, rt, names, inputs: Vec::new(), outputs: Vec::new(), load };
         match table.family {
@@ -116,7 +116,7 @@ impl Site {
             Family::Ip6 => site.set_up::<Ip6>()?,
         }
         // Interfaces bring nodes of their own.
-        site.names = site.world.nodes().iter().map(|n| n.name.to_string()).collect();
+        site.names = site.world.node_names().iter().map(|name| name.to_string()).collect();
         Ok(site)
     }
 

@@ -10,7 +10,7 @@ const FRAMES: u64 = 1_000_000;
 const HOST: &str = "02:aa:00:00:00:01";
 const ROUTER: &str = "02:fe:00:00:00:01";
 
-const CONFIGURATION: &[&str] = &[
+pub const CONFIGURATION: &[&str] = &[
     "set interface ip address pg0 2001:db8:1::1/64",
     "set interface ip address pg1 2001:db8:2::1/64",
     "set ip neighbor pg0 2001:db8:1::2 02:aa:00:00:00:01 static",
@@ -24,7 +24,7 @@ const CONFIGURATION: &[&str] = &[
     "ip path-mtu 3000::9 1300",
 ];
 
-fn bases() -> Vec<Vec<u8>> {
+pub fn bases() -> Vec<Vec<u8>> {
     let from = |from: &'static str, to: &'static str| pkt::ether(HOST, ROUTER).ip6(from, to);
     let ip = |to: &'static str| from("2001:db8:1::2", to);
     let udp = |packet: Packet| packet.udp(1234, 4321).payload_len(40);

@@ -90,7 +90,7 @@ impl Tallier {
         let nodes = world.nodes();
         let reasons = world.reasons();
         let errors = |which: &dyn Fn(&graph::Reason) -> bool| -> Vec<usize> {
-            (0..reasons.len()).filter(|i| which(reasons[*i])).collect()
+            (0..reasons.len()).filter(|i| which(&reasons[*i])).collect()
         };
         let find = |which: &dyn Fn(&graph::NodeInfo) -> bool| -> Vec<NodeIndex> {
             nodes.iter().filter(|n| which(n)).map(|n| n.index).collect()

@@ -5,7 +5,7 @@ use crate::burst::{Burst, Frames, refusal};
 use crate::queues::Wish;
 use buffer::{Frame, Holder, Owned, Part};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
-use net::IfLanes;
+use net::{IfLanes, is_group};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use wire::offload::OffloadError;
@@ -59,7 +59,7 @@ pub struct PollInput<Q> {
     spare: Vec<Owned>,
     /// What `spare` holds, as of the last second.
     held: Part,
-    lanes: IfLanes,
+    lanes: Arc<IfLanes>,
     device_input: Option<ArcIndex>,
     /// Polls since the last packet.
     idle: u32,
@@ -107,7 +107,7 @@ impl<Q: RxQueue> Build for PollInput<Q> {
             frames: std::array::from_fn(|_| Frame::new(world.pool)),
             spare: Vec::with_capacity(64),
             held: world.pool.share(Holder::RECEIVE, thread.0, world.threads()).part(),
-            lanes: IfLanes::new(world, thread),
+            lanes: IfLanes::of(world, thread),
             device_input: world.arc("device-input"),
             idle: 0,
             counted: 0,
@@ -152,7 +152,13 @@ impl<Q: RxQueue> PollInput<Q> {
             self.lanes.rx_no_buf.add(sw_if.at(), no_buffer);
         }
         if packets > 0 {
-            self.lanes.rx.add(sw_if.at(), packets as u64, bytes);
+            let (at, total) = (sw_if.at(), (packets as u64, bytes));
+            let all = || self.frames.iter().flat_map(|frame| frame.iter());
+            if !ip && all().fold(false, |any, b| any | is_group(b)) {
+                self.lanes.rx.groups(at, total, all());
+            } else {
+                self.lanes.rx.unicast(at, total.0, total.1);
+            }
             if refused {
                 self.refuse(cx);
             }

@@ -14,7 +14,7 @@ use net::IfLanes;
 use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use wire::gso::MAX_HEADERS;
 use wire::offload::{Csum, Offload};
 
@@ -126,7 +126,7 @@ pub struct Tx<Q> {
     /// Packets begin with an IP header.
     ip: bool,
     takes: Takes,
-    lanes: IfLanes,
+    lanes: Arc<IfLanes>,
     headers: Box<Headers>,
     hold: Hold,
     queue: Option<Q>,
@@ -418,7 +418,7 @@ impl<Q: TxQueue> TxQueues<Q> {
             sw_if,
             ip,
             takes: takes.sane(),
-            lanes: IfLanes::new(world, thread),
+            lanes: IfLanes::of(world, thread),
             headers: vec![[0; MAX_HEADERS]; FRAME_SIZE].into(),
             hold: Hold::new(world, thread),
             queue: queues.lock().expect("no panic inside").get_mut(thread.at()).and_then(Option::take),

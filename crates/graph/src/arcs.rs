@@ -2,11 +2,15 @@
 //! Feature arcs: per interface, an ordered list of nodes that packets pass.
 //!
 //! The order is a partial one, by names: each feature says what it comes before and after. Workers read a table of chains
-//! through a snapshot. Chains are only ever added to it, never changed: a packet that is held, or on its way to another
+//! that control writes in place: one word says where an interface's chain starts, so it changes as a whole, and memory follows the
+//! number of interfaces. Chains are only ever added, never changed: a packet that is held, or on its way to another
 //! thread, keeps a valid position. Equal chains are stored once.
 
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
+use mem::Reserve;
+use stats::Space;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// An arc, for a plugin's list.
 #[derive(Clone, Copy, Debug)]
@@ -41,29 +45,52 @@ pub struct Step {
     pub config: u32,
 }
 
-const NONE: u32 = u32::MAX;
+/// Interfaces that there is room for.
+const INTERFACES: usize = Space::Interface.capacity();
+/// Steps of all chains at most.
+const STEPS: usize = 1 << 22;
+/// Arcs at most: those that the plugins bring.
+const ARCS: usize = 64;
 
 /// What workers read.
-#[derive(Clone, Default, Debug)]
+#[derive(Debug)]
 pub struct ArcTable {
-    starts: Vec<Vec<u32>>,
-    steps: Vec<Step>,
+    /// By arc and interface: the chain's first step plus one; 0 for none.
+    starts: Reserve<AtomicU32>,
+    /// The node plus one in the lower half, its configuration above it; 0 for a step that isn't there.
+    steps: Reserve<AtomicU64>,
 }
 
 impl ArcTable {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// Address space that can't be had.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self { starts: Reserve::new(ARCS * INTERFACES)?, steps: Reserve::new(STEPS)? })
+    }
+
+    #[inline(always)]
+    fn cell(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<&AtomicU32> {
+        if sw_if.at() >= INTERFACES {
+            return None;
+        }
+        self.starts.as_slice().get(arc.at() * INTERFACES + sw_if.at())
+    }
+
     /// Where the interface's chain starts, if a feature is enabled there.
     #[inline(always)]
     pub(crate) fn start(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<u32> {
-        match self.starts.get(arc.at())?.get(sw_if.at()) {
-            Some(&at) if at != NONE => Some(at),
-            _ => None,
-        }
+        // Acquire: the steps are there.
+        self.cell(arc, sw_if)?.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// A step of a chain.
     #[inline(always)]
     pub(crate) fn step(&self, at: u32) -> Option<Step> {
-        self.steps.get(at as usize).copied()
+        let word = self.steps.as_slice().get(at as usize)?.load(Ordering::Relaxed);
+        let node = (word as u32).checked_sub(1)?;
+        Some(Step { node: NodeIndex(node as u16), config: (word >> 32) as u32 })
     }
 }
 
@@ -79,14 +106,20 @@ pub(crate) struct Arc {
 }
 
 /// The control side of all arcs.
-#[derive(Default)]
 pub(crate) struct Arcs {
     pub all: Vec<Arc>,
-    table: ArcTable,
+    pub table: std::sync::Arc<ArcTable>,
     known: HashMap<Vec<Step>, u32>,
+    /// Steps of the chains so far.
+    steps: usize,
 }
 
 impl Arcs {
+    /// None.
+    pub fn new(table: std::sync::Arc<ArcTable>) -> Self {
+        Self { all: Vec::new(), table, known: HashMap::new(), steps: 0 }
+    }
+
     /// Adds an arc with its features, which are put in order.
     ///
     /// # Errors
@@ -99,8 +132,10 @@ impl Arcs {
     ) -> Result<(), String> {
         let features = order(features)
             .map_err(|circle| format!("arc {}: the order of {circle} is a circle", def.name))?;
+        if self.all.len() == ARCS {
+            return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
+        }
         self.all.push(Arc { def, end, features, enabled: HashMap::new(), ends: HashMap::new() });
-        self.table.starts.push(Vec::new());
         Ok(())
     }
 
@@ -108,21 +143,49 @@ impl Arcs {
         self.all.iter().position(|arc| arc.def.name == name).map(|i| ArcIndex(i as u16))
     }
 
-    /// Enables or disables a feature on an interface, and gives the table that workers shall read.
-    pub fn set(&mut self, arc: ArcIndex, feature: usize, sw_if: SwIfIndex, config: Option<u32>) -> ArcTable {
-        let list = self.all[arc.at()].enabled.entry(sw_if).or_default();
+    /// Enables or disables a feature on an interface.
+    ///
+    /// # Errors
+    /// An interface that there is no room for; too many different chains.
+    pub fn set(
+        &mut self,
+        arc: ArcIndex,
+        feature: usize,
+        sw_if: SwIfIndex,
+        config: Option<u32>,
+    ) -> Result<(), String> {
+        let enabled = &mut self.all[arc.at()].enabled;
+        let mut list = enabled.remove(&sw_if).unwrap_or_default();
         list.retain(|(place, _)| *place != feature);
         if let Some(config) = config {
             list.push((feature, config));
             list.sort_unstable();
         }
+        if !list.is_empty() {
+            enabled.insert(sw_if, list);
+        }
         self.rebuild(arc, sw_if)
     }
 
     /// Gives an interface's chains an end of its own.
-    pub fn set_end(&mut self, arc: ArcIndex, sw_if: SwIfIndex, end: NodeIndex) -> ArcTable {
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_end(&mut self, arc: ArcIndex, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
         self.all[arc.at()].ends.insert(sw_if, end);
         self.rebuild(arc, sw_if)
+    }
+
+    /// An interface has gone: whoever gets its index has no feature enabled.
+    pub fn forget(&mut self, sw_if: SwIfIndex) {
+        for (i, arc) in self.all.iter_mut().enumerate() {
+            arc.ends.remove(&sw_if);
+            if arc.enabled.remove(&sw_if).is_some()
+                && let Some(start) = self.table.cell(ArcIndex(i as u16), sw_if)
+            {
+                start.store(0, Ordering::Release);
+            }
+        }
     }
 
     /// Features enabled on an interface, in order, with their configuration.
@@ -132,29 +195,41 @@ impl Arcs {
         list.iter().map(|(place, config)| (arc.features[*place].0.node, *config)).collect()
     }
 
-    fn rebuild(&mut self, index: ArcIndex, sw_if: SwIfIndex) -> ArcTable {
+    fn rebuild(&mut self, index: ArcIndex, sw_if: SwIfIndex) -> Result<(), String> {
+        let table = &*self.table;
+        let cell = table.cell(index, sw_if).ok_or_else(|| {
+            format!("sw_if_index {sw_if}: too many interfaces for feature arcs, {INTERFACES} at most")
+        })?;
         let arc = &self.all[index.at()];
         let list = arc.enabled.get(&sw_if).map(Vec::as_slice).unwrap_or_default();
         let start = if list.is_empty() {
-            NONE
+            0
         } else {
             let mut chain: Vec<Step> = list
                 .iter()
                 .map(|(place, config)| Step { node: arc.features[*place].1, config: *config })
                 .collect();
             chain.push(Step { node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end), config: 0 });
-            *self.known.entry(chain).or_insert_with_key(|chain| {
-                let at = self.table.steps.len() as u32;
-                self.table.steps.extend_from_slice(chain);
-                at
-            })
+            match self.known.get(&chain) {
+                Some(start) => *start,
+                None => {
+                    let at = self.steps;
+                    if at + chain.len() > STEPS {
+                        return Err(format!("too many different chains of features, {STEPS} steps at most"));
+                    }
+                    for (cell, step) in table.steps.as_slice()[at..].iter().zip(&chain) {
+                        let node = u64::from(step.node.0) + 1;
+                        cell.store(u64::from(step.config) << 32 | node, Ordering::Relaxed);
+                    }
+                    self.steps += chain.len();
+                    let start = at as u32 + 1;
+                    self.known.insert(chain, start);
+                    start
+                }
+            }
         };
-        let starts = &mut self.table.starts[index.at()];
-        if starts.len() <= sw_if.at() {
-            starts.resize(sw_if.at() + 1, NONE);
-        }
-        starts[sw_if.at()] = start;
-        self.table.clone()
+        cell.store(start, Ordering::Release);
+        Ok(())
     }
 }
 
@@ -209,26 +284,32 @@ mod tests {
 
     #[test]
     fn chains_start_end_and_are_shared() {
-        let mut arcs = Arcs::default();
+        let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
+        let mut arcs = Arcs::new(table.clone());
         let def = ArcDef { name: "a", starts: &[], end: "end" };
         arcs.add(def, NodeIndex(100), vec![feature("x", &[], &["yy"]), feature("yy", &[], &[])])
             .expect("no circle");
         let arc = arcs.find("a").expect("added");
-        arcs.set(arc, 1, SwIfIndex(3), Some(7));
-        let table = arcs.set(arc, 0, SwIfIndex(3), Some(0));
+        arcs.set(arc, 1, SwIfIndex(3), Some(7)).expect("room");
+        arcs.set(arc, 0, SwIfIndex(3), Some(0)).expect("room");
         let at = table.start(arc, SwIfIndex(3)).expect("enabled");
         let nodes: Vec<_> = (at..at + 3).map(|i| table.step(i).expect("a step").node.0).collect();
         assert_eq!(nodes, [1, 2, 100]);
         assert_eq!(table.start(arc, SwIfIndex(2)), None);
-        arcs.set(arc, 0, SwIfIndex(5), Some(0));
-        let table = arcs.set(arc, 1, SwIfIndex(5), Some(7));
+        arcs.set(arc, 0, SwIfIndex(5), Some(0)).expect("room");
+        arcs.set(arc, 1, SwIfIndex(5), Some(7)).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), Some(at), "equal chains are stored once");
-        let table = arcs.set_end(arc, SwIfIndex(5), NodeIndex(101));
+        arcs.set_end(arc, SwIfIndex(5), NodeIndex(101)).expect("room");
         let own = table.start(arc, SwIfIndex(5)).expect("enabled");
         assert_eq!(table.step(own + 2).expect("a step").node, NodeIndex(101));
         assert_eq!(arcs.enabled(arc, SwIfIndex(5)), [("x", 0), ("yy", 7)]);
-        arcs.set(arc, 0, SwIfIndex(5), None);
-        let table = arcs.set(arc, 1, SwIfIndex(5), None);
+        arcs.set(arc, 0, SwIfIndex(5), None).expect("room");
+        arcs.set(arc, 1, SwIfIndex(5), None).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), None);
+        arcs.forget(SwIfIndex(3));
+        assert_eq!((table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))), (None, Vec::new()));
+        let beyond = SwIfIndex(INTERFACES as u32);
+        assert!(arcs.set(arc, 0, beyond, Some(0)).expect_err("no room").contains("at most"));
+        assert_eq!(table.start(arc, beyond), None);
     }
 }

@@ -3,27 +3,25 @@
 
 use crate::counters::{CALLS, CLOCKS, ERRORS, VECTORS};
 use crate::handoff::Handoffs;
+use crate::registry::NO_NODE;
 use crate::trace::TraceLog;
 use crate::{Clock, NodeIndex, Reason, ThreadIndex};
 use buffer::{Cache, Frame, Owned, Pool};
 use stats::{Lane, Registry};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use sync::Snapshot;
+use sync::Slots;
 
 /// The packets that wait for a node.
+#[derive(Default)]
 pub(crate) struct Open {
-    /// Not full; what comes next goes here.
-    pub frame: Box<Frame>,
+    /// Holds packets, and has room or had it; what comes next goes here.
+    pub frame: Option<Box<Frame>>,
     /// Full ones, older than `frame`.
     pub full: VecDeque<Box<Frame>>,
     pub queued: bool,
-}
-
-impl Open {
-    pub fn new(pool: &'static Pool) -> Self {
-        Self { frame: Frame::new(pool), full: VecDeque::new(), queued: false }
-    }
+    /// Control has taken the node away; packets wait until it is known what becomes of its index.
+    pub gone: bool,
 }
 
 /// The counters of nodes, each indexed by node.
@@ -42,7 +40,7 @@ pub(crate) struct Core {
     pub pending: VecDeque<NodeIndex>,
     /// Empty frames: boxes that change hands by a swap.
     #[allow(clippy::vec_box)]
-    spare: Vec<Box<Frame>>,
+    pub spare: Vec<Box<Frame>>,
     /// Packets for nodes that this thread has not installed yet.
     pub orphans: Vec<(NodeIndex, Owned)>,
     /// Nodes that have more to do than fits a turn: their `tick` is called at its end.
@@ -51,7 +49,7 @@ pub(crate) struct Core {
     pub kept: Box<Frame>,
     pub errors: Lane,
     /// By error index.
-    pub reasons: Arc<Snapshot<Vec<&'static Reason>>>,
+    pub reasons: Arc<Slots<Reason>>,
     pub nodes: NodeLanes,
     pub trace: TraceLog,
     pub handoffs: Handoffs,
@@ -70,7 +68,7 @@ impl Core {
         stats: &Registry,
         handoffs: Handoffs,
         clock: Arc<Clock>,
-        reasons: Arc<Snapshot<Vec<&'static Reason>>>,
+        reasons: Arc<Slots<Reason>>,
     ) -> Self {
         let lane = |name| stats.simple(name).lane(thread.at());
         Self {
@@ -121,18 +119,29 @@ impl Core {
     /// The next frame that waits for `node`; the oldest first.
     #[inline(always)]
     pub fn take_frame(&mut self, node: NodeIndex) -> Box<Frame> {
-        let spare = self.spare();
         let open = &mut self.open[node.at()];
         if let Some(full) = open.full.pop_front() {
-            if open.full.is_empty() && open.frame.is_empty() {
+            if open.full.is_empty() && open.frame.is_none() {
                 open.queued = false;
             } else {
                 self.pending.push_front(node);
             }
-            self.give_spare(spare);
             return full;
         }
         open.queued = false;
-        std::mem::replace(&mut open.frame, spare)
+        open.frame.take().unwrap_or_else(|| self.spare())
+    }
+
+    /// Packets wait for this node.
+    pub fn waits(&self, node: NodeIndex) -> bool {
+        self.open.get(node.at()).is_some_and(|open| open.frame.is_some() || !open.full.is_empty())
+    }
+
+    /// Frees packets that were sent to a node that isn't there, and counts them.
+    #[cold]
+    pub fn lose(&mut self, mut frame: Box<Frame>) {
+        self.errors.add(NO_NODE as usize, frame.len() as u64);
+        self.cache.free_frame(&mut frame);
+        self.give_spare(frame);
     }
 }

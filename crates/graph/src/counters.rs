@@ -12,6 +12,8 @@ pub const VECTORS: &str = "/sys/node/vectors";
 pub const CLOCKS: &str = "/sys/node/clocks";
 /// How often a node waited, by node: no node of the graph does. Processes, which do, aren't nodes here.
 pub const SUSPENDS: &str = "/sys/node/suspends";
+/// Packets of control's own that were dropped because their thread takes nothing, by thread.
+pub const REFUSED: &str = "/sys/control/refused";
 /// Packets by reason, by error index.
 pub const ERRORS: &str = "/node/errors";
 /// Packets handed over, by receiving thread; each lane is a sending thread's.

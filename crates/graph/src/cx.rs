@@ -143,8 +143,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     }
 
     /// The reason that a buffer's `error` names.
-    pub fn reason(&self, error: u32) -> Option<&'static Reason> {
-        self.core.reasons.get(self.turn).get(error as usize).copied()
+    pub fn reason(&self, error: u32) -> Option<&Reason> {
+        self.core.reasons.get(error, self.turn)
     }
 
     /// Counts on a way out without sending anything: events that aren't packets.
@@ -221,7 +221,7 @@ impl ArcTable {
                 b.feature += 1;
                 dynamic_code(step.node)
             }
-            None => crate::enqueue::UNSET,
+            None => crate::node::UNSET,
         }
     }
 }

@@ -163,7 +163,7 @@ fn run<N: Node, I: Isa>(
         this.end(&mut cx);
         core.enqueue_small(node, frame, &codes);
     } else {
-        let mut codes = [crate::enqueue::UNSET; FRAME_SIZE];
+        let mut codes = [crate::node::UNSET; FRAME_SIZE];
         let mut cx = Cx::<false>::new(core, node, arcs, turn);
         let mut vector = Vector { frame, codes: &mut codes, next: PhantomData };
         this.stages::<I>(&mut vector, &mut cx);
@@ -239,7 +239,7 @@ fn traced<N: Node>(
     arcs: &ArcTable,
     frame: &mut Box<Frame>,
 ) {
-    let mut codes = [crate::enqueue::UNSET; FRAME_SIZE];
+    let mut codes = [crate::node::UNSET; FRAME_SIZE];
     let mut any = false;
     let mut cx = Cx::<true>::new(core, node, arcs, turn);
     for (i, code) in codes.iter_mut().enumerate().take(frame.len()) {

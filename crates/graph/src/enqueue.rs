@@ -12,8 +12,6 @@ use crate::runtime::{NodeRuntime, Way};
 use buffer::{FRAME_SIZE, Flags, Frame, Owned};
 use simd::Isa;
 
-/// The code of a packet whose way nobody said.
-pub(crate) const UNSET: u16 = 0x7ffe;
 /// Ways that are selected at once, before packets are distributed one by one.
 const SELECTED: usize = 4;
 
@@ -83,11 +81,12 @@ impl Core {
         let way = node.way(code);
         if let Way::Node { node: to, error: 0 } = way
             && let Some(open) = self.open.get_mut(to.at())
-            && open.frame.room() > 0
+            && let Some(waiting) = &mut open.frame
+            && waiting.room() > 0
         {
             // SAFETY: the caller takes each packet once and then empties the frame.
-            unsafe { open.frame.take_one(frame, i) };
-            open.frame.traced |= frame.traced;
+            unsafe { waiting.take_one(frame, i) };
+            waiting.traced |= frame.traced;
             if !open.queued {
                 open.queued = true;
                 self.pending.push_back(to);
@@ -150,12 +149,13 @@ impl Core {
     #[inline(always)]
     pub fn send_frame(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
         let Some(open) = self.open.get_mut(to.at()) else { return self.orphan(to, frame) };
-        if open.frame.is_empty() {
-            std::mem::swap(&mut open.frame, frame);
-        } else if frame.len() <= open.frame.room() {
-            open.frame.append(frame);
-        } else {
-            return self.send_over(to, frame);
+        match &mut open.frame {
+            None => {
+                let spare = self.spare.pop().unwrap_or_else(|| Frame::new(self.pool));
+                open.frame = Some(std::mem::replace(frame, spare));
+            }
+            Some(waiting) if frame.len() <= waiting.room() => waiting.append(frame),
+            Some(_) => return self.send_over(to, frame),
         }
         if !open.queued {
             open.queued = true;
@@ -166,18 +166,20 @@ impl Core {
     /// The open frame fills up, and a new one is begun.
     #[cold]
     fn send_over(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
-        let spare = self.spare();
+        let mut next = self.spare();
         let open = &mut self.open[to.at()];
-        let room = open.frame.room();
-        open.frame.append_first(frame, room);
-        let full = std::mem::replace(&mut open.frame, spare);
-        open.full.push_back(full);
-        open.frame.append(frame);
+        if let Some(mut full) = open.frame.take() {
+            let room = full.room();
+            full.append_first(frame, room);
+            open.full.push_back(full);
+        }
+        next.append(frame);
+        open.frame = Some(next);
     }
 
-    /// Keeps packets until the thread has installed their node: control has sent it already.
+    /// Keeps packets until the thread has installed their node: control has sent it already, or has taken it away.
     #[cold]
-    fn orphan(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
+    pub(crate) fn orphan(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
         self.orphans.extend(frame.drain().map(|b| (to, b)));
     }
 

@@ -41,6 +41,7 @@ mod runtime;
 mod tests;
 mod threads;
 mod trace;
+mod watch;
 mod words;
 mod world;
 
@@ -53,7 +54,8 @@ pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
 pub use node::{
-    Build, Edge, FEATURE_CODE, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code, name_of,
+    Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
+    name_of,
 };
 pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
@@ -61,6 +63,6 @@ pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
 pub use runtime::Runtime;
 pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
-pub use trace::{DETAIL, Filter, Head, InputTrace, Record, Trace, TraceLog};
+pub use trace::{DETAIL, Filter, Head, InputTrace, Label, Record, Trace, TraceLog};
 pub use words::{fill, filled};
 pub use world::{Shared, World, WorldConfig};

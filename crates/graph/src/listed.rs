@@ -1,44 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The graph's part of the stats directory: what nodes and their ways out are named, and counters set to zero.
 
-use crate::{Asked, World, counters};
+use crate::{Asked, NodeIndex, World, counters};
 use stats::{Space, Vector, escape};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// How much of the graph stands in the directory.
-#[derive(Default)]
-pub(crate) struct Listed {
-    nodes: usize,
-    reasons: usize,
+/// What is counted of each node.
+const OF_NODES: [&str; 4] = [counters::CLOCKS, counters::VECTORS, counters::CALLS, counters::SUSPENDS];
+
+/// A node's counter in the directory.
+fn node_link(node: &str, counter: &str) -> String {
+    format!("/nodes/{}/{}", escape(node), counter.trim_start_matches("/sys/node/"))
+}
+
+/// A reason in the directory.
+fn error_link(node: &str, reason: &str) -> String {
+    format!("/err/{}/{}", escape(node), escape(reason))
 }
 
 impl World {
     /// Lists nodes and ways out that are new.
     pub(crate) fn list_counters(&self) {
-        let registry = self.registry();
-        let mut listed = self.listed.lock().expect("no panic inside");
-        let now = Listed { nodes: registry.nodes.len(), reasons: registry.reasons.len() };
-        if (now.nodes, now.reasons) == (listed.nodes, listed.reasons) {
+        let mut registry = self.registry();
+        let new = registry.take_unlisted();
+        if new.nodes.is_empty() && new.errors.is_empty() {
             return;
         }
-        self.stats.extend(Space::Node, now.nodes);
-        self.stats.extend(Space::Error, now.reasons);
+        let (nodes, errors) = registry.used();
+        self.stats.extend(Space::Node, nodes);
+        self.stats.extend(Space::Error, errors);
         let names = self.stats.names(counters::NAMES);
         self.stats.change(|change| {
-            for (i, node) in registry.nodes.iter().enumerate().skip(listed.nodes) {
-                names.set(change, i, &node.name);
-                for counter in [counters::CLOCKS, counters::VECTORS, counters::CALLS, counters::SUSPENDS] {
-                    let what = counter.trim_start_matches("/sys/node/");
-                    change.symlink(&format!("/nodes/{}/{what}", escape(&node.name)), counter, i);
+            for index in new.nodes {
+                let Some(node) = registry.get(index) else { continue };
+                names.set(change, index.at(), &node.name);
+                for counter in OF_NODES {
+                    change.symlink(&node_link(&node.name, counter), counter, index.at());
                 }
             }
-            // The first one is no reason.
-            for (i, reason) in registry.reasons.iter().enumerate().skip(listed.reasons.max(1)) {
-                let name = format!("/err/{}/{}", escape(&reason.node), escape(reason.reason));
-                change.symlink(&name, counters::ERRORS, i);
+            for error in new.errors.into_iter().flatten() {
+                registry.reasons.read(error, |reason| {
+                    if let Some(reason) = reason {
+                        let name = error_link(&reason.node, reason.reason);
+                        change.symlink(&name, counters::ERRORS, error as usize);
+                    }
+                });
             }
         });
-        *listed = now;
+    }
+
+    /// Takes a node and its ways out from the directory.
+    pub(crate) fn unlist_counters(&self, index: NodeIndex, name: &str, errors: &Range<u32>) {
+        let registry = self.registry();
+        let names = self.stats.names(counters::NAMES);
+        self.stats.change(|change| {
+            names.set(change, index.at(), "");
+            OF_NODES.iter().for_each(|counter| change.remove(&node_link(name, counter)));
+            for error in errors.clone() {
+                registry.reasons.read(error, |reason| {
+                    if let Some(reason) = reason {
+                        change.remove(&error_link(name, reason.reason));
+                    }
+                });
+            }
+        });
     }
 
     /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at its next turn, since

@@ -3,6 +3,7 @@
 
 use crate::dispatch::{self, ErasedNode};
 use crate::input::{ErasedInput, InputBox};
+use crate::registry::Kind;
 use crate::words::{self, fill};
 use crate::{Cx, Input, NodeIndex, ThreadIndex, Trace, World};
 use buffer::{Buffer, FRAME_SIZE, Frame, Owned};
@@ -51,19 +52,24 @@ pub trait Next: Copy + 'static {
 }
 
 /// The code of "the next feature of the running arc".
-pub const FEATURE_CODE: u16 = 0x7fff;
-const DYNAMIC: u16 = 0x8000;
+pub const FEATURE_CODE: u16 = 0xff;
+/// The code of a packet whose next node nobody chose.
+pub(crate) const UNSET: u16 = 0xfe;
+/// Codes from here on are nodes that were chosen at run time; those below are edges of the declaration.
+const DYNAMIC: u16 = 0x100;
+/// Nodes of an instance at most: as many as there are codes for.
+pub const MAX_NODES: usize = (u16::MAX - DYNAMIC) as usize + 1;
 
 /// The code of a node that was chosen at run time.
 #[doc(hidden)]
 #[inline(always)]
 pub const fn dynamic_code(node: NodeIndex) -> u16 {
-    DYNAMIC | node.0
+    DYNAMIC.wrapping_add(node.0)
 }
 
 #[inline(always)]
 pub(crate) const fn as_dynamic(code: u16) -> Option<NodeIndex> {
-    if code & DYNAMIC != 0 { Some(NodeIndex(code & !DYNAMIC)) } else { None }
+    if code >= DYNAMIC { Some(NodeIndex(code - DYNAMIC)) } else { None }
 }
 
 /// What the loop fetches ahead of a node's packets.
@@ -250,9 +256,20 @@ pub(crate) enum Make {
     Input(MakeInput),
 }
 
+impl Make {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Node(_) => Kind::Node,
+            Self::Input(_) => Kind::Input,
+        }
+    }
+}
+
 /// A node's ways out, and the enum that they are of.
 pub(crate) struct Ways {
     pub edges: Vec<Edge>,
+    /// The type of the node; `()` for one that is only named so far.
+    pub node: TypeId,
     pub of: TypeId,
     pub drop: &'static str,
     pub punt: &'static str,
@@ -260,19 +277,22 @@ pub(crate) struct Ways {
 
 impl Ways {
     pub fn of<N: Node>() -> Self {
-        Self { drop: fill(N::DROP, N::V6), punt: fill(N::PUNT, N::V6), ..Self::new::<N::Next>(N::V6) }
+        let node = TypeId::of::<N>();
+        Self { node, drop: fill(N::DROP, N::V6), punt: fill(N::PUNT, N::V6), ..Self::new::<N::Next>(N::V6) }
     }
 
     pub fn of_input<N: Input>() -> Self {
-        Self::new::<N::Next>(None)
+        Self { node: TypeId::of::<N>(), ..Self::new::<N::Next>(None) }
     }
 
     /// Those of a node that is only named so far.
     pub fn none() -> Self {
-        Self { edges: Vec::new(), of: TypeId::of::<()>(), drop: "error-drop", punt: "error-punt" }
+        let none = TypeId::of::<()>();
+        Self { edges: Vec::new(), node: none, of: none, drop: "error-drop", punt: "error-punt" }
     }
 
     fn new<N: Next>(v6: Option<bool>) -> Self {
+        const { assert!(N::EDGES.len() <= UNSET as usize, "more edges than there are codes for") };
         Self { edges: words::edges(N::EDGES, v6), of: TypeId::of::<N>(), ..Self::none() }
     }
 }

@@ -177,11 +177,13 @@ impl Processes {
                 }
             }
         }
+        world.reap();
+        let watch = world.watch_threads();
         let slots = self.slots.lock().expect("no panic inside");
         if slots.iter().any(|s| !s.started || s.flag.load(Ordering::Acquire)) {
             return Some(0);
         }
-        slots.iter().filter_map(|s| s.due).min()
+        slots.iter().filter_map(|s| s.due).chain(watch).min()
     }
 
     /// One line for each.

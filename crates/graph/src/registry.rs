@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control side of the graph: names, edges, reasons, arcs.
 
-use crate::arcs::{ArcDef, Arcs, Feature};
-use crate::node::{Make, Target, Ways};
-use crate::runtime::{NodeRuntime, ResolvedEdge, Way};
+use crate::arcs::{ArcDef, ArcTable, Arcs, Feature};
+use crate::node::{MAX_NODES, Target, Ways};
+use crate::runtime::{NodeRuntime, NodeSlot, Removed, ResolvedEdge, Way};
 use crate::{ErrorIndex, NodeIndex};
+use cli::Error;
+use msg::retval;
 use simd::Level;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use stats::Space;
+use std::any::TypeId;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use sync::Slots;
+
+/// The reason of packets that were sent to a node that isn't there.
+pub(crate) const NO_NODE: u32 = 1;
+/// Error indices below.
+const MAX_ERRORS: u32 = Space::Error.capacity() as u32;
 
 /// What stands in `show errors` and in the stats segment for a way out that is counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reason {
     /// The node's name.
     pub node: Arc<str>,
@@ -50,104 +61,285 @@ impl NodeInfo {
     }
 }
 
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Its index is free.
+    Free,
+    /// Named by some edge; no plugin has brought it so far.
+    Named,
+    Node,
+    Input,
+}
+
 pub(crate) struct NodeEntry {
     pub name: Arc<str>,
-    pub ways: Ways,
-    pub make: Option<Make>,
-    first_error: u32,
+    pub kind: Kind,
+    /// One for all nodes of a type.
+    pub ways: Arc<Ways>,
+    /// Its counted edges, as error indices.
+    errors: Range<u32>,
     /// Set by hand; else the instance's.
     pub level: Option<Level>,
-    /// The threads have a place for its packets.
-    pub placed: bool,
-    /// Chosen at run time: who registered with this node.
-    pub dynamic: BTreeSet<NodeIndex>,
+    /// Chosen at run time: nodes that registered with this one.
+    dynamic: BTreeSet<NodeIndex>,
+    /// The nodes that this one registered with.
+    registered: BTreeSet<NodeIndex>,
+}
+
+/// A node that threads are giving back.
+struct Leaving {
+    index: NodeIndex,
+    removed: Arc<Removed>,
+}
+
+/// Names that the stats directory hasn't got yet.
+#[derive(Default)]
+pub(crate) struct Unlisted {
+    pub nodes: Vec<NodeIndex>,
+    pub errors: Vec<Range<u32>>,
 }
 
 pub(crate) struct Registry {
-    pub nodes: Vec<NodeEntry>,
+    nodes: Vec<NodeEntry>,
     names: HashMap<Arc<str>, NodeIndex>,
-    /// Kept for good: their number is bounded by the declarations, and buffers name them.
-    pub reasons: Vec<&'static Reason>,
+    ways: HashMap<TypeId, Arc<Ways>>,
+    /// By error index. Indices of nodes that have gone are used again.
+    pub reasons: Arc<Slots<Reason>>,
+    /// Error indices that were ever used.
+    errors: u32,
+    /// Error indices that are free, by how many follow each other.
+    free_errors: BTreeMap<u32, Vec<u32>>,
+    free: Vec<NodeIndex>,
+    leaving: VecDeque<Leaving>,
+    /// Threads have no place for their packets yet.
+    pub unplaced: Vec<NodeIndex>,
+    pub unlisted: Unlisted,
     pub arcs: Arcs,
 }
 
-impl Default for Registry {
-    fn default() -> Self {
-        let none =
-            Reason { node: "none".into(), reason: "none", text: "no reason", drop: false, punt: false };
-        Self {
-            nodes: Vec::new(),
-            names: HashMap::new(),
-            reasons: vec![Box::leak(Box::new(none))],
-            arcs: Arcs::default(),
-        }
-    }
+fn too_many(what: &str, most: usize) -> Error {
+    Error::limit(format!("too many {what}, {most} at most")).retval(retval::LIMIT_EXCEEDED)
+}
+
+/// What an error index stands for that is no node's.
+pub(crate) fn no_reason() -> Reason {
+    Reason { node: "none".into(), reason: "none", text: "no reason", drop: false, punt: false }
 }
 
 impl Registry {
+    pub fn new(arcs: Arc<ArcTable>, reasons: Arc<Slots<Reason>>) -> Self {
+        let text = "the node that it was sent to isn't there";
+        let no_node = Reason { node: "graph".into(), reason: "no_node", text, drop: true, punt: false };
+        reasons.set(0, no_reason());
+        reasons.set(NO_NODE, no_node);
+        Self {
+            nodes: Vec::new(),
+            names: HashMap::new(),
+            ways: HashMap::new(),
+            reasons,
+            errors: NO_NODE + 1,
+            free_errors: BTreeMap::new(),
+            free: Vec::new(),
+            leaving: VecDeque::new(),
+            unplaced: Vec::new(),
+            unlisted: Unlisted { nodes: Vec::new(), errors: vec![NO_NODE..NO_NODE + 1] },
+            arcs: Arcs::new(arcs),
+        }
+    }
+
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
         self.names.get(name).copied()
     }
 
-    fn entry(&mut self, name: &str) -> NodeIndex {
+    /// A node that is there, or named at least.
+    pub fn get(&self, index: NodeIndex) -> Option<&NodeEntry> {
+        self.nodes.get(index.at()).filter(|entry| entry.kind != Kind::Free)
+    }
+
+    pub fn get_mut(&mut self, index: NodeIndex) -> Option<&mut NodeEntry> {
+        self.nodes.get_mut(index.at()).filter(|entry| entry.kind != Kind::Free)
+    }
+
+    /// All nodes, in the order of the indices.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &NodeEntry)> {
+        let all = self.nodes.iter().enumerate().map(|(i, entry)| (NodeIndex(i as u16), entry));
+        all.filter(|(_, entry)| entry.kind != Kind::Free)
+    }
+
+    /// The names by index; a free index has the name of the node that was there last.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.nodes.iter().map(|entry| entry.name.clone()).collect()
+    }
+
+    /// Node and error indices that were ever used.
+    pub fn used(&self) -> (usize, usize) {
+        (self.nodes.len(), self.errors as usize)
+    }
+
+    /// Names that the directory hasn't got yet.
+    pub fn take_unlisted(&mut self) -> Unlisted {
+        std::mem::take(&mut self.unlisted)
+    }
+
+    fn entry(&mut self, name: &str) -> Result<NodeIndex, Error> {
         if let Some(index) = self.find(name) {
-            return index;
+            return Ok(index);
         }
-        let index = NodeIndex(
-            u16::try_from(self.nodes.len()).ok().filter(|n| *n < 0x7fff).expect("fewer than 32767 nodes"),
-        );
         let name: Arc<str> = name.into();
-        self.names.insert(name.clone(), index);
-        self.nodes.push(NodeEntry {
-            name,
-            ways: Ways::none(),
-            make: None,
-            first_error: 0,
+        let none = TypeId::of::<()>();
+        let entry = NodeEntry {
+            name: name.clone(),
+            kind: Kind::Named,
+            ways: self.ways.entry(none).or_insert_with(|| Arc::new(Ways::none())).clone(),
+            errors: 0..0,
             level: None,
-            placed: false,
             dynamic: BTreeSet::new(),
-        });
-        index
+            registered: BTreeSet::new(),
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.nodes[index.at()] = entry;
+                index
+            }
+            None if self.nodes.len() < MAX_NODES => {
+                self.nodes.push(entry);
+                NodeIndex((self.nodes.len() - 1) as u16)
+            }
+            None => return Err(too_many("nodes", MAX_NODES)),
+        };
+        self.names.insert(name, index);
+        self.unplaced.push(index);
+        self.unlisted.nodes.push(index);
+        Ok(index)
+    }
+
+    /// Error indices for so many reasons.
+    fn errors(&mut self, n: u32) -> Result<Range<u32>, Error> {
+        if n == 0 {
+            return Ok(0..0);
+        }
+        let freed = self.free_errors.get_mut(&n).and_then(Vec::pop);
+        let first = match freed {
+            Some(first) => first,
+            None => {
+                // A buffer says "none" by the lower half of the number.
+                let (first, last) = (self.errors, self.errors + n - 1);
+                let whole = first >> 16 == last >> 16 && first & 0xffff != 0;
+                let first = if whole { first } else { (last >> 16 << 16) + 1 };
+                if first + n > MAX_ERRORS {
+                    return Err(too_many("drop reasons", MAX_ERRORS as usize));
+                }
+                self.errors = first + n;
+                first
+            }
+        };
+        Ok(first..first + n)
     }
 
     /// Adds a node, or gives one that was only named so far its body; a name that had a body gets a new one.
-    pub fn add(&mut self, name: &str, ways: Ways, make: Make) -> NodeIndex {
-        let index = self.entry(name);
-        let edges = ways.edges.clone();
-        let counted = edges.iter().any(|e| e.counted);
-        let again = self.nodes[index.at()].ways.of == ways.of && self.nodes[index.at()].first_error != 0;
-        let first_error = if again { self.nodes[index.at()].first_error } else { self.reasons.len() as u32 };
-        if counted && !again {
-            for edge in edges.iter().filter(|e| e.counted) {
-                let node = self.nodes[index.at()].name.clone();
-                let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
-                let reason = Reason { node, reason: edge.reason, text: edge.text, drop, punt };
-                self.reasons.push(Box::leak(Box::new(reason)));
-            }
+    ///
+    /// # Errors
+    /// Too many nodes, or too many reasons; nothing has changed then.
+    pub fn add(&mut self, name: &str, kind: Kind, ways: Ways) -> Result<NodeIndex, Error> {
+        let ways = self.ways.entry(ways.node).or_insert_with(|| Arc::new(ways)).clone();
+        let mut named: Vec<&str> = vec![name];
+        for edge in &ways.edges {
+            named.push(match edge.target {
+                Target::Node(next) => next,
+                Target::Drop => ways.drop,
+                Target::Punt => ways.punt,
+                _ => continue,
+            });
         }
-        let (drop, punt) = (ways.drop, ways.punt);
+        named.sort_unstable();
+        named.dedup();
+        named.retain(|name| self.find(name).is_none());
+        if named.len() > self.free.len() + MAX_NODES - self.nodes.len() {
+            return Err(too_many("nodes", MAX_NODES));
+        }
+        let counted = ways.edges.iter().filter(|e| e.counted);
+        let known = self.find(name).and_then(|index| self.get(index));
+        let again = known.filter(|entry| entry.ways.of == ways.of).map(|entry| entry.errors.clone());
+        let errors = match again {
+            Some(errors) => errors,
+            None => {
+                let errors = self.errors(counted.clone().count() as u32)?;
+                if !errors.is_empty() {
+                    self.unlisted.errors.push(errors.clone());
+                }
+                errors
+            }
+        };
+        let index = self.entry(name)?;
+        named.into_iter().try_for_each(|name| self.entry(name).map(drop))?;
         let entry = &mut self.nodes[index.at()];
-        (entry.ways, entry.make, entry.first_error) = (ways, Some(make), first_error);
-        for edge in &edges {
-            if let Target::Node(next) = edge.target {
-                self.entry(next);
+        (entry.kind, entry.ways, entry.errors) = (kind, ways.clone(), errors.clone());
+        let node = entry.name.clone();
+        for (index, edge) in errors.zip(counted) {
+            let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
+            let reason = Reason { node: node.clone(), reason: edge.reason, text: edge.text, drop, punt };
+            self.reasons.set(index, reason);
+        }
+        Ok(index)
+    }
+
+    /// Takes a node away: its name is free at once, its index and those of its reasons when every thread has given it back, which they are
+    /// asked for with what this returns.
+    pub fn remove(&mut self, index: NodeIndex) -> Option<(Arc<str>, Arc<Removed>)> {
+        let entry = self.get_mut(index).filter(|entry| entry.kind == Kind::Node)?;
+        entry.kind = Kind::Free;
+        let (name, errors) = (entry.name.clone(), std::mem::take(&mut entry.errors));
+        let (to, from) = (std::mem::take(&mut entry.dynamic), std::mem::take(&mut entry.registered));
+        for node in to {
+            self.nodes[node.at()].registered.remove(&index);
+        }
+        for node in from {
+            self.nodes[node.at()].dynamic.remove(&index);
+        }
+        self.names.remove(&name);
+        let removed = Arc::new(Removed { errors, slots: Mutex::default() });
+        self.leaving.push_back(Leaving { index, removed: removed.clone() });
+        Some((name, removed))
+    }
+
+    /// Frees the indices of nodes that every thread has given back. The bodies are for the caller to drop.
+    #[must_use]
+    pub fn reap(&mut self) -> Vec<Box<NodeSlot>> {
+        let mut bodies = Vec::new();
+        while let Some(Leaving { index, removed }) = self.leaving.pop_front() {
+            match Arc::try_unwrap(removed) {
+                Ok(Removed { errors, slots }) => {
+                    bodies.extend(slots.into_inner().into_iter().flatten());
+                    self.free.push(index);
+                    if !errors.is_empty() {
+                        for error in errors.clone() {
+                            self.reasons.clear(error);
+                        }
+                        self.free_errors.entry(errors.len() as u32).or_default().push(errors.start);
+                    }
+                }
+                // They go in the order of their coming.
+                Err(removed) => {
+                    self.leaving.push_front(Leaving { index, removed });
+                    break;
+                }
             }
         }
-        let uses = |target| edges.iter().any(|e| e.target == target);
-        if uses(Target::Drop) {
-            self.entry(drop);
-        }
-        if uses(Target::Punt) {
-            self.entry(punt);
-        }
-        index
+        bodies
+    }
+
+    /// Notes that `from` chooses `to` at run time.
+    pub fn link(&mut self, from: NodeIndex, to: NodeIndex) {
+        self.nodes[from.at()].dynamic.insert(to);
+        self.nodes[to.at()].registered.insert(from);
     }
 
     /// The node's ways out as numbers.
     pub fn resolve(&self, index: NodeIndex) -> NodeRuntime {
         let entry = &self.nodes[index.at()];
         let find = |name: &str| self.find(name).unwrap_or(NodeIndex(0));
-        let mut error = entry.first_error;
+        let mut error = entry.errors.start;
         let edges = entry
             .ways
             .edges
@@ -188,7 +380,7 @@ impl Registry {
                 })?;
                 list.push((*feature, node));
             }
-            let end = self.entry(def.end);
+            let end = self.entry(def.end).map_err(|e| e.to_string())?;
             self.arcs.add(*def, end, list)?;
         }
         for feature in features {
@@ -204,13 +396,12 @@ impl Registry {
 
     /// Every node, with what it can send to: by its declaration, by registration, by arcs.
     pub fn list(&self, level: Level) -> Vec<NodeInfo> {
-        let info = |i| self.info(NodeIndex(i as u16), level);
-        (0..self.nodes.len()).map(info).map(|info| self.with_arcs(info)).collect()
+        self.iter().map(|(index, entry)| self.with_arcs(self.info(index, entry, level))).collect()
     }
 
     /// One node.
     pub fn one(&self, index: NodeIndex, level: Level) -> Option<NodeInfo> {
-        (index.at() < self.nodes.len()).then(|| self.with_arcs(self.info(index, level)))
+        Some(self.with_arcs(self.info(index, self.get(index)?, level)))
     }
 
     /// Adds where its arcs lead to.
@@ -230,8 +421,7 @@ impl Registry {
         info
     }
 
-    fn info(&self, index: NodeIndex, level: Level) -> NodeInfo {
-        let entry = &self.nodes[index.at()];
+    fn info(&self, index: NodeIndex, entry: &NodeEntry, level: Level) -> NodeInfo {
         let mut next: Vec<Arc<str>> = entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
         for edge in &entry.ways.edges {
             match edge.target {
@@ -245,10 +435,10 @@ impl Registry {
             index,
             name: entry.name.clone(),
             feature: entry.ways.edges.iter().any(|edge| edge.target == Target::NextFeature),
-            input: matches!(entry.make, Some(Make::Input(_))),
+            input: entry.kind == Kind::Input,
             next,
-            missing: entry.make.is_none(),
-            level: matches!(entry.make, Some(Make::Node(_))).then(|| entry.level.unwrap_or(level)),
+            missing: entry.kind == Kind::Named,
+            level: (entry.kind == Kind::Node).then(|| entry.level.unwrap_or(level)),
         }
     }
 }

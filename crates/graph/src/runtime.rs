@@ -9,13 +9,15 @@ use crate::input::InputBox;
 use crate::node::{Node, as_dynamic};
 use crate::threads::Gauges;
 use crate::{ArcIndex, Cx, Input, InputMode, Next, NodeIndex, SwIfIndex, ThreadIndex};
-use buffer::{Buffer, Cache, Frame, Owned, Pool};
+use buffer::{Buffer, Cache, Owned, Pool};
 use rustix::event::epoll;
 use simd::{Level, rdtsc};
 use std::any::TypeId;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use sync::{Mailbox, Reader, Snapshot, Waker};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use sync::{Queue, Reader, Waker};
 
 /// A way out, resolved.
 #[derive(Clone, Copy, Debug)]
@@ -88,14 +90,27 @@ pub(crate) struct InputSlot {
 
 /// What control sends to a thread.
 pub(crate) enum Message {
-    AddNode(Box<NodeSlot>, Open),
-    AddInput(Box<InputSlot>, Open),
+    AddNode(Box<NodeSlot>),
+    AddInput(Box<InputSlot>),
     /// A node that is named, but that nobody brings.
-    AddMissing(NodeIndex, Open),
+    AddMissing(NodeIndex),
+    /// Its index is used again when every thread has let go of its share of this.
+    RemoveNode(NodeIndex, Arc<Removed>),
     Call(Box<dyn FnOnce(&mut Runtime) + Send>),
     Inject(NodeIndex, Owned),
     Stop,
 }
+
+/// A node that threads are giving back.
+pub(crate) struct Removed {
+    /// Its counted edges, as error indices.
+    pub errors: Range<u32>,
+    /// Its bodies, for control to drop: that may close files.
+    pub slots: Mutex<Vec<Box<NodeSlot>>>,
+}
+
+/// Messages that are taken in a turn: many changes of the configuration don't keep packets waiting.
+const MESSAGES: usize = 256;
 
 /// One thread's graph. Made by [`World::new`](crate::World::new), and moved to its thread.
 pub struct Runtime {
@@ -103,8 +118,8 @@ pub struct Runtime {
     nodes: Vec<Option<Box<NodeSlot>>>,
     pub(crate) inputs: Vec<InputSlot>,
     reader: Reader,
-    arcs: Arc<Snapshot<ArcTable>>,
-    mailbox: Arc<Mailbox<Message>>,
+    arcs: Arc<ArcTable>,
+    mailbox: Arc<Queue<Message>>,
     pub(crate) gauges: Arc<Gauges>,
     /// Where the last node of a busy turn ended, on the time-stamp counter; 0 after an idle turn.
     busy_until: u64,
@@ -120,8 +135,8 @@ impl Runtime {
     pub(crate) fn new(
         core: Core,
         reader: Reader,
-        arcs: Arc<Snapshot<ArcTable>>,
-        mailbox: Arc<Mailbox<Message>>,
+        arcs: Arc<ArcTable>,
+        mailbox: Arc<Queue<Message>>,
         gauges: Arc<Gauges>,
     ) -> std::io::Result<Self> {
         let (nodes, inputs) = (Vec::with_capacity(1024), Vec::with_capacity(64));
@@ -218,52 +233,70 @@ impl Runtime {
         for mut frame in open.full.drain(..) {
             all.extend(frame.drain());
         }
-        all.extend(open.frame.drain());
+        if let Some(mut frame) = open.frame.take() {
+            all.extend(frame.drain());
+        }
         open.queued = false;
         self.core.pending.retain(|n| *n != node);
         all
     }
 
-    /// Runs what control has sent.
-    #[inline(always)]
+    /// Runs all that control has sent.
     pub fn receive(&mut self) {
-        if !self.mailbox.is_empty() {
-            self.receive_all();
-        }
+        self.receive_some(self.mailbox.len());
     }
 
     #[cold]
-    fn receive_all(&mut self) {
-        while let Some(message) = self.mailbox.take() {
+    fn receive_some(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(message) = self.mailbox.take() else { break };
+            self.gauges.took();
             match message {
-                Message::AddNode(slot, open) => {
+                Message::AddNode(slot) => {
                     let index = slot.rt.index;
-                    self.place(index, open);
+                    self.place(index);
                     self.nodes[index.at()] = Some(slot);
                 }
-                Message::AddInput(slot, open) => {
+                Message::AddInput(slot) => {
                     let index = slot.rt.index;
-                    self.place(index, open);
+                    self.place(index);
                     self.inputs.retain(|i| i.rt.index != index);
                     self.inputs.push(*slot);
                 }
-                Message::AddMissing(index, open) => self.place(index, open),
+                Message::AddMissing(index) => self.place(index),
+                Message::RemoveNode(index, removed) => self.remove(index, &removed),
                 Message::Call(call) => call(self),
-                Message::Inject(node, buffer) => self.core.inject(node, buffer),
+                Message::Inject(node, buffer) => {
+                    self.gauges.injected.fetch_sub(1, Ordering::Relaxed);
+                    self.core.inject(node, buffer);
+                }
                 Message::Stop => self.stopped = true,
             }
         }
     }
 
-    fn place(&mut self, index: NodeIndex, open: Open) {
-        while self.nodes.len() <= index.at() {
-            self.nodes.push(None);
+    fn place(&mut self, index: NodeIndex) {
+        if self.nodes.len() <= index.at() {
+            self.nodes.resize_with(index.at() + 1, || None);
         }
-        while self.core.open.len() < index.at() {
-            self.core.open.push(Open::new(self.core.pool));
+        if self.core.open.len() <= index.at() {
+            self.core.open.resize_with(index.at() + 1, Open::default);
         }
-        if self.core.open.len() == index.at() {
-            self.core.open.push(open);
+        self.core.open[index.at()].gone = false;
+    }
+
+    /// Gives a node back, and sets its counters to zero for who gets its index.
+    fn remove(&mut self, index: NodeIndex, removed: &Removed) {
+        let core = &mut self.core;
+        if let Some(open) = core.open.get_mut(index.at()) {
+            open.gone = true;
+        }
+        for lane in [&core.nodes.calls, &core.nodes.vectors, &core.nodes.clocks] {
+            lane.clear(index.at());
+        }
+        removed.errors.clone().for_each(|error| core.errors.clear(error as usize));
+        if let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::take) {
+            removed.slots.lock().expect("no panic inside").push(slot);
         }
     }
 
@@ -273,10 +306,12 @@ impl Runtime {
         // What lies between the nodes of two turns belongs to the next node that runs: no time is hidden.
         let mut clock = if self.busy_until == 0 { rdtsc() } else { self.busy_until };
         self.gauges.turn();
-        self.receive();
+        if !self.mailbox.is_empty() {
+            self.receive_some(MESSAGES);
+        }
         self.core.now = self.core.clock.now();
         let turn = self.reader.turn();
-        let arcs = self.arcs.get(&turn);
+        let arcs = &*self.arcs;
         let mut packets = self.core.receive_handoffs();
         let injected = !self.core.pending.is_empty();
         // What control injected, and what other threads handed over, goes first.
@@ -330,15 +365,19 @@ impl Runtime {
         packets
     }
 
-    /// Packets for a node that wasn't there when they were sent: by now control's message is.
+    /// Packets for a node that wasn't there when they were sent: by now control's message is. What was sent to a node that has gone
+    /// is lost with it.
     #[cold]
     fn adopt(&mut self) {
-        self.receive_all();
+        self.receive();
         for (node, buffer) in std::mem::take(&mut self.core.orphans) {
-            if node.at() < self.core.open.len() {
+            if self.core.open.get(node.at()).is_some_and(|open| !open.gone) {
                 self.core.inject(node, buffer);
             } else {
-                self.core.cache.free(buffer);
+                let mut frame = self.core.spare();
+                // A spare frame is empty, and of this pool.
+                let _ = frame.push(buffer);
+                self.core.lose(frame);
             }
         }
     }
@@ -348,8 +387,8 @@ impl Runtime {
         self.receive();
         self.core.now = self.core.clock.now();
         let turn = self.reader.turn();
-        let arcs = self.arcs.get(&turn);
-        while !self.core.open[node.at()].frame.is_empty() || !self.core.open[node.at()].full.is_empty() {
+        let arcs = &*self.arcs;
+        while self.core.waits(node) {
             self.core.pending.retain(|n| *n != node);
             run_one(&mut self.core, &mut self.nodes, &turn, arcs, node, rdtsc());
         }
@@ -363,21 +402,20 @@ impl Runtime {
 
     /// Puts a packet at the start of an interface's chain, as a node would (for tests that drive one feature).
     pub(crate) fn start_arc(&mut self, arc: ArcIndex, sw_if: SwIfIndex, b: &mut Buffer) -> Option<NodeIndex> {
-        let turn = self.reader.turn();
-        let arcs = self.arcs.get(&turn);
-        let at = arcs.start(arc, sw_if)?;
+        let at = self.arcs.start(arc, sw_if)?;
         b.feature = at + 1;
-        Some(arcs.step(at)?.node)
+        Some(self.arcs.step(at)?.node)
     }
 
     /// Whether something waits that a sleep would delay.
     pub(crate) fn has_work(&mut self) -> bool {
-        self.stopped || self.is_busy() || !self.mailbox.is_empty() || self.core.handoffs.waiting()
+        self.stopped || self.is_busy() || self.core.handoffs.waiting()
     }
 
-    /// Whether packets wait for some node, or for adoption, or in a node that works in portions.
+    /// Whether packets wait for some node, or for adoption, or in a node that works in portions, or messages for this thread.
     pub fn is_busy(&self) -> bool {
-        !self.core.pending.is_empty() || !self.core.orphans.is_empty() || !self.core.again.is_empty()
+        let core = &self.core;
+        !core.pending.is_empty() || !core.orphans.is_empty() || !core.again.is_empty() || !self.mailbox.is_empty()
     }
 }
 
@@ -414,20 +452,17 @@ fn run_one(
         // SAFETY: `slot.run` is one of the node's own variants.
         unsafe { slot.node.run(slot.run, &slot.rt, core, turn, arcs, &mut frame) };
         crash::leave();
-        if frame.is_empty() { core.give_spare(frame) } else { discard(core, frame) }
+        if frame.is_empty() { core.give_spare(frame) } else { core.lose(frame) }
+    } else if core.open.get(node.at()).is_some_and(|open| open.gone) {
+        core.orphan(node, &mut frame);
+        core.give_spare(frame);
+        return start;
     } else {
-        discard(core, frame);
+        core.lose(frame);
     }
     let end = rdtsc();
     core.nodes.calls.add(node.at(), 1);
     core.nodes.vectors.add(node.at(), n as u64);
     core.nodes.clocks.add(node.at(), end.wrapping_sub(start));
     end
-}
-
-/// A node that is gone: its packets are freed.
-#[cold]
-fn discard(core: &mut Core, mut frame: Box<Frame>) {
-    core.cache.free_frame(&mut frame);
-    core.give_spare(frame);
 }

@@ -11,11 +11,15 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Waking up costs about this, in nanoseconds.
 const WAKE: u64 = 25_000;
 /// A thread looks after its kept packets at least this often.
 const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// A thread that hasn't ended by then is left alone.
+const ENDING: Duration = Duration::from_secs(3);
 
 /// Which thread runs on which core.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,10 @@ pub struct ThreadInfo {
     pub asleep: bool,
     /// Free buffers that it keeps: as of when it fell asleep, or of the last second.
     pub cached: usize,
+    /// What control has sent it, and it hasn't taken.
+    pub waiting: usize,
+    /// It has taken nothing of that for so long; `None` for a thread that isn't late.
+    pub silent: Option<Duration>,
 }
 
 /// What a thread shows of itself. Each is written by one thread only.
@@ -57,6 +65,10 @@ pub(crate) struct Gauges {
     sleeps: AtomicU64,
     asleep: AtomicBool,
     cached: AtomicUsize,
+    /// Messages that it has taken.
+    taken: AtomicU64,
+    /// Packets of control's that wait for it; written by control as well.
+    pub injected: AtomicUsize,
 }
 
 impl Gauges {
@@ -68,7 +80,19 @@ impl Gauges {
             sleeps: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
             cached: AtomicUsize::new(0),
+            taken: AtomicU64::new(0),
+            injected: AtomicUsize::new(0),
         }
+    }
+
+    /// A message was taken.
+    pub fn took(&self) {
+        self.taken.store(self.taken() + 1, Ordering::Relaxed);
+    }
+
+    /// Messages that were taken.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     pub fn info(&self, thread: usize) -> ThreadInfo {
@@ -80,6 +104,8 @@ impl Gauges {
             sleeps: self.sleeps.load(Ordering::Relaxed),
             asleep: self.asleep.load(Ordering::Relaxed),
             cached: self.cached.load(Ordering::Relaxed),
+            waiting: 0,
+            silent: None,
         }
     }
 
@@ -93,7 +119,8 @@ impl Gauges {
     }
 }
 
-fn name(thread: usize) -> String {
+/// A thread's name.
+pub(crate) fn name(thread: usize) -> String {
     match thread.checked_sub(1) {
         None => "ferrovia_main".to_string(),
         Some(worker) => format!("ferrovia_wk_{worker}"),
@@ -147,11 +174,23 @@ impl Threads {
         self.threads.iter().enumerate().map(|(i, t)| t.gauges.info(i)).collect()
     }
 
-    /// Tells every thread to end, waits for them, and gives their graphs back.
+    /// Tells every thread to end, waits for them, and gives their graphs back. A thread that is stuck keeps its own: it ends with
+    /// the process.
     pub fn stop(&self, world: &World) -> Vec<Runtime> {
         world.stop();
-        let join = |t: &Thread| t.handle.lock().expect("no panic inside").take()?.join().ok();
-        self.threads.iter().filter_map(join).collect()
+        let until = Instant::now() + ENDING;
+        let join = |(i, t): (usize, &Thread)| {
+            let handle = t.handle.lock().expect("no panic inside").take()?;
+            while !handle.is_finished() {
+                if Instant::now() > until {
+                    log::error!(target: "graph", "thread {i} ({}) doesn't end", name(i));
+                    return None;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            handle.join().ok()
+        };
+        self.threads.iter().enumerate().filter_map(join).collect()
     }
 }
 
@@ -191,7 +230,7 @@ fn work(mut rt: Runtime, pause: u64) -> Runtime {
         }
         if polling {
             if pause > 0 {
-                std::thread::sleep(std::time::Duration::from_micros(pause));
+                std::thread::sleep(Duration::from_micros(pause));
             }
             continue;
         }

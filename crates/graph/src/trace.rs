@@ -228,6 +228,31 @@ impl TraceLog {
     }
 }
 
+/// A name inside of a record: what it names may be gone when the trace is shown. A long one is cut.
+#[derive(Clone, Copy)]
+pub struct Label {
+    len: u8,
+    bytes: [u8; Self::MAX],
+}
+
+impl Label {
+    const MAX: usize = 95;
+
+    /// Of a name.
+    pub fn new(name: &str) -> Self {
+        let len = name.floor_char_boundary(Self::MAX);
+        let mut bytes = [0; Self::MAX];
+        bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
+        Self { len: len as u8, bytes }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.bytes[..usize::from(self.len)]))
+    }
+}
+
 /// What an input's record holds. Whoever prints it knows the names of nodes and interfaces.
 #[derive(Clone, Copy)]
 pub struct InputTrace {

@@ -2,26 +2,27 @@
 //! An instance: shared state, the graph's control side, its threads' mailboxes.
 
 use crate::arcs::ArcTable;
-use crate::core::{Core, Open};
+use crate::core::Core;
 use crate::dispatch::ErasedNode;
 use crate::handoff;
 use crate::input::{ErasedInput, InputMode};
-use crate::listed::Listed;
 use crate::live::LiveNames;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
-use crate::registry::{NodeInfo, Reason, Registry};
+use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
 use crate::runtime::{InputSlot, Message, NodeSlot, Runtime};
 use crate::threads::Gauges;
+use crate::watch::Watch;
 use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
+use cli::Error;
 use simd::Level;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Mailbox, Qsbr, Snapshot, Waker};
+use sync::{Qsbr, Queue, Slots, Waker};
 
 /// State of a feature that its nodes and its control verbs share: made when first asked for.
 pub trait Shared: Send + Sync + Sized + 'static {
@@ -48,10 +49,12 @@ impl Default for WorldConfig {
     }
 }
 
-struct ThreadDoor {
-    mailbox: Arc<Mailbox<Message>>,
+/// What control knows a thread by.
+pub(crate) struct ThreadDoor {
+    /// Without a bound: control never waits for a thread.
+    pub mailbox: Arc<Queue<Message>>,
     waker: Arc<Waker>,
-    gauges: Arc<Gauges>,
+    pub gauges: Arc<Gauges>,
 }
 
 /// An instance of the packet processor.
@@ -69,18 +72,16 @@ pub struct World {
     /// The binary API: messages, clients, events.
     pub api: msg::Hub<World>,
     registry: Mutex<Registry>,
-    arcs: Arc<Snapshot<ArcTable>>,
-    reasons: Arc<Snapshot<Vec<&'static Reason>>>,
     states: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
     pub(crate) live: Mutex<HashMap<&'static str, LiveNames>>,
-    pub(crate) listed: Mutex<Listed>,
+    pub(crate) watch: Watch,
 }
 
-/// Messages that a thread's mailbox holds. Control waits when it is full.
-const MAILBOX: usize = 4096;
+/// Packets of control's own that may wait for a thread; further ones are dropped. What waits there holds buffers.
+const INJECTED: usize = 1024;
 
 impl World {
     /// Makes an instance of these plugins, and its threads' graphs: number 0 is the main thread's.
@@ -101,32 +102,34 @@ impl World {
         let doors = (0..threads)
             .map(|_| {
                 let waker = waker()?;
-                let mailbox = Arc::new(Mailbox::new(MAILBOX, waker.clone()));
+                let mailbox = Arc::new(Queue::new(waker.clone()));
                 Ok(ThreadDoor { mailbox, waker, gauges: Arc::new(Gauges::new()) })
             })
             .collect::<Result<Vec<_>, String>>()?;
+        let arcs = Arc::new(ArcTable::new().map_err(|e| format!("feature arcs: {e}"))?);
+        let reasons = Arc::new(Slots::new(qsbr.clone()));
         let world = Arc::new(World {
-            arcs: Arc::new(Snapshot::new(qsbr.clone(), ArcTable::default())),
-            reasons: Arc::new(Snapshot::new(qsbr.clone(), Vec::new())),
             qsbr,
             pool,
             stats: stats::Registry::new(threads),
             clock: Arc::default(),
             processes: Processes::new(control),
             api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
-            registry: Mutex::default(),
+            registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: Mutex::default(),
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
             live: Mutex::default(),
-            listed: Mutex::default(),
+            watch: Watch::new(threads),
         });
         if !config.node_counters {
             world.stats.hide("/sys/node/");
         }
         world.stats.names(counters::NAMES);
         world.stats.simple(counters::SUSPENDS);
+        world.stats.simple(counters::REFUSED);
+        (0..threads).for_each(|to| world.stats.simple(counters::REFUSED).start(to));
         for name in [counters::HANDED, counters::CONGESTION] {
             (0..threads).for_each(|to| world.stats.simple(name).start(to));
         }
@@ -142,12 +145,12 @@ impl World {
                     &world.stats,
                     handoffs,
                     world.clock.clone(),
-                    world.reasons.clone(),
+                    reasons.clone(),
                 );
                 Runtime::new(
                     core,
                     world.qsbr.register(),
-                    world.arcs.clone(),
+                    arcs.clone(),
                     door.mailbox.clone(),
                     door.gauges.clone(),
                 )
@@ -164,18 +167,21 @@ impl World {
             for def in plugin.nodes {
                 let mut registry = self.registry();
                 let name = def.name();
-                if registry.find(name).is_some_and(|i| registry.nodes[i.at()].make.is_some()) {
+                let known = registry.find(name).and_then(|index| registry.get(index));
+                if known.is_some_and(|entry| entry.kind != Kind::Named) {
                     return Err(format!("plugin {}: another plugin has a node {name} already", plugin.name));
                 }
-                indices.push(registry.add(name, (def.ways)(), (def.make)()));
+                let make = (def.make)();
+                let index = registry.add(name, make.kind(), (def.ways)()).map_err(|e| e.to_string())?;
+                indices.push((index, make));
             }
         }
         let arcs: Vec<_> = self.plugins.iter().flat_map(|p| p.arcs).copied().collect();
         let features: Vec<_> = self.plugins.iter().flat_map(|p| p.features).copied().collect();
         self.registry().add_arcs(&arcs, &features)?;
         self.place_missing();
-        for index in indices {
-            self.install(index);
+        for (index, make) in indices {
+            self.install(index, &make);
             runtimes.iter_mut().for_each(Runtime::receive);
         }
         for plugin in self.plugins {
@@ -191,66 +197,46 @@ impl World {
 
     /// Gives the threads a place for packets to nodes that are named but not there: they are freed there.
     fn place_missing(&self) {
-        let missing: Vec<NodeIndex> = {
+        let mut missing: Vec<NodeIndex> = {
             let mut registry = self.registry();
-            let fresh = registry.nodes.iter_mut().enumerate().filter(|(_, n)| !n.placed);
-            fresh
-                .filter_map(|(i, n)| {
-                    n.placed = true;
-                    n.make.is_none().then_some(NodeIndex(i as u16))
-                })
-                .collect()
+            let fresh = std::mem::take(&mut registry.unplaced);
+            let is_missing = |index: &NodeIndex| registry.get(*index).is_some_and(|n| n.kind == Kind::Named);
+            fresh.into_iter().filter(is_missing).collect()
         };
+        missing.sort_unstable();
         for index in missing {
             for thread in 0..self.doors.len() {
-                self.post(ThreadIndex(thread as u16), Message::AddMissing(index, Open::new(self.pool)));
+                self.post(ThreadIndex(thread as u16), Message::AddMissing(index));
             }
         }
     }
 
     /// Makes the node for every thread and sends it there. It is there before any packet that control lets go to it.
-    fn install(&self, index: NodeIndex) {
+    fn install(&self, index: NodeIndex, make: &Make) {
         self.list_counters();
-        let reasons = self.registry().reasons.clone();
-        if self.reasons.read(Vec::len) != reasons.len() {
-            self.reasons.set(reasons);
-        }
-        let (mut make, level) = {
-            let mut registry = self.registry();
-            let entry = &mut registry.nodes[index.at()];
-            (entry.make.take(), entry.level.unwrap_or(self.level()))
-        };
+        let level = self.registry().get(index).and_then(|entry| entry.level).unwrap_or(self.level());
         for thread in 0..self.doors.len() {
             let id = ThreadIndex(thread as u16);
             let rt = self.registry().resolve(index);
-            let open = Open::new(self.pool);
-            let message = match &make {
-                Some(Make::Node(make)) => {
+            let message = match make {
+                Make::Node(make) => {
                     let node: ErasedNode = make(self, id);
                     let Some(run) = node.variant(level).or_else(|| node.variant(Level::V1)) else { continue };
-                    Message::AddNode(Box::new(NodeSlot { rt, node, run }), open)
+                    Message::AddNode(Box::new(NodeSlot { rt, node, run }))
                 }
-                Some(Make::Input(make)) => Message::AddInput(
-                    Box::new(InputSlot { rt, input: make(self, id), mode: InputMode::Disabled }),
-                    open,
-                ),
-                None => return,
+                Make::Input(make) => {
+                    let (input, mode) = (make(self, id), InputMode::Disabled);
+                    Message::AddInput(Box::new(InputSlot { rt, input, mode }))
+                }
             };
             self.post(id, message);
         }
-        self.registry().nodes[index.at()].make = make.take();
         self.place_missing();
     }
 
+    /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it when it can.
     fn post(&self, thread: ThreadIndex, message: Message) {
-        let door = &self.doors[thread.at()];
-        let mut message = message;
-        while let Err(back) = door.mailbox.post(message) {
-            // The thread takes them at its next turn.
-            message = back;
-            std::thread::sleep(std::time::Duration::from_micros(50));
-        }
-        door.waker.wake();
+        self.doors[thread.at()].mailbox.post(message);
     }
 
     /// The shared state of this type.
@@ -281,7 +267,12 @@ impl World {
 
     /// One line for each thread that runs the graph.
     pub fn thread_list(&self) -> Vec<ThreadInfo> {
-        self.doors.iter().enumerate().map(|(i, door)| door.gauges.info(i)).collect()
+        let info = |(i, door): (usize, &ThreadDoor)| {
+            let mut info = door.gauges.info(i);
+            self.watch.fill(i, door, &mut info);
+            info
+        };
+        self.doors.iter().enumerate().map(info).collect()
     }
 
     /// The instruction-set level of the nodes that have none of their own.
@@ -302,12 +293,11 @@ impl World {
         let nodes: Vec<NodeIndex> = match node {
             None => {
                 self.level.store(level as u8, Ordering::Relaxed);
-                let all = registry.nodes.iter().enumerate();
-                all.filter(|(_, n)| n.level.is_none()).map(|(i, _)| NodeIndex(i as u16)).collect()
+                registry.iter().filter(|(_, n)| n.level.is_none()).map(|(index, _)| index).collect()
             }
             Some(node) => {
-                let entry = registry.nodes.get_mut(node.at()).ok_or("there is no such node")?;
-                if !matches!(entry.make, Some(Make::Node(_))) {
+                let entry = registry.get_mut(node).ok_or("there is no such node")?;
+                if entry.kind != Kind::Node {
                     return Err(format!("{} has no variants", entry.name));
                 }
                 entry.level = Some(level);
@@ -338,9 +328,22 @@ impl World {
         }
     }
 
-    /// Sends a packet to a node, on the main thread.
+    /// Sends a packet to a node, on the main thread. While that takes nothing, packets beyond a number are dropped and counted:
+    /// each that waits holds a buffer.
     pub fn inject(&self, node: NodeIndex, buffer: Owned) {
+        let injected = &self.doors[0].gauges.injected;
+        if injected.fetch_add(1, Ordering::Relaxed) >= INJECTED {
+            injected.fetch_sub(1, Ordering::Relaxed);
+            self.stats.simple(counters::REFUSED).control().add(0, 1);
+            return drop(buffer);
+        }
         self.post(ThreadIndex(0), Message::Inject(node, buffer));
+    }
+
+    /// Names threads that take nothing of what control sends them; control's loop calls it by [`Processes::run`]. Gives when to look again,
+    /// if anything waits.
+    pub(crate) fn watch_threads(&self) -> Option<u64> {
+        self.watch.look(&self.doors, self.clock.now())
     }
 
     /// Tells every thread to end after its turn.
@@ -357,31 +360,63 @@ impl World {
 
     /// The name of a node.
     pub fn node_name(&self, index: NodeIndex) -> Arc<str> {
-        self.registry().nodes.get(index.at()).map_or_else(|| "unknown".into(), |n| n.name.clone())
+        self.registry().get(index).map_or_else(|| "unknown".into(), |n| n.name.clone())
     }
 
     /// Adds a node at run time, such as an interface's output. A node of this name that exists gets the new body.
+    ///
+    /// # Errors
+    /// More nodes, or more counted edges, than there is room for.
     pub fn add_node<N: Node>(
         &self,
         name: &str,
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
-    ) -> NodeIndex {
+    ) -> Result<NodeIndex, Error> {
         let make = Make::Node(Box::new(move |world, thread| ErasedNode::new(make(world, thread))));
-        let index = self.registry().add(name, Ways::of::<N>(), make);
-        self.install(index);
-        index
+        self.add_made(name, Ways::of::<N>(), &make)
     }
 
     /// Adds an input node at run time.
+    ///
+    /// # Errors
+    /// As [`Self::add_node`].
     pub fn add_input<N: Input>(
         &self,
         name: &str,
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
-    ) -> NodeIndex {
+    ) -> Result<NodeIndex, Error> {
         let make = Make::Input(Box::new(move |world, thread| <dyn ErasedInput>::boxed(make(world, thread))));
-        let index = self.registry().add(name, Ways::of_input::<N>(), make);
-        self.install(index);
-        index
+        self.add_made(name, Ways::of_input::<N>(), &make)
+    }
+
+    fn add_made(&self, name: &str, ways: Ways, make: &Make) -> Result<NodeIndex, Error> {
+        self.reap();
+        let index = self.registry().add(name, make.kind(), ways)?;
+        self.install(index, make);
+        Ok(index)
+    }
+
+    /// Takes a node away that was added at run time, with its counters and their names. Nothing may lead to it any more; what is on its
+    /// way to it is dropped and counted. Its index goes to another node once every thread has let go of it.
+    pub fn remove_node(&self, index: NodeIndex) {
+        let Some((name, removed)) = self.registry().remove(index) else { return };
+        self.unlist_counters(index, &name, &removed.errors);
+        for thread in 0..self.doors.len() {
+            self.post(ThreadIndex(thread as u16), Message::RemoveNode(index, removed.clone()));
+        }
+        drop(removed);
+        self.reap();
+    }
+
+    /// Frees what threads have given back.
+    pub(crate) fn reap(&self) {
+        let bodies = self.registry().reap();
+        drop(bodies);
+    }
+
+    /// Takes all features from an interface that goes: whoever gets its index has none.
+    pub fn forget_features(&self, sw_if: SwIfIndex) {
+        self.registry().arcs.forget(sw_if);
     }
 
     /// Notes that `from` chooses `to` at run time (an ethertype, a protocol, an interface), and gives the index of `to`.
@@ -392,7 +427,7 @@ impl World {
         let mut registry = self.registry();
         let find = |name: &str| registry.find(name).ok_or_else(|| format!("no node is named {name}"));
         let (from, to) = (find(from)?, find(to)?);
-        registry.nodes[from.at()].dynamic.insert(to);
+        registry.link(from, to);
         Ok(to)
     }
 
@@ -408,12 +443,24 @@ impl World {
 
     /// The indices that nodes have: for walks in slices, which call [`Self::node_info`] when a node's turn comes.
     pub fn node_indices(&self) -> impl Iterator<Item = NodeIndex> + use<> {
-        (0..self.registry().nodes.len()).map(|i| NodeIndex(i as u16))
+        (0..self.registry().used().0).map(|i| NodeIndex(i as u16))
     }
 
-    /// Every reason that is counted, by error index.
-    pub fn reasons(&self) -> Vec<&'static Reason> {
-        self.registry().reasons.clone()
+    /// The names of all nodes, by index; of a node that has gone, its last one: records name nodes by index.
+    pub fn node_names(&self) -> Vec<Arc<str>> {
+        self.registry().names()
+    }
+
+    /// Every reason that is counted, by error index; an index that is no node's has the reason "none".
+    pub fn reasons(&self) -> Vec<Reason> {
+        let registry = self.registry();
+        let mut all = vec![no_reason(); registry.used().1];
+        registry.reasons.for_each(|index, reason| {
+            if let Some(place) = all.get_mut(index as usize) {
+                *place = reason.clone();
+            }
+        });
+        all
     }
 
     /// The arc of this name.
@@ -458,21 +505,17 @@ impl World {
             let names: Vec<_> = features.iter().map(|(f, _)| f.node).collect();
             format!("arc {arc} has no feature {feature}; it has {}", names.join(", "))
         })?;
-        let table = registry.arcs.set(index, at, sw_if, config);
-        self.arcs.set(table);
-        Ok(())
+        registry.arcs.set(index, at, sw_if, config)
     }
 
     /// Gives an interface's chains of an arc an end of its own: its transmit node.
     ///
     /// # Errors
-    /// An arc that doesn't exist.
+    /// An arc that doesn't exist; an interface that there is no room for.
     pub fn set_arc_end(&self, arc: &str, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
         let mut registry = self.registry();
         let index = registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
-        let table = registry.arcs.set_end(index, sw_if, end);
-        self.arcs.set(table);
-        Ok(())
+        registry.arcs.set_end(index, sw_if, end)
     }
 
     /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs

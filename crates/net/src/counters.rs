@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is counted for each interface, under VPP's names.
 
+use buffer::Buffer;
 use graph::{Asked, Shared, SwIfIndex, ThreadIndex, World};
 use stats::{Combined, CombinedLane, Lane, Names, Simple, Space, escape};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The counters of all interfaces, each indexed by software interface.
 pub struct IfCounters {
     /// Packets and bytes received.
     pub rx: Arc<Combined>,
-    /// Of these, to one host.
+    /// Of these, to one host; all of an interface without a link layer.
     pub rx_unicast: Arc<Combined>,
     /// To a group.
     pub rx_multicast: Arc<Combined>,
@@ -42,6 +43,8 @@ pub struct IfCounters {
     /// Packets that the device refused to send.
     pub tx_error: Arc<Simple>,
     names: Arc<Names>,
+    /// By thread; made when first asked for.
+    lanes: Vec<OnceLock<Arc<IfLanes>>>,
 }
 
 impl Shared for IfCounters {
@@ -67,6 +70,7 @@ impl Shared for IfCounters {
             rx_error: simple("rx-error"),
             tx_error: simple("tx-error"),
             names: world.stats.names("/if/names"),
+            lanes: (0..world.threads()).map(|_| OnceLock::new()).collect(),
         }
     }
 }
@@ -140,13 +144,66 @@ impl IfCounters {
     }
 }
 
-/// A thread's write side of what nearly every driver counts.
-#[derive(Clone)]
+/// A thread's write side of packets received, or sent, and of their destinations' kinds.
+pub struct CastLanes {
+    all: CombinedLane,
+    unicast: CombinedLane,
+    multicast: CombinedLane,
+    broadcast: CombinedLane,
+}
+
+/// The lowest bit of a MAC address's first byte: it is a group's (IEEE 802, 8.2.2).
+#[inline(always)]
+pub fn is_group(frame: &Buffer) -> bool {
+    frame.data().first().is_some_and(|first| first & 1 != 0)
+}
+
+impl CastLanes {
+    /// Counts packets that are all to one host each.
+    #[inline(always)]
+    pub fn unicast(&self, sw_if: usize, packets: u64, bytes: u64) {
+        self.all.add(sw_if, packets, bytes);
+        self.unicast.add(sw_if, packets, bytes);
+    }
+
+    /// Counts an Ethernet frame.
+    #[inline(always)]
+    pub fn frame(&self, sw_if: usize, frame: &Buffer) {
+        let bytes = frame.packet_len() as u64;
+        if is_group(frame) {
+            self.groups(sw_if, (1, bytes), std::iter::once(frame));
+        } else {
+            self.unicast(sw_if, 1, bytes);
+        }
+    }
+
+    /// Counts Ethernet frames of which some [are to groups](is_group), and in all so many packets and bytes.
+    #[cold]
+    pub fn groups<'a>(
+        &self,
+        sw_if: usize,
+        (packets, bytes): (u64, u64),
+        frames: impl Iterator<Item = &'a Buffer>,
+    ) {
+        let (mut left, mut left_bytes) = (packets, bytes);
+        for frame in frames.filter(|frame| is_group(frame)) {
+            let len = frame.packet_len() as u64;
+            let everybody = frame.bytes::<6>(0) == Some(&[0xff; 6]);
+            let lane = if everybody { &self.broadcast } else { &self.multicast };
+            lane.add(sw_if, 1, len);
+            (left, left_bytes) = (left - 1, left_bytes - len);
+        }
+        self.all.add(sw_if, packets, bytes);
+        self.unicast.add(sw_if, left, left_bytes);
+    }
+}
+
+/// A thread's write side of what nearly every driver counts. One for all nodes of a thread.
 pub struct IfLanes {
     /// See [`IfCounters`].
-    pub rx: CombinedLane,
+    pub rx: CastLanes,
     /// See [`IfCounters`].
-    pub tx: CombinedLane,
+    pub tx: CastLanes,
     /// See [`IfCounters`].
     pub drops: Lane,
     /// See [`IfCounters`].
@@ -163,12 +220,21 @@ pub struct IfLanes {
 
 impl IfLanes {
     /// Of this thread.
-    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+    pub fn of(world: &World, thread: ThreadIndex) -> Arc<Self> {
         let c: Arc<IfCounters> = world.get();
-        let t = thread.at();
+        c.lanes[thread.at()].get_or_init(|| Arc::new(Self::new(&c, thread.at()))).clone()
+    }
+
+    fn new(c: &IfCounters, t: usize) -> Self {
+        let cast = |[all, unicast, multicast, broadcast]: [&Combined; 4]| CastLanes {
+            all: all.lane(t),
+            unicast: unicast.lane(t),
+            multicast: multicast.lane(t),
+            broadcast: broadcast.lane(t),
+        };
         Self {
-            rx: c.rx.lane(t),
-            tx: c.tx.lane(t),
+            rx: cast([&c.rx, &c.rx_unicast, &c.rx_multicast, &c.rx_broadcast]),
+            tx: cast([&c.tx, &c.tx_unicast, &c.tx_multicast, &c.tx_broadcast]),
             drops: c.drops.lane(t),
             punt: c.punt.lane(t),
             rx_no_buf: c.rx_no_buf.lane(t),

@@ -7,13 +7,13 @@
 use crate::counters::IfCounters;
 use crate::device::Device;
 use crate::event::IfEvent;
-use crate::view::IfView;
+use crate::view::{MAX, ViewTable, Views};
 use cli::Error;
 use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Snapshot, Turn};
+use sync::Turn;
 use wire::MacAddr;
 
 mod model;
@@ -24,12 +24,16 @@ pub use model::{IfKind, Interface, Made, MtuKind, NewInterface, SubInterface};
 pub use rx::RxChoice;
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
-type MakeOutput = fn(&World, &str, SwIfIndex, NodeIndex) -> NodeIndex;
+type MakeOutput = fn(&World, &str, SwIfIndex, NodeIndex) -> Result<NodeIndex, Error>;
 
 #[derive(Default)]
 struct Inner {
     all: Vec<Option<Interface>>,
+    /// Indices of interfaces that have gone.
+    free: BTreeSet<u32>,
     names: HashMap<String, SwIfIndex>,
+    /// The names that they were made with: their nodes keep these.
+    made: HashMap<String, SwIfIndex>,
     /// Those who move packets elsewhere come first.
     subscribers: Vec<Subscriber>,
     /// How many these are.
@@ -42,7 +46,7 @@ struct Inner {
 /// All interfaces of an instance.
 pub struct Interfaces {
     inner: Mutex<Inner>,
-    views: Snapshot<Vec<IfView>>,
+    views: ViewTable,
     counters: Arc<IfCounters>,
 }
 
@@ -81,7 +85,8 @@ impl Shared for Interfaces {
             made: Made { name: "local0".into(), mac: MacAddr::ZERO, mtu: 0 },
             rx: BTreeMap::new(),
         };
-        let views = vec![local0.view()];
+        let views = ViewTable::new();
+        views.set(SwIfIndex(0), local0.view());
         let counters: Arc<IfCounters> = world.get();
         counters.extend(world, SwIfIndex(0));
         counters.list(world, SwIfIndex(0), "", "local0");
@@ -90,8 +95,13 @@ impl Shared for Interfaces {
             w.get::<Interfaces>().list().into_iter().map(|i| i.name).collect()
         });
         Self {
-            inner: Mutex::new(Inner { all: vec![Some(local0)], names, ..Inner::default() }),
-            views: Snapshot::new(world.qsbr.clone(), views),
+            inner: Mutex::new(Inner {
+                all: vec![Some(local0)],
+                made: names.clone(),
+                names,
+                ..Inner::default()
+            }),
+            views,
             counters,
         }
     }
@@ -106,14 +116,14 @@ impl Interfaces {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// What workers read; index it by software interface.
+    /// What workers read, in a turn of theirs.
     #[inline(always)]
-    pub fn views<'t>(&'t self, turn: &'t Turn<'_>) -> &'t [IfView] {
-        self.views.get(turn)
+    pub fn views<'t>(&'t self, _turn: &'t Turn<'_>) -> Views<'t> {
+        self.views.all()
     }
 
     /// Says how an interface's output node is made. The feature that owns these nodes calls it once, at the start.
-    pub fn set_make_output(&self, make: fn(&World, &str, SwIfIndex, NodeIndex) -> NodeIndex) {
+    pub fn set_make_output(&self, make: fn(&World, &str, SwIfIndex, NodeIndex) -> Result<NodeIndex, Error>) {
         self.inner().make_output = Some(make);
     }
 
@@ -131,9 +141,9 @@ impl Interfaces {
         inner.movers += 1;
     }
 
-    fn publish(&self, inner: &Inner) {
-        let view = |i: &Option<Interface>| i.as_ref().map(Interface::view).unwrap_or_default();
-        self.views.set(inner.all.iter().map(view).collect());
+    fn publish(&self, inner: &Inner, sw_if: SwIfIndex) {
+        let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
+        self.views.set(sw_if, interface.map(Interface::view).unwrap_or_default());
     }
 
     /// Tells subscribers.
@@ -150,7 +160,7 @@ impl Interfaces {
     /// Adds a hardware interface: `tx` makes its transmit node (`NAME-tx`) for each thread. It starts admin down.
     ///
     /// # Errors
-    /// A name that is taken.
+    /// A name that is taken; more interfaces, or more of their nodes, than there is room for.
     pub fn create<N: graph::Node>(
         &self,
         world: &World,
@@ -164,19 +174,32 @@ impl Interfaces {
                     .retval(retval::IF_ALREADY_EXISTS));
             }
             // Its nodes keep the name that it was made with.
-            if let Some(other) = inner.all.iter().flatten().find(|i| i.made.name == new.name) {
-                let error = format!("{} was made as {}, and its nodes are called so", other.name, new.name);
+            if let Some(other) = inner.made.get(&new.name) {
+                let other = inner.all.get(other.at()).and_then(Option::as_ref).map_or("another", |i| &i.name);
+                let error = format!("{other} was made as {}, and its nodes are called so", new.name);
                 return Err(Error::failed(error).retval(retval::IF_ALREADY_EXISTS));
             }
-            let free = inner.all.iter().position(Option::is_none).unwrap_or(inner.all.len());
-            let sw_if = SwIfIndex(free as u32);
+            let free = inner.free.pop_first().unwrap_or(inner.all.len() as u32);
+            if free as usize >= MAX {
+                return Err(Error::limit(format!("too many interfaces, {} at most", MAX - 1))
+                    .retval(retval::LIMIT_EXCEEDED));
+            }
+            let sw_if = SwIfIndex(free);
             inner.names.insert(new.name.clone(), sw_if);
+            inner.made.insert(new.name.clone(), sw_if);
+            if inner.all.len() <= sw_if.at() {
+                inner.all.resize(sw_if.at() + 1, None);
+            }
             sw_if
         };
         self.counters.extend(world, sw_if);
-        let tx = world.add_node(&format!("{}-tx", new.name), move |world, thread| tx(world, thread, sw_if));
-        let make_output = self.inner().make_output;
-        let output = make_output.map_or(tx, |make| make(world, &format!("{}-output", new.name), sw_if, tx));
+        let make = move |world: &World, thread: ThreadIndex| tx(world, thread, sw_if);
+        let (tx, output) = self.add_nodes(world, &new.name, sw_if, make).inspect_err(|_| {
+            let mut inner = self.inner();
+            inner.names.remove(&new.name);
+            inner.made.remove(&new.name);
+            inner.free.insert(sw_if.0);
+        })?;
         let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         let interface = Interface {
             sw_if,
@@ -203,15 +226,27 @@ impl Interfaces {
         };
         {
             let mut inner = self.inner();
-            if inner.all.len() <= sw_if.at() {
-                inner.all.resize(sw_if.at() + 1, None);
-            }
             inner.all[sw_if.at()] = Some(interface);
-            self.publish(&inner);
+            self.publish(&inner, sw_if);
         }
         self.counters.list(world, sw_if, "", &new.name);
         self.tell(world, IfEvent::Added(sw_if));
         Ok(sw_if)
+    }
+
+    /// Transmit and output node of a new interface.
+    fn add_nodes<N: graph::Node>(
+        &self,
+        world: &World,
+        name: &str,
+        sw_if: SwIfIndex,
+        tx: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
+    ) -> Result<(NodeIndex, NodeIndex), Error> {
+        let tx = world.add_node(&format!("{name}-tx"), tx)?;
+        let make_output = self.inner().make_output;
+        let Some(make) = make_output else { return Ok((tx, tx)) };
+        let output = make(world, &format!("{name}-output"), sw_if, tx);
+        Ok((tx, output.inspect_err(|_| world.remove_node(tx))?))
     }
 
     /// Takes an interface away: down first, then subscribers and driver let go of it.
@@ -223,11 +258,12 @@ impl Interfaces {
         if sw_if.0 == 0 {
             return Err(Error::unsupported("local0 can't be deleted"));
         }
-        if let Some(other) = self.list().iter().find(|i| i.parent == sw_if && i.sw_if != sw_if) {
-            return Err(Error::failed(format!(
-                "{} lies on {}: delete that first",
-                other.name, interface.name
-            )));
+        let above = |inner: &Inner| {
+            let other = inner.all.iter().flatten().find(|i| i.parent == sw_if && i.sw_if != sw_if);
+            other.map(|other| other.name.clone())
+        };
+        if let Some(other) = above(&self.inner()) {
+            return Err(Error::failed(format!("{other} lies on {}: delete that first", interface.name)));
         }
         self.set_admin(world, sw_if, false)?;
         self.tell(world, IfEvent::Deleting(sw_if));
@@ -235,10 +271,16 @@ impl Interfaces {
         {
             let mut inner = self.inner();
             inner.names.remove(&interface.name);
+            inner.made.remove(&interface.made.name);
             inner.all[sw_if.at()] = None;
-            self.publish(&inner);
+            self.publish(&inner, sw_if);
         }
+        world.forget_features(sw_if);
         self.counters.end(world, sw_if, &interface.name);
+        // Nothing leads there any more; threads give them back, and other interfaces get them.
+        world.remove_node(interface.output);
+        world.remove_node(interface.tx);
+        self.inner().free.insert(sw_if.0);
         Ok(())
     }
 

@@ -37,7 +37,7 @@ pub use adj::{
     Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, Ordinaries, Ordinary, Rewrite,
     ethernet_rewrite,
 };
-pub use counters::{IfCounters, IfLanes};
+pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
@@ -54,4 +54,4 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use usage::{TableUsage, Usage};
-pub use view::{IfFlags, IfView};
+pub use view::{IfFlags, IfView, Views};

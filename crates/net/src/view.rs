@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What workers know of an interface.
 
-use graph::NodeIndex;
+use graph::{NodeIndex, SwIfIndex};
+use mem::Reserve;
+use stats::Space;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use wire::MacAddr;
+
+/// Interfaces that there is room for.
+pub(crate) const MAX: usize = Space::Interface.capacity();
 
 /// State bits of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,8 +40,7 @@ impl IfFlags {
 }
 
 /// What workers read of an interface; half a cache line.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IfView {
     /// See [`IfFlags`].
     pub flags: IfFlags,
@@ -59,12 +64,118 @@ pub struct IfView {
     pub link6: u32,
 }
 
-const _: () = assert!(size_of::<IfView>() == 32);
+impl IfView {
+    /// As words. What belongs together stands in one: a reader that comes while control writes finds each word old or new.
+    fn to_words(self) -> [u64; 4] {
+        let MacAddr([a, b, c, d, e, f]) = self.mac;
+        let [g, h] = self.mtu.to_le_bytes();
+        [
+            u64::from(self.flags.0) | u64::from(self.fib4) << 32,
+            u64::from(self.fib6) | u64::from(self.mtu4) << 32 | u64::from(self.mtu6) << 48,
+            u64::from(self.output.0) | u64::from(self.tx.0) << 16 | u64::from(self.link6) << 32,
+            u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        ]
+    }
+
+    #[inline(always)]
+    fn of_words([state, six, nodes, link]: [u64; 4]) -> Self {
+        let [a, b, c, d, e, f, g, h] = link.to_le_bytes();
+        Self {
+            flags: IfFlags(state as u32),
+            fib4: (state >> 32) as u32,
+            fib6: six as u32,
+            mtu4: (six >> 32) as u16,
+            mtu6: (six >> 48) as u16,
+            output: NodeIndex(nodes as u16),
+            tx: NodeIndex((nodes >> 16) as u16),
+            mac: MacAddr([a, b, c, d, e, f]),
+            mtu: u16::from_le_bytes([g, h]),
+            link6: (nodes >> 32) as u32,
+        }
+    }
+}
+
+/// What workers read of all interfaces: written in place by control, so a change costs one interface's line, however many there are.
+pub(crate) struct ViewTable {
+    lines: Reserve<[AtomicU64; 4]>,
+    /// Those from here on were never set.
+    len: AtomicUsize,
+}
+
+impl ViewTable {
+    pub fn new() -> Self {
+        let lines = Reserve::new(MAX).expect("address space for interfaces (is `ulimit -v' set?)");
+        Self { lines, len: AtomicUsize::new(0) }
+    }
+
+    /// Control, one at a time.
+    pub fn set(&self, sw_if: SwIfIndex, view: IfView) {
+        let Some(line) = self.lines.as_slice().get(sw_if.at()) else { return };
+        for (word, new) in line.iter().zip(view.to_words()) {
+            word.store(new, Ordering::Relaxed);
+        }
+        self.len.fetch_max(sw_if.at() + 1, Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub fn all(&self) -> Views<'_> {
+        let len = self.len.load(Ordering::Acquire);
+        Views(&self.lines.as_slice()[..len.min(MAX)])
+    }
+}
+
+/// What workers read of all interfaces, by software interface.
+#[derive(Clone, Copy)]
+pub struct Views<'t>(&'t [[AtomicU64; 4]]);
+
+impl Views<'_> {
+    /// An interface as of now; one that has gone is down. `None` for a number that no interface ever had.
+    #[inline(always)]
+    pub fn get(self, sw_if: usize) -> Option<IfView> {
+        let [a, b, c, d] = self.0.get(sw_if)?;
+        Some(IfView::of_words([a, b, c, d].map(|word| word.load(Ordering::Relaxed))))
+    }
+
+    /// All interfaces, by number.
+    pub fn iter(self) -> impl Iterator<Item = IfView> {
+        (0..self.0.len()).map_while(move |i| self.get(i))
+    }
+}
 
 impl IfView {
     /// Admin and link are up.
     #[inline(always)]
     pub fn is_up(&self) -> bool {
         self.flags.has(IfFlags(IfFlags::ADMIN.0 | IfFlags::LINK.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_comes_back() {
+        let view = IfView {
+            flags: IfFlags(0x3f),
+            fib4: 0x8000_0001,
+            fib6: 0x8000_0002,
+            mtu4: 0xfff3,
+            mtu6: 0xfff4,
+            output: NodeIndex(0xfff5),
+            tx: NodeIndex(0xfff6),
+            mac: MacAddr([0xf0, 1, 2, 3, 4, 5]),
+            mtu: 0xfff7,
+            link6: 0x8000_0003,
+        };
+        let table = ViewTable::new();
+        assert_eq!((table.all().get(0), table.all().iter().count()), (None, 0));
+        let last = SwIfIndex(MAX as u32 - 1);
+        table.set(last, view);
+        assert_eq!(table.all().get(last.at()), Some(view));
+        assert_eq!(table.all().get(last.at() - 1), Some(IfView::default()));
+        assert_eq!(table.all().get(MAX), None);
+        // No room, no harm.
+        table.set(SwIfIndex(MAX as u32), view);
     }
 }

@@ -211,6 +211,13 @@ impl Lane {
         }
     }
 
+    /// Sets cell `index` to zero: what it counted is gone, and something else begins.
+    pub fn clear(&self, index: usize) {
+        if let Some([cell]) = self.0.as_slice().get(index) {
+            cell.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// The value of cell `index`.
     pub fn get(&self, index: usize) -> u64 {
         self.0.as_slice().get(index).map_or(0, |[cell]| cell.load(Ordering::Relaxed))

@@ -104,8 +104,9 @@ impl Space {
     /// Cells that there is room for; what is beyond isn't counted.
     pub const fn capacity(self) -> usize {
         match self {
-            Space::Interface | Space::Error => 1 << 16,
-            Space::Node => 1 << 15,
+            Space::Interface => 1 << 17,
+            Space::Error => 1 << 20,
+            Space::Node => 1 << 16,
             Space::Route => 1 << 24,
             Space::Own => 1 << 22,
         }

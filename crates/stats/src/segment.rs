@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Bytes of a word.
 pub(crate) const WORD: usize = 8;
 /// Entries of the directory at most.
-const ENTRIES: usize = 1 << 21;
+const ENTRIES: usize = 1 << 22;
 /// Words of an entry.
 const ENTRY_WORDS: usize = ENTRY / WORD;
 /// Address space for the directory and for what isn't a thread's. Memory is taken where it is touched.
-const COMMON: usize = 1 << 30;
+const COMMON: usize = 2 << 30;
 /// Address space for a thread's cells: about 60 counters of the longest kind.
 const PER_THREAD: usize = 4 << 30;
 /// Words between the start of a piece and its data: a cache line, which the vector's length ends.

@@ -8,6 +8,7 @@
 //! * [`Snapshot`] — one value, replaced as a whole. [`Slots`] — an array of such values by index.
 //! * [`PerThread`] and [`Counter64`] — blocks that one thread writes and everybody may read.
 //! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with a [`Waker`].
+//!   [`Queue`] — the same without a bound: from control to a thread that it must not wait for.
 //!
 //! The orderings are checked by the loom models in `src/models.rs`: `xtask/x models`.
 
@@ -17,6 +18,7 @@ mod models;
 mod per_thread;
 mod platform;
 mod qsbr;
+mod queue;
 mod slots;
 mod snapshot;
 pub mod spsc;
@@ -27,6 +29,7 @@ mod waker;
 pub use mailbox::Mailbox;
 pub use per_thread::{CachePadded, Counter64, PerThread};
 pub use qsbr::{GraceTicket, Qsbr, Reader, Turn};
+pub use queue::Queue;
 pub use slots::Slots;
 pub use snapshot::Snapshot;
 pub use waker::Waker;

@@ -173,14 +173,22 @@ impl Shared {
 
     /// Forgets an interface that is being deleted, with its streams and its capture.
     pub(crate) fn forget(&self, name: &str) {
-        let mut inner = self.inner();
-        if let Some(gone) = inner.interfaces.remove(name) {
-            for stream in inner.streams.iter().filter(|s| s.spec.interface == gone.sw_if) {
+        let gone = self.inner().interfaces.remove(name);
+        if let Some(gone) = gone {
+            self.forget_streams(|spec| spec.interface == gone.sw_if);
+            self.inner().captures.remove(&gone.sw_if);
+        }
+    }
+
+    /// Ends streams, and forgets them.
+    pub(crate) fn forget_streams(&self, gone: impl Fn(&StreamSpec) -> bool) {
+        self.inner().streams.retain(|stream| {
+            let stays = !gone(&stream.spec);
+            if !stays {
                 stream.enabled.store(false, Ordering::Release);
             }
-            inner.streams.retain(|s| s.spec.interface != gone.sw_if);
-            inner.captures.remove(&gone.sw_if);
-        }
+            stays
+        });
     }
 
     /// Adds a stream; it doesn't run yet.

@@ -5,13 +5,13 @@ use crate::control::Shared;
 use crate::stream::{Source, Stream};
 use buffer::{DATA_SIZE, FRAME_SIZE, Frame};
 use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, ThreadIndex, World};
-use net::IfLanes;
+use net::{IfLanes, is_group};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub struct PgInput {
     streams: Vec<Running>,
-    lanes: IfLanes,
+    lanes: Arc<IfLanes>,
     device_input: Option<ArcIndex>,
     shared: Arc<Shared>,
     signal: Signal,
@@ -41,7 +41,7 @@ impl Build for PgInput {
         let shared: Arc<Shared> = world.get();
         Self {
             streams: Vec::new(),
-            lanes: IfLanes::new(world, thread),
+            lanes: IfLanes::of(world, thread),
             device_input: world.arc("device-input"),
             signal: shared.signal.clone(),
             shared,
@@ -191,7 +191,13 @@ impl PgInput {
         if long {
             lanes.rx_no_buf.add(spec.interface.at(), 1);
         }
-        lanes.rx.add(spec.interface.at(), got as u64, bytes_sent);
+        let (at, total) = (spec.interface.at(), (got as u64, bytes_sent));
+        if spec.from_device && frame.iter().fold(false, |any, b| any | is_group(b)) {
+            lanes.rx.groups(at, total, frame.iter());
+        } else {
+            lanes.rx.unicast(at, total.0, total.1);
+        }
+
         running.sent += got as u64;
         running.stream.sent.store(running.sent, Ordering::Relaxed);
         match device_input {

@@ -60,7 +60,7 @@ impl Node for ArpProxy {
         }
         let (rx_if, l2) = (b.rx_if, b.l2_len());
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
+        let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
         // A probe asks whether an address is free on its own link: not for us to say. Nor is who asks for himself.
         let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
         if !asks || arp.sender_mac == view.mac || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn) {

@@ -159,7 +159,7 @@ impl Node for ArpReply {
         let (rx_if, now) = (b.rx_if, cx.now());
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let Some((source, l2)) = ethernet_source(b) else { return To::NoHeader };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
+        let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
         let (for_us, refused) = {
             let own = self.own.of(rx_if, cx.turn);
             (is_own(own, arp.target_ip()), refuse(&arp, source, &view, own))

@@ -4,9 +4,8 @@
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{IfCounters, IfFlags, IfView, Interfaces};
+use net::{IfFlags, Interfaces, Views};
 use simd::Isa;
-use stats::CombinedLane;
 use std::fmt;
 use std::sync::Arc;
 use wire::describe::{Layer, describe};
@@ -18,8 +17,6 @@ const HEADER: usize = 14;
 pub struct EthernetInput {
     interfaces: Arc<Interfaces>,
     types: Arc<Types>,
-    multicast: CombinedLane,
-    broadcast: CombinedLane,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -56,14 +53,8 @@ impl Trace for EthernetTrace {
 }
 
 impl Build for EthernetInput {
-    fn build(world: &World, thread: ThreadIndex) -> Self {
-        let counters = world.get::<IfCounters>();
-        Self {
-            interfaces: world.get(),
-            types: world.get(),
-            multicast: counters.rx_multicast.lane(thread.at()),
-            broadcast: counters.rx_broadcast.lane(thread.at()),
-        }
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { interfaces: world.get(), types: world.get() }
     }
 }
 
@@ -80,8 +71,8 @@ const DESTINATION: u64 = !0xffff;
 
 impl From {
     #[inline(always)]
-    fn new(rx_if: u32, views: &[IfView]) -> Self {
-        let view = views.get(rx_if as usize).copied().unwrap_or_default();
+    fn new(rx_if: u32, views: Views<'_>) -> Self {
+        let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         Self { rx_if, own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), up: view.flags.has(IfFlags::ADMIN) }
     }
@@ -102,14 +93,8 @@ impl EthernetInput {
             if destination & (1 << 56) == 0 {
                 return To::L3MacMismatch;
             }
-            let bytes = b.packet_len() as u64;
-            if destination == DESTINATION {
-                b.flags.set(Flags::L2_BROADCAST);
-                self.broadcast.add(from.rx_if as usize, 1, bytes);
-            } else {
-                b.flags.set(Flags::L2_MULTICAST);
-                self.multicast.add(from.rx_if as usize, 1, bytes);
-            }
+            let all = destination == DESTINATION;
+            b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
         }
         let taker = match (ethertype, types.ip4) {
             (EtherType::IP4, Some(taker)) => taker,

@@ -10,7 +10,30 @@ use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
 /// The numbers in use.
-pub struct Loopbacks(Mutex<BTreeSet<u32>>);
+pub struct Loopbacks(Mutex<Numbers>);
+
+#[derive(Default)]
+struct Numbers {
+    used: BTreeSet<u32>,
+    /// All below are in use.
+    first: u32,
+}
+
+impl Numbers {
+    /// Takes a number, or the first that is free; `None` if it is taken.
+    fn take(&mut self, number: Option<u32>) -> Option<u32> {
+        while self.used.contains(&self.first) {
+            self.first += 1;
+        }
+        let number = number.unwrap_or(self.first);
+        self.used.insert(number).then_some(number)
+    }
+
+    fn give(&mut self, number: u32) {
+        self.used.remove(&number);
+        self.first = self.first.min(number);
+    }
+}
 
 impl Shared for Loopbacks {
     fn make(_: &World) -> Self {
@@ -30,7 +53,7 @@ impl Device for Loopback {
         DRIVER
     }
     fn delete(&self, world: &World) {
-        world.get::<Loopbacks>().0.lock().expect("no panic inside").remove(&self.instance);
+        world.get::<Loopbacks>().0.lock().expect("no panic inside").give(self.instance);
     }
 }
 
@@ -52,13 +75,11 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
     }
     let instance = {
         let loopbacks = world.get::<Loopbacks>();
-        let mut used = loopbacks.0.lock().expect("no panic inside");
-        let instance = instance.unwrap_or_else(|| (0..).find(|n| !used.contains(n)).unwrap_or(0));
-        if !used.insert(instance) {
-            return Err(Error::failed(format!("there is a loop{instance} already"))
-                .retval(msg::retval::INVALID_REGISTRATION));
-        }
-        instance
+        let taken = loopbacks.0.lock().expect("no panic inside").take(instance);
+        taken.ok_or_else(|| {
+            Error::failed(format!("there is a loop{} already", instance.unwrap_or_default()))
+                .retval(msg::retval::INVALID_REGISTRATION)
+        })?
     };
     let new = NewInterface {
         name: format!("loop{instance}"),
@@ -70,10 +91,10 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
     };
     let made = world.get::<Interfaces>().create(world, new, |world, thread, sw_if| LoopbackTx {
         sw_if: sw_if.0,
-        lanes: IfLanes::new(world, thread),
+        lanes: IfLanes::of(world, thread),
     });
     if made.is_err() {
-        world.get::<Loopbacks>().0.lock().expect("no panic inside").remove(&instance);
+        world.get::<Loopbacks>().0.lock().expect("no panic inside").give(instance);
     }
     made
 }
@@ -111,7 +132,7 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
 
 struct LoopbackTx {
     sw_if: u32,
-    lanes: IfLanes,
+    lanes: Arc<IfLanes>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -128,7 +149,7 @@ impl Node for LoopbackTx {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
         b.rx_if = self.sw_if;
-        self.lanes.rx.add(self.sw_if as usize, 1, b.packet_len() as u64);
+        self.lanes.rx.frame(self.sw_if as usize, b);
         To::Back
     }
 }

@@ -13,7 +13,7 @@ const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 fn bench() -> (Bench, SwIfIndex) {
     let bench = Bench::new(PLUGINS);
-    bench.world.add_node("taker", |_, _| Taker);
+    bench.world.add_node("taker", |_, _| Taker).expect("room");
     register_ethertype(&bench.world, EtherType::IP4, "taker").expect("free");
     register_ethertype(&bench.world, EtherType::ARP, "ethernet-input").expect("free");
     let sw_if = loopback::create(&bench.world, Some(OWN), None).expect("created");
@@ -73,10 +73,28 @@ fn frames_go_to_their_type_or_are_dropped_by_name() {
             }
         }
     }
+}
+
+#[test]
+fn a_loopback_counts_what_comes_back_by_its_destination() {
+    let (mut bench, _) = bench();
+    let sw_if = crate::loopback::create(&bench.world, None, Some(7)).expect("made");
+    bench.rt.receive();
+    for (destination, n) in [([2, 0, 0, 0, 0, 7], 40), ([0xff; 6], 3), ([1, 0, 0x5e, 0, 0, 1], 20)] {
+        drop(bench.node("loop7-tx", &vec![frame(destination, 0x88cc); n], |_| {}));
+    }
+    drop(bench.node("loop7-tx", &[Vec::new()], |_| {}));
     let counters: Arc<IfCounters> = bench.world.get();
+    let counts = counters.combined().map(|(name, counter)| (name, counter.sum(sw_if.at())));
+    let sixty = |n| (n, n * 60);
     assert_eq!(
-        (counters.rx_broadcast.sum(sw_if.at()), counters.rx_multicast.sum(sw_if.at())),
-        ((21, 21 * 60), (21, 21 * 60))
+        counts[..4],
+        [
+            ("rx", (64, 63 * 60)),
+            ("rx-unicast", (41, 40 * 60)),
+            ("rx-multicast", sixty(20)),
+            ("rx-broadcast", sixty(3))
+        ]
     );
 }
 

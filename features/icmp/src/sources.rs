@@ -45,8 +45,8 @@ impl<F: Icmp> Sources<F> {
     #[cold]
     fn elsewhere(&self, sw_if: u32, turn: &Turn<'_>) -> Option<F::Addr> {
         let views = self.interfaces.views(turn);
-        let table = F::table_of(views.get(sw_if as usize)?);
-        let others = (0..).zip(views).filter(|(_, view)| F::table_of(view) == table);
+        let table = F::table_of(&views.get(sw_if as usize)?);
+        let others = (0..).zip(views.iter()).filter(|(_, view)| F::table_of(view) == table);
         others.filter_map(|(i, _)| self.own(i, turn).first()).map(|p| p.addr()).next()
     }
 }

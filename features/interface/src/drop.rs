@@ -2,7 +2,7 @@
 //! Where packets end that are not sent: dropped, or punted with nobody to take them.
 
 use buffer::Buffer;
-use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{ArcIndex, Build, Cx, Label, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::IfCounters;
 use stats::Lane;
 use std::fmt;
@@ -99,12 +99,12 @@ pub enum EndTo {
 }
 
 #[derive(Clone, Copy)]
-pub struct EndTrace(Option<&'static graph::Reason>);
+pub struct EndTrace(Option<(Label, &'static str)>);
 
 impl Trace for EndTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(reason) => write!(f, "{}: {}", reason.node, reason.text),
+            Some((node, text)) => write!(f, "{node}: {text}"),
             None => f.write_str("no reason"),
         }
     }
@@ -124,7 +124,8 @@ impl<E: Ending> Node for End<E> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> EndTo {
         if TRACED {
-            cx.trace(b, EndTrace(cx.reason(b.error())));
+            let reason = cx.reason(b.error()).map(|reason| (Label::new(&reason.node), reason.text));
+            cx.trace(b, EndTrace(reason));
         }
         EndTo::Gone
     }

@@ -2,34 +2,38 @@
 //! `NAME-output`: the last stop before the driver.
 
 use buffer::Buffer;
+use cli::Error;
 use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, Trace, Vector, World};
-use net::{IfLanes, Interfaces};
+use net::{IfFlags, IfLanes, Interfaces, is_group};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
 use wire::describe::{Layer, describe};
 
 /// Makes an interface's output node; called by `net` for every new interface.
-pub fn make(world: &World, name: &str, sw_if: SwIfIndex, tx: NodeIndex) -> NodeIndex {
+pub fn make(world: &World, name: &str, sw_if: SwIfIndex, tx: NodeIndex) -> Result<NodeIndex, Error> {
     let arc = world.arc("interface-output").expect("this plugin brings the arc");
     let node = world.add_node(name, move |world, thread| Output {
         sw_if: sw_if.0,
         tx,
         arc,
-        lanes: IfLanes::new(world, thread),
+        lanes: IfLanes::of(world, thread),
         interfaces: world.get(),
-    });
+    })?;
     let tx_name = world.node_name(tx);
-    world.link(name, &tx_name).expect("both are there");
-    world.set_arc_end("interface-output", sw_if, tx).expect("this plugin brings the arc");
-    node
+    let ready = world.link(name, &tx_name).and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
+    ready.map_err(|why| {
+        world.remove_node(node);
+        Error::limit(why).retval(msg::retval::LIMIT_EXCEEDED)
+    })?;
+    Ok(node)
 }
 
 pub struct Output {
     sw_if: u32,
     tx: NodeIndex,
     arc: ArcIndex,
-    lanes: IfLanes,
+    lanes: Arc<IfLanes>,
     interfaces: Arc<Interfaces>,
 }
 
@@ -56,8 +60,9 @@ impl Trace for OutputTrace {
 
 impl Output {
     #[inline(always)]
-    fn is_up<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> bool {
-        self.interfaces.views(cx.turn).get(self.sw_if as usize).is_some_and(net::IfView::is_up)
+    fn flags<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> Option<IfFlags> {
+        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize)?;
+        view.is_up().then_some(view.flags)
     }
 }
 
@@ -72,29 +77,32 @@ impl Node for Output {
         if TRACED {
             cx.trace(b, OutputTrace { sw_if: self.sw_if, head: graph::Head::of(b) });
         }
-        if !self.is_up(cx) {
-            return OutputTo::InterfaceDown;
+        let Some(flags) = self.flags(cx) else { return OutputTo::InterfaceDown };
+        if flags.has(IfFlags::IP_MODE) {
+            self.lanes.tx.unicast(self.sw_if as usize, 1, b.packet_len() as u64);
+        } else {
+            self.lanes.tx.frame(self.sw_if as usize, b);
         }
-        self.lanes.tx.add(self.sw_if as usize, 1, b.packet_len() as u64);
         OutputTo::Node(cx.start_arc(self.arc, self.sw_if, b).unwrap_or(self.tx))
     }
 
     /// One interface, so one look at its state and its features, and one addition to its counters.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, OutputTo>, cx: &mut Cx<'_, false>) {
-        if !self.is_up(cx) {
+        let Some(flags) = self.flags(cx) else {
             for i in 0..v.len() {
                 v.get_mut(i).tx_if = self.sw_if;
                 v.set(i, OutputTo::InterfaceDown);
             }
             return;
-        }
-        let mut bytes = 0;
+        };
+        let (mut bytes, mut groups) = (0, false);
         if cx.has_arc(self.arc, self.sw_if) {
             for i in 0..v.len() {
                 let b = v.get_mut(i);
                 b.tx_if = self.sw_if;
                 bytes += b.packet_len() as u64;
+                groups |= is_group(b);
                 let next = cx.start_arc(self.arc, self.sw_if, b).unwrap_or(self.tx);
                 v.set(i, OutputTo::Node(next));
             }
@@ -103,9 +111,16 @@ impl Node for Output {
                 let b = v.get_mut(i);
                 b.tx_if = self.sw_if;
                 bytes += b.packet_len() as u64;
+                groups |= is_group(b);
             }
             v.set_all(OutputTo::Node(self.tx));
         }
-        self.lanes.tx.add(self.sw_if as usize, v.len() as u64, bytes);
+        let (at, packets) = (self.sw_if as usize, v.len() as u64);
+        if groups && !flags.has(IfFlags::IP_MODE) {
+            let v = &*v;
+            self.lanes.tx.groups(at, (packets, bytes), (0..v.len()).map(|i| v.get(i)));
+        } else {
+            self.lanes.tx.unicast(at, packets, bytes);
+        }
     }
 }

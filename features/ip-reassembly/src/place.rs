@@ -38,7 +38,7 @@ impl Place {
     /// The table of the interface that a packet came in by.
     pub fn fib<F: Fragments>(&self, b: &Buffer, turn: &Turn<'_>) -> u32 {
         let view = self.interfaces.views(turn).get(b.rx_if as usize);
-        view.map_or(0, |view| F::table_of(view).0)
+        view.map_or(0, |view| F::table_of(&view).0)
     }
 
     /// The thread that has a datagram, unless it is this: a worker, if there are any, the same one for all of two hosts.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub struct InterfaceRx<F> {
     adjacencies: Arc<Adjacencies>,
-    counters: IfLanes,
+    counters: Arc<IfLanes>,
     ip: PhantomData<F>,
 }
 
@@ -32,7 +32,7 @@ pub enum To {
 
 impl<F: Ip> Build for InterfaceRx<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { adjacencies: world.get(), counters: IfLanes::new(world, thread), ip: PhantomData }
+        Self { adjacencies: world.get(), counters: IfLanes::of(world, thread), ip: PhantomData }
     }
 }
 
@@ -51,7 +51,7 @@ impl<F: Ip> Node for InterfaceRx<F> {
         let meta: IpMeta = b.scratch();
         let Some(adj) = self.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
         b.rx_if = adj.table;
-        self.counters.rx.add(adj.table as usize, 1, b.packet_len() as u64);
+        self.counters.rx.unicast(adj.table as usize, 1, b.packet_len() as u64);
         if F::pass(b) { To::Input } else { To::Expired }
     }
 }

@@ -154,7 +154,7 @@ impl<F: Ip> Local<F> {
     /// A source that is us, or that no answer would reach.
     #[inline(always)]
     fn check_source(&self, b: &Buffer, source: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
-        let view = self.interfaces.views(turn).get(b.rx_if as usize).copied().unwrap_or_default();
+        let view = self.interfaces.views(turn).get(b.rx_if as usize).unwrap_or_default();
         let mut kind = self.leads(F::table_of(&view), source, turn)?;
         if kind == AdjKind::LinkLocal {
             kind = self.leads(TableIndex(view.link6), source, turn)?;

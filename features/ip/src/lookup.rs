@@ -6,7 +6,7 @@ use crate::flow;
 use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Interfaces, IpMeta, TableIndex};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex, Views};
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
@@ -114,11 +114,11 @@ fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
 
 /// The table that a packet is looked up in.
 #[inline(always)]
-pub fn table_of<F: Ip>(b: &Buffer, views: &[IfView]) -> TableIndex {
+pub fn table_of<F: Ip>(b: &Buffer, views: Views<'_>) -> TableIndex {
     if b.flags.has(Flags::TABLE) {
         TableIndex(b.tx_if)
     } else {
-        views.get(b.rx_if as usize).map_or(TableIndex::DEFAULT, F::table_of)
+        views.get(b.rx_if as usize).map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
     }
 }
 
@@ -201,7 +201,7 @@ impl<F: Ip> Lookup<F> {
     }
 
     #[inline(always)]
-    fn find<const TRACED: bool>(&self, b: &mut Buffer, views: &[IfView], cx: &mut Cx<'_, TRACED>) -> To {
+    fn find<const TRACED: bool>(&self, b: &mut Buffer, views: Views<'_>, cx: &mut Cx<'_, TRACED>) -> To {
         let fib = table_of::<F>(b, views);
         b.flags.clear(Flags::TABLE);
         let turn = cx.turn;

@@ -47,7 +47,7 @@ impl Links {
     ) -> Result<Came<'t>, Fault> {
         let (source, l2) = ethernet_source(b)?;
         let here = self.ours.of(b.rx_if, cx.turn).ok_or(Fault::NotEnabled)?;
-        let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).copied().unwrap_or_default();
+        let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).unwrap_or_default();
         Ok(Came { sw_if: b.rx_if, view, here, source, l2, now: cx.now() })
     }
 }

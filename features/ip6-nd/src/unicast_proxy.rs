@@ -46,7 +46,7 @@ impl Node for UnicastProxy {
         let Some(message) = message else { return To::Continue };
         let (rx_if, target) = (b.rx_if, message.target());
         let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::Continue };
-        let view = self.interfaces.views(cx.turn).get(rx_if as usize).copied().unwrap_or_default();
+        let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
         let ours = here.role(target) == Some(Role::Proxy)
             || here.proxies_all && self.routed.elsewhere(&view, rx_if, target, cx.turn);
         if ours { To::Question } else { To::Continue }

@@ -147,7 +147,7 @@ impl<F: Icmp> PingError<F> {
                 (session.to == quote.ip.dst().into()).then_some(session.table)?
             }
             kind if F::IS_V6 && kind == F::ECHO_REPLY => {
-                F::table_of(self.interfaces.views(cx.turn).get(b.rx_if as usize)?)
+                F::table_of(&self.interfaces.views(cx.turn).get(b.rx_if as usize)?)
             }
             _ => return None,
         };

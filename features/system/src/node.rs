@@ -84,7 +84,7 @@ fn write(
     node: &NodeInfo,
     index: &HashMap<Arc<str>, u16>,
     previous: &[(Arc<str>, u16)],
-    counted: &[(&'static Reason, u64)],
+    counted: &[(Reason, u64)],
     out: &mut Writer,
 ) {
     out.text(|text| {

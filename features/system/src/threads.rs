@@ -77,6 +77,8 @@ pub fn places(world: &World) -> Vec<ThreadPlace> {
         let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
         let state = match (thread.tid, thread.asleep) {
             (0, _) => "not started",
+            // It takes nothing of what control sends it.
+            _ if thread.silent.is_some() => "stuck",
             (_, true) => "wait",
             (_, false) => "running",
         };

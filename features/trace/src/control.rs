@@ -155,7 +155,7 @@ fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
 
 /// Gives every thread its filter.
 fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
-    let ip: Arc<[bool]> = world.nodes().iter().map(|n| layer(&n.name) != Layer::Ethernet).collect();
+    let ip: Arc<[bool]> = world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
         let program = wanted.expression.as_ref().map(Expression::compile).transpose()?;

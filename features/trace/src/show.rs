@@ -38,7 +38,7 @@ struct View {
 impl View {
     fn new(world: &World, max: usize) -> Self {
         Self {
-            nodes: world.nodes().into_iter().map(|n| n.name).collect(),
+            nodes: world.node_names(),
             threads: world.thread_list().into_iter().map(|t| t.name).collect(),
             interfaces: world.get(),
             passed: world.get::<Filters>().get().passed,

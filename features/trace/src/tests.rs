@@ -396,7 +396,7 @@ fn a_packet_that_changes_threads_has_one_trace() {
     let config = WorldConfig { threads: 2, buffers: 1024, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
-    world.add_node("test-handoff", |_, _| Over);
+    world.add_node("test-handoff", |_, _| Over).expect("room");
     ethernet::register_ethertype(&world, wire::EtherType::IP4, "test-handoff").expect("free");
     let tree = cli::Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands fit together");
     let run = |line: &str| {

@@ -88,7 +88,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         match cx.feature_config(b) & !DENY_DEFAULT {
             0 => {
                 let view = self.interfaces.views(cx.turn).get(Self::sw_if(b) as usize);
-                view.map_or(TableIndex::DEFAULT, F::table_of)
+                view.map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
             }
             index => TableIndex(index - 1),
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod control;
+mod nodes;
+mod stuck;
 
 use crate::drive::Bench;
 use crate::*;
@@ -372,7 +374,7 @@ fn processes_run_by_time_and_by_signal() {
 fn a_node_added_later_gets_packets_sent_before_the_thread_knew_it() {
     let mut bench = Bench::new(PLUGINS);
     let b = bench.buffer(&packet(4, 1));
-    let index = bench.world.add_node("late", |_, _| Switch);
+    let index = bench.world.add_node("late", |_, _| Switch).expect("room");
     bench.rt.core.inject(index, b);
     assert!(bench.rt.is_busy());
     bench.settle();
@@ -402,7 +404,7 @@ fn whole_vectors_are_staged_whatever_their_size() {
     let mut bench = Bench::new(PLUGINS);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();
-    bench.world.add_node("batch", move |_, _| Batch(log.clone()));
+    bench.world.add_node("batch", move |_, _| Batch(log.clone())).expect("room");
     for n in [1, 7, 8, 40] {
         assert_eq!(bench.node("batch", &vec![packet(0, 0); n], |_| {}).len(), n);
     }
@@ -461,7 +463,7 @@ impl Node for Reporter {
 fn a_crash_tells_node_frame_and_last_trace() {
     let mut bench = Bench::new(RELAYS);
     let sink: Arc<Sink> = bench.world.get();
-    bench.world.add_node("reporter", |world, _| Reporter(world.get()));
+    bench.world.add_node("reporter", |world, _| Reporter(world.get())).expect("room");
     let room = TraceLog::room(4);
     bench.rt.trace().order(NodeIndex(999), 1, room, 0);
     bench.node("reporter", &[packet(0, 0)], |b| Bench::trace(b, 3));

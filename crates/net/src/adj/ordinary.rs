@@ -48,8 +48,13 @@ impl Ordinary {
         if adj.kind != AdjKind::Rewrite || adj.rewrite_len != ETHERNET || !fits {
             return None;
         }
+        let ends = adj.short_rewrite()?;
+        // A neighbour with a group's address: its frames are counted apart.
+        if ends[0][0] & 1 != 0 {
+            return None;
+        }
         Some(Self {
-            ends: adj.short_rewrite()?,
+            ends,
             tx_if: adj.tx_if.try_into().ok()?,
             output: adj.output,
             mtu: adj.mtu,
@@ -190,7 +195,10 @@ mod tests {
             via: n.into(),
             ..Adj::default()
         };
-        adj.set_rewrite(&[n; 14]);
+        // One host's address.
+        let mut header = [n; 14];
+        header[0] &= !1;
+        adj.set_rewrite(&header);
         adj
     }
 
@@ -209,12 +217,18 @@ mod tests {
             tagged.set_rewrite(&[1; 18]);
             tagged
         };
+        let group = {
+            let mut group = adj(1);
+            group.set_rewrite(&[1; 14]);
+            group
+        };
         let others = [
             Adj { kind: AdjKind::Incomplete, ..adj(1) },
             tagged,
             Adj { tx_if: 1 << 16, ..adj(1) },
             Adj { counter: 1 << 24, ..adj(1) },
             Adj { via: 1 << 24, ..adj(1) },
+            group,
         ];
         for other in others {
             records.set(index, &adj(7), &[]);

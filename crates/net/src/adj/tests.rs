@@ -84,9 +84,9 @@ fn an_alias_shows_what_it_stands_for() {
     let [x, y] = [2, 3].map(|i| adjs.neighbor(world, a, [10, 0, 0, i].into()).expect("there"));
     let first = adjs.alias(x);
     let second = adjs.alias(first);
-    adjs.complete(world, a, [10, 0, 0, 2].into(), &[7; 14]);
+    adjs.complete(world, a, [10, 0, 0, 2].into(), &[6; 14]);
     let adj = seen(&bench, second).expect("there");
-    assert_eq!((adj.kind, adj.counter, &*adj.rewrite()), (AdjKind::Rewrite, x.0, &[7; 14][..]));
+    assert_eq!((adj.kind, adj.counter, &*adj.rewrite()), (AdjKind::Rewrite, x.0, &[6; 14][..]));
     adjs.release(adjs.retarget(first, y));
     assert_eq!(seen(&bench, second).map(|a| a.nexthop()), Some([10, 0, 0, 3].into()));
     assert!(gone(&bench, x), "only the alias held it");

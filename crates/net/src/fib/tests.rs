@@ -111,7 +111,7 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     assert!(!world.get::<Interfaces>().get(b).expect("there").ip_enabled[0]);
     let mut reader = world.qsbr.register();
     let turn = reader.turn();
-    assert!(!world.get::<Interfaces>().views(&turn)[b.at()].flags.has(IfFlags::IP4));
+    assert!(!world.get::<Interfaces>().views(&turn).get(b.at()).expect("there").flags.has(IfFlags::IP4));
     assert!(addresses.of(b.0, &turn).is_empty());
 }
 

@@ -21,7 +21,7 @@ impl Interfaces {
             let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
             let interface = slot.ok_or_else(|| no_interface(sw_if))?;
             f(interface);
-            self.publish(&inner);
+            self.publish(&inner, sw_if);
         }
         self.tell(world, event);
         Ok(())
@@ -132,7 +132,9 @@ impl Interfaces {
                 return Err(Error::failed(format!("there is an interface {name} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
-            inner.names.retain(|_, index| *index != sw_if);
+            let old = inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.name.clone());
+            let old = old.ok_or_else(|| no_interface(sw_if))?;
+            inner.names.remove(&old);
             inner.names.insert(name.to_string(), sw_if);
         }
         self.counters.list(world, sw_if, &self.get(sw_if)?.name, name);
@@ -182,7 +184,7 @@ impl Interfaces {
         let mut inner = self.inner();
         if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
             interface.link6 = table;
-            self.publish(&inner);
+            self.publish(&inner, sw_if);
         }
     }
 

@@ -16,7 +16,7 @@ fn message(kind: u8, payload: usize) -> Vec<u8> {
 #[test]
 fn messages_go_to_who_takes_their_type() {
     let (mut bench, ..) = bench();
-    bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0)));
+    bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0))).expect("room");
     register_icmp_type::<Ip4>(&bench.world, Icmp4Type::ECHO_REPLY.0, "taker").expect("free");
     let error = register_icmp_type::<Ip4>(&bench.world, Icmp4Type::ECHO_REPLY.0, "ip4-icmp-quoted")
         .expect_err("taken");
@@ -108,7 +108,7 @@ fn checksums_cross_odd_segments() {
 #[test]
 fn errors_go_to_who_sent_the_packet() {
     let (mut bench, ..) = bench();
-    bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0)));
+    bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0))).expect("room");
     register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").expect("free");
     assert!(register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").is_err());
     let about =

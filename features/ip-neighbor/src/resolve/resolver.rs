@@ -180,8 +180,7 @@ impl<P: Protocol> Resolver<P> {
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<(), To> {
         let views = self.interfaces.views(cx.turn);
-        let view =
-            views.get(target.sw_if as usize).filter(|v| v.is_up()).copied().ok_or(To::InterfaceDown)?;
+        let view = views.get(target.sw_if as usize).filter(|v| v.is_up()).ok_or(To::InterfaceDown)?;
         let question = self.ask.question(&view, target, source, cx.turn).ok_or(To::NoSource)?;
         let mut b = cx.alloc_own().ok_or(To::NoBuffer)?;
         if !b.set_data(question.as_ref()) {

@@ -4,8 +4,8 @@
 use super::{Bits, To};
 use crate::family::{self, Ip};
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
-use net::{IfCounters, IfView};
-use stats::CombinedLane;
+use net::{IfLanes, Views};
+use std::sync::Arc;
 
 /// A way out that has no feature in it.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ pub struct Outward {
     /// The arcs that have to be empty.
     arcs: [ArcIndex; 2],
     /// By interface.
-    pub tx: CombinedLane,
+    pub lanes: Arc<IfLanes>,
 }
 
 impl Outward {
@@ -57,7 +57,7 @@ impl Outward {
         let interface_output = world.arc("interface-output").expect("the arc comes with the interfaces");
         Self {
             arcs: [family::arc::<F>(world, "{ip}-output"), interface_output],
-            tx: world.get::<IfCounters>().tx.lane(thread.at()),
+            lanes: IfLanes::of(world, thread),
         }
     }
 
@@ -68,7 +68,7 @@ impl Outward {
         &self,
         tx_if: u32,
         output: NodeIndex,
-        views: &[IfView],
+        views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<NodeIndex> {
         let features = self.arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
@@ -78,7 +78,7 @@ impl Outward {
 
     fn count(&self, exit: Exit) {
         if exit.left != 0 {
-            self.tx.add(exit.tx_if(), exit.left >> 32, exit.left & u64::from(u32::MAX));
+            self.lanes.tx.unicast(exit.tx_if(), exit.left >> 32, exit.left & u64::from(u32::MAX));
         }
     }
 }
@@ -104,7 +104,7 @@ impl Exits {
         tx_if: u32,
         output: NodeIndex,
         outward: &Outward,
-        views: &[IfView],
+        views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<&mut Exit> {
         let (at, over) = (tx_if as usize % Self::N, over(tx_if, output));

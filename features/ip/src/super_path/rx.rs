@@ -2,7 +2,7 @@
 //! Where packets come in.
 
 use graph::{ArcIndex, Cx, World};
-use net::{IfFlags, IfView};
+use net::{IfFlags, Views};
 use wire::MacAddr;
 
 /// What is looked up once for a run of frames from one interface.
@@ -32,10 +32,10 @@ impl Rx {
     pub fn new<const TRACED: bool>(
         rx_if: u32,
         unicast: Unicast,
-        views: &[IfView],
+        views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Self {
-        let view = views.get(rx_if as usize).copied().unwrap_or_default();
+        let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         let up = view.flags.has(IfFlags::ADMIN);
         Self {

@@ -10,7 +10,7 @@ use super::ways::Ways;
 use super::{Bits, ETHERNET, To, first};
 use crate::headers::BLOCK;
 use graph::{Cx, Vector};
-use net::{AdjIndex, AdjKind, IfView};
+use net::{AdjIndex, AdjKind, Views};
 use simd::Isa;
 use tables::{Key, Steps};
 
@@ -23,7 +23,7 @@ const CHUNK: usize = 16;
 /// What sending needs beside a plan.
 #[derive(Clone, Copy)]
 pub struct Means<'a, 't> {
-    pub views: &'a [IfView],
+    pub views: Views<'a>,
     pub cx: &'a Cx<'t, false>,
     /// Routes count.
     pub counting: bool,

@@ -10,7 +10,7 @@ use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, IfView, Ordinary, TableIndex};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<F: Protocol> Ways<F> {
         &self,
         adj: &Adj,
         exits: &mut Exits,
-        views: &[IfView],
+        views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<Way> {
         if adj.kind != AdjKind::Rewrite {
@@ -74,13 +74,18 @@ impl<F: Protocol> Ways<F> {
     /// The same, when it is known where the interface's packets go.
     #[inline(always)]
     fn way_by<const TRACED: bool>(&self, adj: &Adj, to: To, cx: &Cx<'_, TRACED>) -> Option<Way> {
+        let ends = adj.short_rewrite()?;
+        // Output counts frames to groups apart.
+        if ends[0][0] & 1 != 0 {
+            return None;
+        }
         Some(Way {
             to,
             tx_if: adj.tx_if,
             mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
             counter: adj.counter,
             via: adj.via,
-            ends: Ends(adj.short_rewrite()?),
+            ends: Ends(ends),
             header_len: adj.rewrite_len.into(),
         })
     }
@@ -125,7 +130,7 @@ impl<F: Protocol> Ways<F> {
         &self,
         b: &mut Buffer,
         table: u32,
-        views: &[IfView],
+        views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<To> {
         let (words, key) = F::look(b)?;
@@ -200,7 +205,7 @@ impl<F: Protocol> Ways<F> {
     #[inline(always)]
     pub(super) fn count_over(&self, way: &Way, packets: u64, bytes: u64) {
         self.counters.add(way.counter as usize, packets, bytes);
-        self.outward.tx.add(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
+        self.outward.lanes.tx.unicast(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
     }
 
     /// Counts for the route that was followed, if one was, and those that it follows.

@@ -30,7 +30,8 @@ fn messages(m: &mut Messages<World>) {
 
 /// A node and its name.
 fn node(w: &World, index: u32) -> Result<(NodeIndex, String)> {
-    let found = w.nodes().get(index as usize).map(|n| (NodeIndex(index as u16), n.name.to_string()));
+    let all = w.nodes().into_iter();
+    let found = all.map(|n| (n.index, n.name.to_string())).find(|(node, _)| u32::from(node.0) == index);
     found.ok_or_else(|| {
         Error::not_found(format!("no node has the number {index}")).retval(retval::NO_SUCH_NODE)
     })

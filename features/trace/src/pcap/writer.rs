@@ -66,7 +66,7 @@ impl Writer {
         header: &Header,
         bytes: &[u8],
         name: impl FnOnce(SwIfIndex) -> String,
-        reasons: &[&'static Reason],
+        reasons: &[Reason],
     ) -> io::Result<()> {
         let interface_id = self.interface(header, name)?;
         // epb_flags, bits 0 and 1: 1 inbound, 2 outbound.
