@@ -55,6 +55,13 @@ fn until() -> MutexGuard<'static, Option<Duration>> {
     UNTIL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The configuration as a script, with a comment before each section.
+pub fn script(lines: &[ConfigLine]) -> String {
+    let mut body = Body::default();
+    lines.iter().for_each(|line| body.add(line));
+    body.text
+}
+
 /// A script that comes line by line.
 #[derive(Default)]
 pub struct Body {
