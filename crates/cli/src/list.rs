@@ -38,6 +38,15 @@ where
     }
 }
 
+/// Rows without items of their own.
+struct Steps<F>(F);
+
+impl<W, F: FnMut(&W, &mut Writer) -> Result<bool>> Rows<W> for Steps<F> {
+    fn next(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
+        (self.0)(world, out)
+    }
+}
+
 /// A long answer before it is known in which form it is wanted.
 pub struct List {
     /// A `Box<dyn Rows<W>>`.
@@ -58,7 +67,11 @@ fn output<W: 'static, T>(
     table: Option<Table>,
     is_object: bool,
 ) -> Output {
-    let rows: Box<dyn Rows<W>> = Box::new(Items { items: items.into_iter(), row, table });
+    boxed(Items { items: items.into_iter(), row, table }, is_object)
+}
+
+fn boxed<W: 'static>(rows: impl Rows<W> + 'static, is_object: bool) -> Output {
+    let rows: Box<dyn Rows<W>> = Box::new(rows);
     Output::List(List { rows: Box::new(rows), is_object })
 }
 
@@ -108,6 +121,17 @@ impl Output {
         row: impl FnMut(&W, T, &mut Writer) -> Result<()> + 'static,
     ) -> Self {
         output(items, row, None, true)
+    }
+
+    /// As [`Output::list`], where the world is needed to find the next item: `step` writes one, if there is one, and says whether
+    /// to go on.
+    pub fn list_while<W: 'static>(step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static) -> Self {
+        boxed(Steps(step), false)
+    }
+
+    /// As [`Output::record`], made as [`Output::list_while`] is.
+    pub fn record_while<W: 'static>(step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static) -> Self {
+        boxed(Steps(step), true)
     }
 }
 

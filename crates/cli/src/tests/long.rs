@@ -155,6 +155,26 @@ static CLI: &[Command<World>] = &[
         },
     },
     Command {
+        path: "show while",
+        usage: "[record]",
+        help: "",
+        run: |_, m| {
+            let mut n = 0;
+            let is_record = m.flag("record");
+            let step = move |w: &World, out: &mut Writer| {
+                // The first is found by the world, and the last one's turn is the end.
+                let first = w.numbers.borrow().range(n..).next().copied();
+                n = first.map_or(n, |first| first + 1);
+                for found in first {
+                    out.text(|text| writeln!(text, "{found}"));
+                    if is_record { out.field(&found.to_string(), found) } else { out.value(|| found) }
+                }
+                Ok(first.is_some())
+            };
+            Ok(if is_record { Output::record_while(step) } else { Output::list_while(step) })
+        },
+    },
+    Command {
         path: "samples",
         usage: "",
         help: "",
@@ -308,4 +328,18 @@ fn samples_say_that_there_may_be_more() {
     let value: Value = serde_json::from_str(json).expect("JSON, and nothing of the third line, which failed");
     assert_eq!(value.as_array().map(Vec::len), Some(3));
     assert_eq!(w.values.get(), 3);
+}
+
+#[test]
+fn steps_end_where_they_say_so() {
+    let w = World::new(600);
+    let text: String = (0..600).map(|n| format!("{n}\n")).collect();
+    assert!(whole(&w, "show while") == text && whole(&w, "show while record") == text);
+    let json = |line| serde_json::from_str::<Value>(&whole(&w, line)).expect("JSON");
+    assert_eq!(json("show while -j"), json!((0..600).collect::<Vec<u32>>()));
+    assert_eq!(
+        json("show while record -j").as_object().map(|all| (all.len(), all["599"].clone())),
+        Some((600, json!(599)))
+    );
+    assert_eq!(whole(&World::new(0), "show while record -j"), "{}\n");
 }
