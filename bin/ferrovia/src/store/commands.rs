@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use std::cell::Cell;
-use std::iter;
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
 use cli::{Command, Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Table, Tree, Writer};
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
-use super::change::{Change, only, texts};
+use super::change::Change;
+use super::file::{self, Version};
 use super::load::{self, Load};
-use super::{Body, file, pending, store, tech, until};
+use super::{Body, pending, store, tech, until};
 use crate::run::World;
 use crate::server;
 
@@ -92,16 +92,10 @@ impl<W: World> Own<W> {
 }
 
 fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
-    let mut lines = world.config_lines();
-    let more = Rc::new(Cell::new(true));
-    let items = iter::from_fn({
-        let more = more.clone();
-        move || more.get().then_some(())
-    });
-    let mut body = Body::default();
-    Ok(Output::list(items, move |world: &W, (), out: &mut Writer| {
+    let (mut lines, mut body) = (world.config_lines(), Body::default());
+    Ok(Output::list_while(move |world: &W, out: &mut Writer| {
         let mut next = Vec::new();
-        more.set(world.config_step(&mut lines, &mut next));
+        let more = world.config_step(&mut lines, &mut next);
         for line in next {
             out.text(|text| {
                 body.add(&line);
@@ -109,7 +103,7 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
             });
             out.value(|| json!({ "section": line.phase.name(), "line": line.text, "undo": line.undo }));
         }
-        Ok(())
+        Ok(more)
     }))
 }
 
@@ -211,19 +205,92 @@ impl Save {
 
 fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let saved = store()?.read(m.get("version").unwrap_or(0)).map_err(|e| e.at(m.span("version")))?;
-    let lines = world.running_config();
-    let old = saved.lines.iter().map(String::as_str);
-    let (gone, new) = (only(old.clone(), texts(&lines)), only(texts(&lines), old));
-    let text: String =
-        gone.iter().map(|l| format!("-{l}\n")).chain(new.iter().map(|l| format!("+{l}\n"))).collect();
-    let text = match text.is_empty() {
-        true => "no difference\n".to_string(),
-        false => format!("--- version {}, {}\n+++ in force\n{text}", saved.number, saved.date),
-    };
-    Ok(Output::both(
-        text,
-        json!({ "version": saved.number, "date": saved.date, "removed": gone, "added": new }),
-    ))
+    let state = RandomState::new();
+    let known = saved.lines.iter().map(|line| state.hash_one(line)).collect();
+    let (lines, running) = (world.config_lines(), HashSet::new());
+    let mut diff = Diff { saved, state, known, running, lines, at: At::Running, any: false };
+    Ok(Output::record_while(move |world: &W, out: &mut Writer| Ok(diff.step(world, out))))
+}
+
+/// What a saved version and the configuration in force differ in. Lines are compared by hashes: the one in force may be long, and
+/// is read twice instead.
+struct Diff {
+    saved: Version,
+    state: RandomState,
+    known: HashSet<u64>,
+    running: HashSet<u64>,
+    lines: ConfigLines,
+    at: At,
+    /// There is a difference.
+    any: bool,
+}
+
+enum At {
+    /// The first reading of the configuration in force.
+    Running,
+    /// This line of the saved one.
+    Saved(usize),
+    /// The second reading.
+    Again,
+}
+
+impl Diff {
+    /// One line; whether to go on.
+    fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> bool {
+        let mut next = Vec::new();
+        match self.at {
+            At::Running => {
+                let more = world.config_step(&mut self.lines, &mut next);
+                self.running.extend(next.iter().map(|line| self.state.hash_one(&line.text)));
+                if !more {
+                    self.at = At::Saved(0);
+                    out.field("version", self.saved.number);
+                    out.field("date", self.saved.date.as_str());
+                    out.array("removed");
+                }
+            }
+            At::Saved(i) => match self.saved.lines.get(i) {
+                Some(line) => {
+                    self.at = At::Saved(i + 1);
+                    if !self.running.contains(&self.state.hash_one(line)) {
+                        let line = line.clone();
+                        self.differs('-', line, out);
+                    }
+                }
+                None => {
+                    self.at = At::Again;
+                    self.lines = world.config_lines();
+                    out.end();
+                    out.array("added");
+                }
+            },
+            At::Again => {
+                let more = world.config_step(&mut self.lines, &mut next);
+                for ConfigLine { text, .. } in next {
+                    if !self.known.contains(&self.state.hash_one(&text)) {
+                        self.differs('+', text, out);
+                    }
+                }
+                if !more && !self.any {
+                    out.text(|text| text.push_str("no difference\n"));
+                }
+                return more;
+            }
+        }
+        true
+    }
+
+    fn differs(&mut self, sign: char, line: String, out: &mut Writer) {
+        let first = !std::mem::replace(&mut self.any, true);
+        let Version { number, date, .. } = &self.saved;
+        out.text(|text| {
+            if first {
+                *text += &format!("--- version {number}, {date}\n+++ in force\n");
+            }
+            *text += &format!("{sign}{line}\n");
+        });
+        out.value(|| line);
+    }
 }
 
 fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
