@@ -80,6 +80,8 @@ impl Loaded {
                 result.unwrap_or_else(|e| panic!("{line}: {e}"));
             }
         }
+        // Its thread takes what control has sent.
+        self.bench.rt.turn(true);
     }
 
     fn turn(&mut self, runner: &mut Runner, said: &mut Vec<Said>) -> Option<cli::Result<()>> {

@@ -13,7 +13,8 @@ use std::fmt;
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, SwIfIndex, ThreadIndex, Trace, World,
+    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, SwIfIndex, ThreadIndex, Trace,
+    World,
 };
 use net::Interfaces;
 
