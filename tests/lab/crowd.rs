@@ -113,8 +113,7 @@ impl Wide {
     fn reached(&self, on_the_right: bool, ip6: bool, n: u32) {
         let (here, there) = if on_the_right { (&self.right, &self.left) } else { (&self.left, &self.right) };
         let network = 1 + u32::from(on_the_right);
-        let address =
-            if ip6 { format!("2001:db8:{network}::{n:x}") } else { format!("10.{network}.1.{n}") };
+        let address = if ip6 { format!("2001:db8:{network}::{n:x}") } else { format!("10.{network}.1.{n}") };
         // Without asking whether somebody else has it: it is to be reached now.
         let nodad = if ip6 { " nodad" } else { "" };
         here.ip(&format!("addr add {address}/{} dev eth0{nodad}", if ip6 { 64 } else { 16 }));
@@ -154,7 +153,10 @@ fn senders(limit: Option<u32>, count: u32, rate: u32) {
         }
         let known = wide.router.json(&format!("show {family} neighbors"));
         let limit = limit.unwrap_or(50_000) as usize;
-        assert!(known.as_array().is_some_and(|all| all.len() <= limit && all.len() > limit / 2), "full, not more");
+        assert!(
+            known.as_array().is_some_and(|all| all.len() <= limit && all.len() > limit / 2),
+            "full, not more"
+        );
         wide.router.run("clear ip neighbors");
     }
 }

@@ -58,8 +58,7 @@ impl Slow {
             return Ok(None);
         }
         let dynamic = self.entries.iter().filter(|e| !e.n.is_static);
-        let largest =
-            dynamic.map(|e| (self.held(e.n.sw_if), e.n.sw_if)).max().ok_or(Refusal::Full)?.1;
+        let largest = dynamic.map(|e| (self.held(e.n.sw_if), e.n.sw_if)).max().ok_or(Refusal::Full)?.1;
         let below = self.held(largest) > self.held(key.sw_if) + 1;
         let entitled = wanted || self.config.recycle;
         let mut victim = (entitled || below).then(|| self.idle(largest)).flatten();
@@ -279,7 +278,11 @@ fn open_questions_are_bounded_and_end() {
         table.ask(key(1, i), u64::from(i));
     }
     let mut learn = |key, now| table.learn(key, mac(1), Evidence::Reply, now, USAGE);
-    assert_eq!(learn(key(1, 1), 20_001), Learned::Refused(Refusal::Unsolicited), "made room for younger ones");
+    assert_eq!(
+        learn(key(1, 1), 20_001),
+        Learned::Refused(Refusal::Unsolicited),
+        "made room for younger ones"
+    );
     assert_eq!(learn(key(2, 1), 20_001), Learned::Added { gone: None }, "another interface's stays");
     assert_eq!(learn(key(1, 20_000), 20_001), Learned::Added { gone: None });
     let late = learn(key(1, 19_999), 19_999 + 5 * SECOND);
@@ -347,7 +350,10 @@ fn a_table_of_used_entries_takes_what_was_asked_for() {
     for i in 0..1000 {
         table.learn(key(i), mac(2), Evidence::Request, u64::from(i), busy);
     }
-    assert_eq!(table.learn(key(1000), mac(2), Evidence::Request, 1000, busy), Learned::Refused(Refusal::Full));
+    assert_eq!(
+        table.learn(key(1000), mac(2), Evidence::Request, 1000, busy),
+        Learned::Refused(Refusal::Full)
+    );
     for i in 1001..3000 {
         table.ask(key(i), u64::from(i));
         let answer = table.learn(key(i), mac(2), Evidence::Reply, u64::from(i), busy);

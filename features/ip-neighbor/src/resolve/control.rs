@@ -37,19 +37,17 @@ pub fn start<P: Protocol>(world: &World) {
     world.get::<net::Addresses<P::Net>>();
     let neighbors = world.get::<Neighbors>();
     neighbors.start(world, P::Net::IS_V6, P::PROBE);
-    neighbors.subscribe(|world, event| {
-        match event {
-            NeighborEvent::Set { new, .. } => {
-                if let Some(ip) = P::Net::of_ip(new.ip) {
-                    world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
-                    world.get::<Notes<P>>().wake();
-                }
+    neighbors.subscribe(|world, event| match event {
+        NeighborEvent::Set { new, .. } => {
+            if let Some(ip) = P::Net::of_ip(new.ip) {
+                world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
+                world.get::<Notes<P>>().wake();
             }
-            NeighborEvent::Gone { gone, why: Gone::Recycled } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
-                world.get::<Crowd<P>>().displaced(world, gone.sw_if);
-            }
-            NeighborEvent::Gone { .. } => {}
         }
+        NeighborEvent::Gone { gone, why: Gone::Recycled } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
+            world.get::<Crowd<P>>().displaced(world, gone.sw_if);
+        }
+        NeighborEvent::Gone { .. } => {}
     });
     Notes::<P>::start(world);
     world.get::<Interfaces>().subscribe(|world, event| {

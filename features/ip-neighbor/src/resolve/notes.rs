@@ -211,7 +211,8 @@ mod tests {
     fn no_interface_fills_the_queue() {
         let bench = Bench::new(&[]);
         let queue = Queue::new(&bench.world);
-        let fill = |sw_if| (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count();
+        let fill =
+            |sw_if| (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count();
         assert_eq!(fill(1), NOTES / 2);
         assert_eq!(fill(2), NOTES / 4);
         let others: usize = (3..100).map(fill).sum();
