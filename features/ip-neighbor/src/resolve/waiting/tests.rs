@@ -176,7 +176,10 @@ proptest! {
             prop_assert_eq!(w.taken(), model.values().map(Vec::len).sum::<usize>());
         }
     }
+}
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
     /// Whatever comes in whatever order: each thing is waiting, was displaced, or was turned away; counts and lists hold.
     #[test]
     fn things_are_displaced_once(steps in prop::collection::vec((0u32..3, 0u32..9000, any::<bool>()), 1..20_000)) {
