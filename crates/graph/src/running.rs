@@ -121,7 +121,13 @@ impl Section<'_> {
 impl RunningConfig {
     /// Adds a line and the one that takes it back. Values that may hold blanks are put through [`cli::quote`].
     pub fn push(&mut self, phase: Phase, text: impl Into<String>, undo: impl Into<String>) {
-        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None, order: 0 }));
+        self.0.push(Part::Line(ConfigLine {
+            phase,
+            text: text.into(),
+            undo: undo.into(),
+            waits: None,
+            order: 0,
+        }));
     }
 
     /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and everything else goes on in
@@ -150,7 +156,13 @@ impl RunningConfig {
     /// Adds the line that makes an interface: they are made in the order of their indices, whoever makes them.
     pub fn interface(&mut self, sw_if: SwIfIndex, text: impl Into<String>, undo: impl Into<String>) {
         let (phase, order) = (Phase::Interfaces, sw_if.0);
-        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None, order }));
+        self.0.push(Part::Line(ConfigLine {
+            phase,
+            text: text.into(),
+            undo: undo.into(),
+            waits: None,
+            order,
+        }));
     }
 
     /// All lines in their order.

@@ -415,7 +415,10 @@ impl Runtime {
     /// Whether packets wait for some node, or for adoption, or in a node that works in portions, or messages for this thread.
     pub fn is_busy(&self) -> bool {
         let core = &self.core;
-        !core.pending.is_empty() || !core.orphans.is_empty() || !core.again.is_empty() || !self.mailbox.is_empty()
+        !core.pending.is_empty()
+            || !core.orphans.is_empty()
+            || !core.again.is_empty()
+            || !self.mailbox.is_empty()
     }
 }
 

@@ -136,6 +136,9 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         interfaces.delete(world, sw_if)?;
         return Err(error);
     }
+    if link.is_none() {
+        log::warn!(target: "af_packet", "host-{host_name}: the host has no such interface: opened when it comes");
+    }
     hosts.all().insert(host_name, (sw_if, device));
     Ok(sw_if)
 }

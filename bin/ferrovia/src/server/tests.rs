@@ -170,6 +170,9 @@ fn too_many_are_turned_away_with_a_word() {
         f.settle();
     }
     assert_eq!(f.sessions(), PLACES.all);
+    // All of them are at work.
+    clients.iter_mut().for_each(|client| client.write_all(b"hello\n").unwrap());
+    f.settle();
     let mut one_more = UnixStream::connect(&path).unwrap();
     f.settle();
     let mut text = String::new();

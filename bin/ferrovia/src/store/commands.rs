@@ -329,11 +329,23 @@ impl<W: World> Sequence<W> for ShowPending {
 impl ShowPending {
     fn show(&self) -> Output {
         let all = pending::all();
-        let mut table =
-            Table::new().left("State").left("File").right("Line").right("Needs").left("Command").left("Reason");
+        let mut table = Table::new()
+            .left("State")
+            .left("File")
+            .right("Line")
+            .right("Needs")
+            .left("Command")
+            .left("Reason");
         for line in &self.waiting {
             let why = line.waits.as_deref().unwrap_or_default();
-            table.row(["waits".into(), "".into(), "".into(), "".into(), line.text.as_str().into(), why.into()]);
+            table.row([
+                "waits".into(),
+                "".into(),
+                "".into(),
+                "".into(),
+                line.text.as_str().into(),
+                why.into(),
+            ]);
         }
         for p in &all.failed {
             let needs = p.needs.map_or_else(|| "".into(), cli::Cell::from);
@@ -348,7 +360,9 @@ impl ShowPending {
         let mut text = table.render();
         match loading {
             Some((file, line)) => text += &format!("{file} is being loaded, line {line}\n"),
-            None if json["lines"].as_array().is_none_or(Vec::is_empty) => text = "nothing is pending\n".into(),
+            None if json["lines"].as_array().is_none_or(Vec::is_empty) => {
+                text = "nothing is pending\n".into()
+            }
             None => {}
         }
         Output::both(text, json)

@@ -136,7 +136,8 @@ pub fn dir_of(path: &Path) -> &Path {
 
 /// The name of a new file before it takes its place; each process has its own.
 pub fn temporary(path: &Path, process: u32) -> io::Result<PathBuf> {
-    let file = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
+    let file =
+        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
     let mut name = OsString::from(".");
     name.push(file);
     name.push(format!(".{process}"));

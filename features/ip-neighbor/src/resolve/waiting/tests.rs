@@ -102,7 +102,7 @@ fn a_neighbour_and_a_thread_have_so_many_places() {
 fn a_scan_displaces_its_own_oldest() {
     let mut w = Items::default();
     let mut displaced = Vec::new();
-    let mut came = |w: &mut Items, target, item, asked, displaced: &mut Vec<u32>| {
+    let came = |w: &mut Items, target, item, asked, displaced: &mut Vec<u32>| {
         let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| displaced.push(old)));
         if asked {
             w.asked(at, true, 0);
