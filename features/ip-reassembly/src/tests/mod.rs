@@ -12,7 +12,7 @@ use crate::PLUGIN;
 use ::graph::drive::{Bench, Outcome};
 use ::graph::{Plugin, SwIfIndex};
 use net::drive::{Recorded, Recorder, Tx, ethernet};
-use net::{Addresses, Interfaces, Neighbor, Neighbors};
+use net::{Addresses, Interfaces, Neighbor, Neighbors, NewInterface};
 use std::sync::Arc;
 use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
@@ -32,9 +32,9 @@ fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
     sw_if
 }
 
-/// The same, up: what it sends to 10.0.0.9 and 2001:db8::9 is [`Recorded`].
+/// The same, up, for packets of 9000 bytes: what it sends to 10.0.0.9 and 2001:db8::9 is [`Recorded`].
 fn recording(world: &Arc<::graph::World>) -> SwIfIndex {
-    let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
+    let new = NewInterface { mtu: 9000, ..ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1])) };
     let make = |world: &::graph::World, _, sw_if| Recorder::new(world, sw_if);
     let interfaces = world.get::<Interfaces>();
     let sw_if = interfaces.create(world, new, make).expect("created");
