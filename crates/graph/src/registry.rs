@@ -131,6 +131,7 @@ impl Registry {
     pub fn new(arcs: Arc<ArcTable>, reasons: Arc<Slots<Reason>>) -> Self {
         let text = "the node that it was sent to isn't there";
         let no_node = Reason { node: "graph".into(), reason: "no_node", text, drop: true, punt: false };
+        let no_nodes = NO_NODE..NO_NODE + 1;
         reasons.set(0, no_reason());
         reasons.set(NO_NODE, no_node);
         Self {
@@ -143,7 +144,7 @@ impl Registry {
             free: Vec::new(),
             leaving: VecDeque::new(),
             unplaced: Vec::new(),
-            unlisted: Unlisted { nodes: Vec::new(), errors: vec![NO_NODE..NO_NODE + 1] },
+            unlisted: Unlisted { nodes: Vec::new(), errors: Vec::from([no_nodes]) },
             arcs: Arcs::new(arcs),
         }
     }
@@ -305,7 +306,7 @@ impl Registry {
 
     /// Frees the indices of nodes that every thread has given back. The bodies are for the caller to drop.
     #[must_use]
-    pub fn reap(&mut self) -> Vec<Box<NodeSlot>> {
+    pub fn reap(&mut self) -> Vec<NodeSlot> {
         let mut bodies = Vec::new();
         while let Some(Leaving { index, removed }) = self.leaving.pop_front() {
             match Arc::try_unwrap(removed) {

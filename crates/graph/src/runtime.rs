@@ -106,7 +106,7 @@ pub(crate) struct Removed {
     /// Its counted edges, as error indices.
     pub errors: Range<u32>,
     /// Its bodies, for control to drop: that may close files.
-    pub slots: Mutex<Vec<Box<NodeSlot>>>,
+    pub slots: Mutex<Vec<NodeSlot>>,
 }
 
 /// Messages that are taken in a turn: many changes of the configuration don't keep packets waiting.
@@ -296,7 +296,7 @@ impl Runtime {
         }
         removed.errors.clone().for_each(|error| core.errors.clear(error as usize));
         if let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::take) {
-            removed.slots.lock().expect("no panic inside").push(slot);
+            removed.slots.lock().expect("no panic inside").push(*slot);
         }
     }
 
