@@ -16,7 +16,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     let items = [None].into_iter().chain(interfaces.indices().map(Some));
     Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
         let Some(sw_if) = sw_if else {
-            out.text(|text| writeln!(text, "{:>20}{:>6}{:>6}  {}", "Name", "Idx", "Link", "Hardware"));
+            out.text(|text| writeln!(text, "{:>20}{:>6}{:>6}  Hardware", "Name", "Idx", "Link"));
             return Ok(());
         };
         let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
