@@ -165,7 +165,7 @@ static CLI: &[Command<World>] = &[
                 // The first is found by the world, and the last one's turn is the end.
                 let first = w.numbers.borrow().range(n..).next().copied();
                 n = first.map_or(n, |first| first + 1);
-                for found in first {
+                if let Some(found) = first {
                     out.text(|text| writeln!(text, "{found}"));
                     if is_record { out.field(&found.to_string(), found) } else { out.value(|| found) }
                 }
