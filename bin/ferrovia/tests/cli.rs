@@ -45,7 +45,10 @@ fn scripts_wait_and_log_levels() {
     std::fs::write(&script, "echo one\nwait 0.01\necho two\n").unwrap();
     let daemon = Daemon::start(&format!("unix {{ exec {} }}", script.display()));
     let mut client = daemon.client();
-    assert!(client.run("show log").contains("s.cli: two"), "the script of the start is in the log");
+    // The CLI is there before the script has ended.
+    eventually("the script of the start is in the log", || {
+        client.run("show log").contains("s.cli: two").then_some(())
+    });
     assert_eq!(client.run(&format!("exec {}", script.display())), "one\ntwo\n");
     assert!(client.run("exec /dev/null").contains("not a regular file"));
     client.run("set logging class cli level debug");

@@ -153,11 +153,11 @@ fn an_error_in_the_configuration_is_shown_with_its_place() {
 }
 
 #[test]
-fn a_script_with_an_error_ends_the_start() {
+fn a_script_with_an_error_ends_a_strict_start() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("start.cli");
     std::fs::write(&script, "show version\n\nshwo version\n").unwrap();
-    let more = format!("unix {{ exec {} }}", script.display());
+    let more = format!("unix {{ exec {} }} config {{ strict }}", script.display());
     let (status, text) = Daemon::spawn(dir.path(), &more, |_| {}).end();
     assert_eq!(status.code(), Some(1));
     assert!(text.contains("start.cli:3:1: unknown input `shwo'"), "{text}");

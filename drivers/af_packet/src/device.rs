@@ -162,7 +162,10 @@ impl HostDevice {
         let interfaces = world.get::<Interfaces>();
         let text = |error: Error| io::Error::other(error.to_string());
         if self.state().unseen {
-            let (name, given) = (self.state().config.name.clone(), self.state().made.0);
+            let (name, given) = {
+                let state = self.state();
+                (state.config.name.clone(), state.made.0)
+            };
             let mac = given.unwrap_or_else(|| driver::own_mac(&name, link.mac));
             interfaces.note_made(world, sw_if, mac, link.mtu.min(u16::MAX.into()) as u16).map_err(text)?;
             let mut state = self.state();

@@ -105,6 +105,10 @@ impl<W: World> Load<W> {
         } else {
             log::info!(target: "config", "{text}");
         }
+        if self.again.is_none() {
+            // The log has it.
+            return Output::Empty;
+        }
         text.push('\n');
         Output::both(text, serde_json::json!({ "run": run, "failed": failed, "waiting": waiting }))
     }
