@@ -107,8 +107,8 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
     for (node, reason) in [
         ("ip4-local-full-reassembly", "reass_limit_reached"),
         ("ip6-local-full-reassembly", "reass_limit_reached"),
-        ("ip4-glean", "no_room"),
-        ("ip6-glean", "no_room"),
+        ("ip4-glean", "displaced"),
+        ("ip6-glean", "displaced"),
         ("ip4-udp-punt-socket", "busy"),
         ("pg0-tx", "capture_full"),
     ] {
