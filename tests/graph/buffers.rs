@@ -118,7 +118,7 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
     assert_eq!(bench.world.pool.stats().failures, 0, "nobody wanted a buffer in vain");
     // Everything that is used has a name.
     let json: serde_json::Value =
-        serde_json::from_str(&run(&mut bench, "-j show buffers verbose")).expect("JSON");
+        serde_json::from_str(&run(&mut bench, "show buffers verbose -j")).expect("JSON");
     let rows = json["holders"].as_array().expect("rows");
     let sum: u64 = rows.iter().map(|row| row["held"].as_u64().expect("a number")).sum();
     assert_eq!(Some(sum), json["pools"][0]["used"].as_u64(), "{json}");

@@ -5,9 +5,12 @@ use cli::{Error, Result};
 use msg::retval;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use wire::nd::{LinkOption, MtuOption, NdOptionKind, PrefixInfo, RouterAdvertisement};
+use wire::nd::{LinkOption, MAX_ND_OPTIONS, MtuOption, NdOptionKind, PrefixInfo, RouterAdvertisement};
 use wire::{Icmp6Type, Ip6Prefix, MacAddr, U16, U32};
 use zerocopy::IntoBytes;
+
+/// Options of a message besides the two of its head: receivers like us take no more in all.
+const MOST_OPTIONS: usize = MAX_ND_OPTIONS - 2;
 
 /// What is set for a prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,14 +182,16 @@ impl RaConfig {
     /// router no longer.
     pub fn messages(&self, mac: MacAddr, mtu: u32, now: u64, last: bool, room: usize) -> Vec<Vec<u8>> {
         let head = self.head(mac, mtu, last);
-        let mut messages = vec![head.clone()];
+        let (mut messages, mut options) = (vec![head.clone()], 0);
         for option in self.options(now) {
             let fits = messages.last().is_some_and(|message| message.len() + option.len() <= room);
-            if !fits {
+            if !fits || options == MOST_OPTIONS {
                 messages.push(head.clone());
+                options = 0;
             }
             if let Some(message) = messages.last_mut() {
                 message.extend(option);
+                options += 1;
             }
         }
         messages
@@ -307,7 +312,7 @@ mod tests {
         config.servers.extend(servers.iter().map(|s| (*s, 60)));
         let long = [["x".repeat(63).as_str(); 3].join("."), "y".repeat(61)].join(".");
         config.domains.insert(domain(&long).unwrap(), 70);
-        for room in [1240, 1460, 8960] {
+        for (room, wanted) in [(1240, 6), (1460, 5), (8960, 4)] {
             let messages = config.messages(MAC, 1400, 0, false, room);
             let (mut told, mut asked, mut searched) = (Vec::new(), 0, 0);
             for message in &messages {
@@ -328,8 +333,7 @@ mod tests {
                     }
                 }
             }
-            let bytes = 200 * 32 + 9 * 24 + 264;
-            assert_eq!(messages.len(), usize::div_ceil(bytes, (room - 32) / 8 * 8).max(1), "room {room}");
+            assert_eq!(messages.len(), wanted, "room {room}");
             assert_eq!((told, asked, searched), (prefixes.clone(), 9, 1));
         }
     }
