@@ -13,7 +13,7 @@ use std::time::Duration;
 use testkit::Rng;
 use wire::offload::Offload;
 
-/// Packets of each kind that every port sends in a round of [`Mode::Calm`].
+/// Packets of each kind that every port sends in a round of calm traffic.
 const CALM: usize = 16;
 /// Faults that are kept.
 const FAULTS: usize = 20;

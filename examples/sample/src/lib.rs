@@ -31,7 +31,7 @@ pub static PLUGIN: Plugin = Plugin {
             help: "Drop IPv4 packets longer than so many bytes",
             run: set,
         },
-        Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: show },
+        Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: list },
     ],
     config: say,
     ..Plugin::EMPTY
@@ -97,7 +97,7 @@ fn limit(world: &World, interface: SwIfIndex) -> Option<u32> {
 }
 
 /// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or as JSON, while the client reads.
-fn show(world: &World, _: &Matches) -> Result<Output, Error> {
+fn list(world: &World, _: &Matches) -> Result<Output, Error> {
     let table = Table::new().left("Interface").right("Max");
     Ok(table.list(world.get::<Interfaces>().indices(), |world: &World, interface, out: &mut Writer| {
         if let Some(max) = limit(world, interface) {

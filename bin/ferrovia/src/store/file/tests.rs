@@ -102,11 +102,7 @@ impl Disk for Faulty {
             match call {
                 Call::Write(path, _) => drop(unsynced.insert(path.into())),
                 Call::Sync(path) => drop(unsynced.remove(path)),
-                Call::Rename(from, to) => {
-                    if unsynced.remove(from) {
-                        unsynced.insert(to.into());
-                    }
-                }
+                Call::Rename(from, to) if unsynced.remove(from) => drop(unsynced.insert(to.into())),
                 _ => {}
             }
             return Ok(());
