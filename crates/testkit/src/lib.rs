@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
 //! with real peers ([`lab`]), texts to compare with ([`mod@golden`]), route tables and traffic as the
-//! Internet's ([`internet`]), and a word for tests that can't run here ([`mod@skip`]).
+//! Internet's ([`internet`]), and a word for tests that can't run here ([`skip()`]).
 //!
 //! Everything here panics with a message instead of returning errors: a test has nothing better to do with them.
 #![forbid(unsafe_code)]
