@@ -9,6 +9,9 @@ use libfuzzer_sys::fuzz_target;
 #[allow(dead_code, unused_imports)]
 #[path = "../../bin/ferrovia/src/config/mod.rs"]
 mod config;
+#[allow(dead_code)]
+#[path = "../../bin/ferrovia/src/reference/mod.rs"]
+mod reference;
 
 use config::Config;
 use config::text::Source;
