@@ -26,5 +26,6 @@ pub static ALL: &[&Plugin] = &[
     &tap::PLUGIN,
     &trace::PLUGIN,
     &pg::PLUGIN,
+    &unittest::PLUGIN,
     &crate::api::PLUGIN,
 ];

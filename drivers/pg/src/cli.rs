@@ -34,8 +34,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "packet-generator capture",
-        usage: "<interface:interface> {pcap <file> [count <count:u64>] | disable}",
-        help: "Write what an interface sends to a capture file",
+        usage: "<interface:interface> {pcap <file> | count <count:u64> | disable}...",
+        help: "Write what an interface sends to a capture file, or stop with `disable'",
         run: capture,
     },
     Command {
@@ -102,6 +102,8 @@ fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
     if m.flag("disable") {
         shared.end_capture(w, m.str("interface"))?;
+    } else if !m.has("file") {
+        return Err(Error::usage("a capture needs a file: `pcap FILE'"));
     } else {
         shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
     }

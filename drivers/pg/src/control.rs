@@ -300,18 +300,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends an interface's capture; what was sent so far is in the file.
+    /// Ends an interface's capture, if it has one; what was sent so far is in the file.
     ///
     /// # Errors
-    /// No capture there, or one that failed: why.
+    /// A capture that failed: why.
     pub fn end_capture(&self, world: &World, interface: &str) -> Result<(), Error> {
         let found = self.find(world, interface)?;
         self.write_out();
-        let Some(capture) = self.inner().captures.remove(&found.sw_if) else {
-            return Err(Error::not_found(format!("no capture is running on {interface}"))
-                .retval(retval::NO_SUCH_ENTRY));
-        };
-        capture.failure().map_or(Ok(()), |why| Err(Error::failed(why)))
+        let capture = self.inner().captures.remove(&found.sw_if);
+        let failure = capture.as_ref().and_then(Capture::failure);
+        failure.map_or(Ok(()), |why| Err(Error::failed(why)))
     }
 
     /// Writes what waits to the capture files.

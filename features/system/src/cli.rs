@@ -100,6 +100,16 @@ pub const COMMANDS: &[Command<World>] = &[
         run: memory::memory,
     },
     Command {
+        path: "show bihash",
+        usage: "[verbose] [detail]",
+        help: "That there are none of VPP's bounded-index hash tables, and where to look instead",
+        run: |_, _| {
+            Ok(Output::text(
+                "No tables of this kind: hash tables grow by themselves here, `show memory' tells what they take.\n",
+            ))
+        },
+    },
+    Command {
         path: "show statistics segment",
         usage: "[<name>] [verbose]",
         help: "What stands in the stats segment; with `verbose' the values, of counters those that aren't 0",

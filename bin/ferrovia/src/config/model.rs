@@ -256,8 +256,11 @@ impl Plugins {
     pub fn enabled(&self, name: &str) -> bool {
         let rule = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
         let others = || self.rules.0.get("default").copied().or(self.default.0);
-        let optional = reference::OPTIONAL.contains(&stem(name).as_str());
-        rule.or_else(|| others().filter(|_| optional)).unwrap_or(true)
+        let stem = stem(name);
+        let optional = reference::OPTIONAL.contains(&stem.as_str());
+        let default =
+            || others().filter(|_| optional).unwrap_or(true) && !reference::OFF.contains(&stem.as_str());
+        rule.unwrap_or_else(default)
     }
 
     /// Names of plugins that are switched on by a rule of their own, but are none of `built`.

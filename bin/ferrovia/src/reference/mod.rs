@@ -27,7 +27,10 @@ pub fn plugins() -> impl Iterator<Item = &'static str> {
 pub const PLUGIN: &str = "_plugin.so";
 
 /// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for plugins switches off.
-pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "urpf"];
+pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "unittest", "urpf"];
+
+/// Of these, what runs only if it is enabled by a rule of its own.
+pub const OFF: &[&str] = &["unittest"];
 
 /// Sections of startup.conf that VPP has and this build lacks, and what each belongs to.
 pub static SECTIONS: &[(&str, &str)] = &[

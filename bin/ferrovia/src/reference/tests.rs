@@ -108,5 +108,6 @@ fn the_list_is_in_order_and_names_nothing_twice() {
     assert!(paths.is_sorted_by(|a, b| a < b));
     let sections: Vec<_> = SECTIONS.iter().map(|(name, _)| *name).collect();
     assert!(sections.is_sorted_by(|a, b| a < b));
+    assert!(OFF.iter().all(|name| OPTIONAL.contains(name)));
     assert!(OPTIONAL.iter().all(|name| plugins::ALL.iter().any(|p| p.name == *name)));
 }
