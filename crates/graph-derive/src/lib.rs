@@ -16,14 +16,19 @@
 //! | `#[count]` | none goes there: `Cx::count` counts what happens under the variant's text |
 //!
 //! The first line of the doc comment is the text; a counted variant without one does not compile.
+//!
+//! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF Drop")]` beside the attribute above
+//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]` share that counter; its
+//! text is the first one's.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, Meta, Variant};
+use std::collections::HashMap;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, LitStr, Meta, Variant};
 
 /// Derives `graph::Next`. See the crate's page.
-#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep, count))]
+#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep, count, counter))]
 pub fn derive_next(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -38,6 +43,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let name = &input.ident;
     let (mut edges, mut arms, mut feature) = (Vec::new(), Vec::new(), false);
+    // Codes of counters with a name of their own, by name and target.
+    let mut shared: HashMap<(String, String), u16> = HashMap::new();
     for variant in &body.variants {
         let ident = &variant.ident;
         let way = way_out(variant)?;
@@ -48,9 +55,9 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         if !matches!(variant.fields, Fields::Unit) {
             return Err(Error::new_spanned(variant, "only a #[dynamic] variant holds a value"));
         }
-        let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
         let text = doc_line(&variant.attrs);
-        let reason = snake(&ident.to_string());
+        let named = counter_name(&variant.attrs)?;
+        let reason = named.clone().unwrap_or_else(|| snake(&ident.to_string()));
         let counted = matches!(way, Way::Drop | Way::Punt | Way::Count | Way::Node(_, true));
         if counted && text.is_none() {
             return Err(Error::new_spanned(
@@ -71,6 +78,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             Way::Keep => quote! { ::graph::Target::Keep },
             Way::Dynamic => unreachable!("handled above"),
         };
+        let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
+        let key = named.map(|name| (name, target.to_string()));
+        if let Some(code) = key.as_ref().and_then(|key| shared.get(key)) {
+            arms.push(quote! { #name::#ident => #code });
+            continue;
+        }
+        shared.extend(key.map(|key| (key, code)));
         edges.push(
             quote! { ::graph::Edge { reason: #reason, text: #text, target: #target, counted: #counted } },
         );
@@ -144,6 +158,12 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
     found.ok_or_else(|| {
         Error::new_spanned(variant, "expected one of #[next(\"node\")], #[next_feature], #[dynamic], #[drop], #[punt], #[free], #[keep], #[count]")
     })
+}
+
+/// The name that `#[counter("…")]` gives.
+fn counter_name(attrs: &[Attribute]) -> syn::Result<Option<String>> {
+    let named = attrs.iter().find(|attr| attr.path().is_ident("counter"));
+    named.map(|attr| attr.parse_args::<LitStr>().map(|name| name.value())).transpose()
 }
 
 fn doc_line(attrs: &[Attribute]) -> Option<String> {

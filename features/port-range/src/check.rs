@@ -18,6 +18,7 @@ pub enum To {
     Next,
     /// ip4 source and port range check bad packets
     #[drop]
+    #[counter("ip4 source and port range check bad packets")]
     CheckFail,
 }
 

@@ -80,7 +80,7 @@ fn sources_send_to_the_ports_of_their_longest_network() {
     ];
     let packets: Vec<_> = cases.iter().map(|(source, port, _)| udp(source, *port)).collect();
     assert_eq!(passes(&mut bench, &packets), cases.map(|(.., pass)| pass));
-    assert!(bench.count(RX, "check_fail") > 0);
+    assert!(bench.count(RX, "ip4 source and port range check bad packets") > 0);
     // The protocol that has no table here, others, and groups.
     let ping = pkt::ip4("172.17.0.1", "10.0.1.2").icmp_echo(1, 1).build();
     let free = [tcp("172.17.0.1", 1), ping, udp("224.0.0.5", 1), udp("255.255.255.255", 1)];
@@ -134,7 +134,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
     assert!(!dropped(udp("172.16.0.1", 443), false) && !dropped(tcp("172.16.0.1", 443), false));
     assert!(dropped(udp("172.16.0.1", 444), false) && dropped(tcp("10.0.0.2", 443), false));
     assert!(!dropped(udp("10.0.1.1", 444), true), "what we send");
-    assert_eq!(bench.count(TX, "check_fail"), 2);
+    assert_eq!(bench.count(TX, "ip4 source and port range check bad packets"), 2);
 }
 
 #[test]

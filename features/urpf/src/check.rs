@@ -27,11 +27,13 @@ pub struct Urpf<F: Net, const TX: bool, const STRICT: bool> {
 pub enum To {
     #[next_feature]
     Next,
-    /// source that has no route
+    /// uRPF Drop
     #[drop]
+    #[counter("uRPF Drop")]
     NoRoute,
-    /// source whose route leads elsewhere
+    /// uRPF Drop
     #[drop]
+    #[counter("uRPF Drop")]
     OtherInterface,
     /// {ip} length < header length
     #[drop]
