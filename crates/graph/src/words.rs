@@ -42,14 +42,14 @@ fn keep(text: String) -> &'static str {
     text
 }
 
-/// Ways out with their texts filled in.
+/// Ways out with their counters and texts filled in.
 pub(crate) fn edges(edges: &'static [Edge], v6: Option<bool>) -> Vec<Edge> {
     let edge = |edge: &Edge| {
         let target = match edge.target {
             Target::Node(name) => Target::Node(fill(name, v6)),
             other => other,
         };
-        Edge { text: fill(edge.text, v6), target, ..*edge }
+        Edge { reason: fill(edge.reason, v6), text: fill(edge.text, v6), target, ..*edge }
     };
     edges.iter().map(edge).collect()
 }
