@@ -215,8 +215,7 @@ impl Site {
             source: pg::Source::Packets(Arc::new(packets)),
             words: String::new(),
         };
-        generator.add_stream(spec).map_err(|e| e.to_string())?;
-        generator.streams().pop().ok_or_else(|| "the stream is missing".into())
+        Ok(generator.add_stream(spec))
     }
 
     /// Sends the packets of streams. Every one has to arrive. Gives the allocations while they were forwarded.

@@ -190,8 +190,7 @@ impl Rig {
             source: pg::Source::Packets(packets.clone()),
             words: String::new(),
         };
-        generator.add_stream(spec).map_err(|e| e.to_string())?;
-        let stream = generator.streams().pop().ok_or("the stream is missing")?;
+        let stream = generator.add_stream(spec);
         let before = (1..self.ports.len()).map(|port| self.sent(port)).collect();
         generator.enable(&self.world, Some(STREAM)).map_err(|e| e.to_string())?;
         Ok(Flow { stream, before })

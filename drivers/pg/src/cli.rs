@@ -218,7 +218,7 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         thread: ThreadIndex(thread),
         source,
         words,
-    })?;
+    });
     Ok(Output::empty())
 }
 

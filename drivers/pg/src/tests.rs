@@ -128,6 +128,28 @@ fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
 }
 
 #[test]
+fn a_stream_of_a_name_that_exists_takes_its_place() {
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0");
+    s.run("packet-generator new name x interface pg0 data { hex 0x0102030405060708090a0b0c0d0e0f }");
+    s.run("packet-generator enable x");
+    s.bench.rt.turn(true);
+    s.run("packet-generator new name x interface pg0 limit 3 data { hex 0x01020304050607080910 }");
+    assert!(!s.run("show packet-generator").contains("Yes"), "the new one doesn't run yet");
+    s.finish();
+    let counters = s.bench.world.get::<IfCounters>();
+    let before = counters.rx.sum(1);
+    s.run("packet-generator enable x");
+    s.finish();
+    assert_eq!(
+        counters.rx.sum(1),
+        (before.0 + 3, before.1 + 30),
+        "three packets of ten bytes, none of the old ones"
+    );
+    assert_eq!(s.bench.world.get::<Generator>().streams().len(), 1);
+}
+
+#[test]
 fn a_rate_is_kept() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
