@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test test-release asan test-long soak ci bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install test test-release asan test-long soak conformance ci bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,7 +14,7 @@ help: ## List the verbs
 demo: ## Route real traffic between two Linux hosts (namespaces) through Ferrovia, and show what happened
 	$(X) demo $(ARGS)
 
-run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='unix { … } cpu { … }')
+run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='cpu { … }'; '--release …': the build that ships)
 	$(X) run $(ARGS)
 
 install: ## Install both programs and the files for clients of the binary API (PREFIX=/usr/local)
@@ -34,6 +34,9 @@ test-long: ## Run the tests that take minutes each, with their progress (ARGS='n
 
 soak: ## One hour of all kinds of traffic, changes, clients and restarts (ARGS='--seconds 120', --asan, '--seed 7')
 	$(X) soak $(ARGS)
+
+conformance: ## Run tests that VPP publishes and write the table of docs/conformance.md (ARGS='ip4,neighbor', -d DAEMON)
+	$(X) conformance $(ARGS)
 
 ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, soak, bench and fuzz smoke
 	$(X) ci $(ARGS)

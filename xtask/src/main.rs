@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ci;
+mod conformance;
 mod counts;
 mod demo;
 mod docs;
@@ -39,6 +40,8 @@ usage: cargo xtask VERB [ARGUMENT…]
                          tests that take minutes each
   soak [--seconds N] [--seed N] [--only KIND,…] [--asan]
                          a daemon under all kinds of traffic, changes and clients, for an hour
+  conformance [-d DAEMON] [-j N] [FILE[,FILE]…]
+                         tests that VPP publishes, their results into docs/conformance.md
   models                 concurrent code under every interleaving (loom)
   ci                     all that CI does
   lint                   format, clippy, layers, sources, licences, docs --check, doc
@@ -85,6 +88,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("test-long", rest) => counted(|counts| testing::long(rest, counts)),
         ("models", []) => counted(testing::models),
         ("soak", rest) => soak::verb(rest),
+        ("conformance", rest) => conformance::verb(rest),
         ("ci", []) => ci::verb(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),
