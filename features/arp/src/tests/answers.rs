@@ -31,6 +31,17 @@ fn our_address_is_answered_for_and_the_asker_noted() {
 }
 
 #[test]
+fn a_removed_neighbour_is_learned_again_at_once() {
+    let mut r = rig();
+    let ask = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
+    r.receive(&ask);
+    assert_eq!(r.neighbors.flush(&r.bench.world, false, None), 1);
+    assert_eq!(r.known([10, 0, 0, 9]), None);
+    r.receive(&ask);
+    assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
+}
+
+#[test]
 fn tags_of_the_request_go_back_with_the_answer() {
     let mut r = rig();
     let ask = wire::Arp::new(
@@ -192,13 +203,16 @@ fn announcements_update_or_add_as_configured() {
 #[test]
 fn a_busy_neighbour_is_noted_once_a_second() {
     let mut r = rig();
-    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
-    r.neighbors.flush(&r.bench.world, false, None);
-    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
-    assert_eq!((r.known([10, 0, 0, 9]), r.sent().len()), (None, 2));
+    let ask = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
+    let noted = |r: &Rig| r.neighbors.get(r.t0, [10, 0, 0, 9].into()).expect("known").updated;
+    r.receive(&ask);
+    let first = noted(&r);
+    r.bench.world.clock.adjust(100_000_000);
+    r.receive(&ask);
+    assert_eq!((noted(&r), r.sent().len()), (first, 2), "answered, not noted");
     r.pass(2);
-    r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
-    assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
+    r.receive(&ask);
+    assert!(noted(&r) > first);
 }
 
 #[test]

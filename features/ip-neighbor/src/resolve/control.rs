@@ -47,6 +47,9 @@ pub fn start<P: Protocol>(world: &World) {
         NeighborEvent::Gone { gone, why: Gone::Recycled } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
             world.get::<Crowd<P>>().displaced(world, gone.sw_if);
         }
+        NeighborEvent::Gone { gone, why: Gone::Removed } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
+            world.get::<Notes<P>>().forgotten();
+        }
         NeighborEvent::Gone { .. } => {}
     });
     Notes::<P>::start(world);

@@ -11,7 +11,7 @@ use super::{Protocol, Target};
 use graph::{Process, Shared, Signal, Sleep, Wake, World};
 use net::{Evidence, Net};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sync::Mailbox;
 use wire::{Address, Family, MacAddr};
 
@@ -108,11 +108,14 @@ pub struct Notes<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
+    /// Counts removals of neighbours: what threads posted before one has to be posted again.
+    removals: AtomicU32,
 }
 
 impl<P: Protocol> Shared for Notes<P> {
     fn make(world: &World) -> Self {
-        Self { urgent: Queue::new(world), heard: Queue::new(world), signal: world.processes.signal() }
+        let signal = world.processes.signal();
+        Self { urgent: Queue::new(world), heard: Queue::new(world), signal, removals: AtomicU32::new(0) }
     }
 }
 
@@ -134,6 +137,11 @@ impl<P: Protocol> Notes<P> {
     /// Lets the process run without a note.
     pub(super) fn wake(&self) {
         self.signal.raise();
+    }
+
+    /// Control has removed a neighbour: it is learned again as soon as it shows itself.
+    pub(super) fn forgotten(&self) {
+        self.removals.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Starts the process that reads the notes.
@@ -164,14 +172,25 @@ impl<P: Protocol> Process for Reader<P> {
 
 /// What a thread told lately, so that a busy neighbour isn't told of all the time.
 pub struct Lately<F: Net> {
-    told: Box<[(Note<F::Addr>, u64)]>,
+    told: Box<[Told<F::Addr>]>,
     seed: Seed,
+}
+
+/// A note that was posted.
+#[derive(Clone, Copy)]
+struct Told<A> {
+    note: Note<A>,
+    /// Nanoseconds.
+    time: u64,
+    /// [`Notes::removals`] then.
+    removals: u32,
 }
 
 impl<F: Net> Default for Lately<F> {
     fn default() -> Self {
-        let none = Note::Asked(Target { sw_if: u32::MAX, ip: F::Addr::ZERO });
-        Self { told: vec![(none, 0); Self::PLACES].into(), seed: Seed::default() }
+        let note = Note::Asked(Target { sw_if: u32::MAX, ip: F::Addr::ZERO });
+        let none = Told { note, time: 0, removals: 0 };
+        Self { told: vec![none; Self::PLACES].into(), seed: Seed::default() }
     }
 }
 
@@ -180,18 +199,20 @@ impl<F: Net> Lately<F> {
     /// Nanoseconds.
     const LONG_AGO: u64 = 1_000_000_000;
 
-    /// Posts the note, unless the same one was posted within the last second; false if there is no room.
+    /// Posts the note, unless the same one was posted within the last second and no neighbour was removed since; false if there
+    /// is no room.
     #[inline(always)]
     #[must_use]
     pub fn post<P: Protocol<Net = F>>(&mut self, notes: &Notes<P>, note: Note<F::Addr>, now: u64) -> bool {
         let place = self.seed.place(note.target(), Self::PLACES);
-        let (last, time) = self.told[place];
-        if last == note && now.wrapping_sub(time) < Self::LONG_AGO {
+        let last = self.told[place];
+        let removals = notes.removals.load(Ordering::Relaxed);
+        if last.note == note && last.removals == removals && now.wrapping_sub(last.time) < Self::LONG_AGO {
             return true;
         }
         let posted = notes.post(note);
         if posted {
-            self.told[place] = (note, now);
+            self.told[place] = Told { note, time: now, removals };
         }
         posted
     }

@@ -38,6 +38,20 @@ fn an_answer_confirms_and_an_announcement_updates() {
 }
 
 #[test]
+fn a_removed_neighbour_is_learned_again_at_once() {
+    let mut r = knowing();
+    let again = solicitation(HIM, US, &link_option(NdOptionKind::SOURCE_LINK, PEER));
+    r.neighbors.remove(&r.bench.world, r.t0, ip(HIM).into()).expect("known");
+    r.receive(&again);
+    assert_eq!(r.neighbor(HIM).map(|n| n.mac), Some(PEER), "removed by an operator");
+    r.bench.cli("set interface state t0 down").expect("set");
+    assert_eq!(r.neighbor(HIM), None);
+    r.bench.cli("set interface state t0 up").expect("set");
+    r.receive(&again);
+    assert_eq!(r.neighbor(HIM).map(|n| n.mac), Some(PEER), "gone with the interface");
+}
+
+#[test]
 fn who_only_asked_is_asked_once_packets_go_to_him() {
     let mut r = knowing();
     r.pass(20);
