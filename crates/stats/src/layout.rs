@@ -16,6 +16,26 @@ pub mod header {
     pub const DIRECTORY: u64 = 32;
 }
 
+/// Byte offsets in a ring, and in the state of each of its threads. The fields are u32, but for the sequence.
+pub mod ring {
+    /// Bytes of an entry; behind it the number of entries of a thread.
+    pub const ENTRY_SIZE: usize = 0;
+    /// Threads; behind it the bytes of the schema.
+    pub const THREADS: usize = 8;
+    /// The schema's version; behind it the offset of the first thread's state.
+    pub const SCHEMA_VERSION: usize = 16;
+    /// Offset of the first thread's entries. Those of the others follow.
+    pub const DATA: usize = 24;
+    /// Bytes of the header, and of a thread's state.
+    pub const STATE: usize = 64;
+    /// Of a state: the entry that is written next; behind it the schema's version.
+    pub const HEAD: usize = 0;
+    /// Of a state: a u64, the entries that were ever written.
+    pub const SEQUENCE: usize = 8;
+    /// Of a state: offset of the schema; behind it its bytes.
+    pub const SCHEMA: usize = 16;
+}
+
 /// The version that this is.
 pub const VERSION: u64 = 2;
 
@@ -40,9 +60,9 @@ pub enum Kind {
     Empty = 5,
     /// `{ u32 entry, u32 column }`: one column of another entry.
     Symlink = 6,
-    /// As [`Kind::Simple`]: the lowest exponent, then a count for each power of two. Not written here.
+    /// As [`Kind::Simple`]: the lowest exponent, then a count for each power of two.
     Histogram = 7,
-    /// Not written here.
+    /// A pointer to what [`ring`] describes.
     Ring = 8,
     /// The value itself, which goes up and down.
     Gauge = 9,

@@ -18,12 +18,14 @@ mod counter;
 pub mod layout;
 mod reader;
 mod registry;
+mod ring;
 mod segment;
 #[cfg(test)]
 mod tests;
 
 pub use counter::{Combined, CombinedLane, Gauge, Lane, Names, Simple, Vector};
 pub use layout::{Kind, Space};
-pub use reader::{Reader, Stat, Value};
+pub use reader::{Reader, RingRow, Stat, Value};
 pub use registry::{Registry, escape};
+pub use ring::{Histogram, Ring, RingShape};
 pub use segment::Change;

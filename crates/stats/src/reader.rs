@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading a segment, VPP's or ours.
 
-use crate::layout::{ENTRY, Kind, NAME, VERSION, header};
+use crate::layout::{ENTRY, Kind, NAME, VERSION, header, ring};
 use mem::WordsView;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -46,8 +46,25 @@ pub enum Value {
     Combined(Vec<Vec<(u64, u64)>>),
     /// By index; an index that is nobody's has the empty name.
     Names(Vec<String>),
+    /// By thread: the lowest exponent, then counts by powers of two from there on.
+    Histogram(Vec<Vec<u64>>),
+    /// By thread.
+    Ring(Vec<RingRow>),
     /// Of a kind that isn't read here.
     Other(Kind),
+}
+
+/// A thread's part of a ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingRow {
+    /// Entries that were ever written.
+    pub sequence: u64,
+    /// The last of them, the oldest first, in words.
+    pub entries: Vec<Vec<u64>>,
+    /// Describes an entry.
+    pub schema: String,
+    /// Version of that description.
+    pub schema_version: u32,
 }
 
 impl Value {
@@ -57,6 +74,8 @@ impl Value {
             Value::Scalar(n) | Value::Gauge(n) => *n,
             Value::Simple(rows) => rows.iter().flatten().sum(),
             Value::Combined(rows) => rows.iter().flatten().map(|(packets, _)| packets).sum(),
+            Value::Histogram(rows) => rows.iter().flat_map(|row| row.iter().skip(1)).sum(),
+            Value::Ring(rows) => rows.iter().map(|row| row.sequence).sum(),
             Value::Names(_) | Value::Other(_) => 0,
         }
     }
@@ -271,6 +290,40 @@ impl Reader {
         })
     }
 
+    /// Two 32-bit fields that lie side by side.
+    fn pair(&self, at: u64) -> Option<(u64, u64)> {
+        let [a, b, c, d, e, f, g, h] = self.word(at)?.to_ne_bytes();
+        Some((u32::from_ne_bytes([a, b, c, d]).into(), u32::from_ne_bytes([e, f, g, h]).into()))
+    }
+
+    /// One thread's part of the ring at `at`. Entries that were written over meanwhile are left out.
+    fn ring_row(&self, at: u64, thread: u64) -> Option<RingRow> {
+        let (size, entries) = self.pair(at + ring::ENTRY_SIZE as u64)?;
+        let (_, states) = self.pair(at + ring::SCHEMA_VERSION as u64)?;
+        let (data, _) = self.pair(at + ring::DATA as u64)?;
+        let state = at + states + thread * ring::STATE as u64;
+        let sequence = || self.view.load(state + ring::SEQUENCE as u64, Ordering::Acquire);
+        let before = sequence()?;
+        let first = before.saturating_sub(entries);
+        let entry = |i: u64| -> Option<Vec<u64>> {
+            let at = at + data + (thread * entries + i.checked_rem(entries)?) * size;
+            (0..size / 8).map(|word| self.word(at + word * 8)).collect()
+        };
+        if size == 0 || entries.checked_mul(size)? > self.view.len() as u64 {
+            return None;
+        }
+        let mut all = (first..before).map(entry).collect::<Option<Vec<_>>>()?;
+        fence(Ordering::Acquire);
+        let after = sequence()?;
+        let lost =
+            if after == before { 0 } else { (after + 1).saturating_sub(entries).saturating_sub(first) };
+        all.drain(..(lost as usize).min(all.len()));
+        let (schema, len) = self.pair(state + ring::SCHEMA as u64)?;
+        let schema = self.text(at + schema, (len as usize).min(self.view.len()))?;
+        let (_, schema_version) = self.pair(state + ring::HEAD as u64)?;
+        Some(RingRow { sequence: before, entries: all, schema, schema_version: schema_version as u32 })
+    }
+
     fn value(&self, entry: Entry) -> Option<Value> {
         match entry.kind {
             Kind::Symlink => {
@@ -300,6 +353,14 @@ impl Reader {
                     self.text(at, len)
                 }
             })?),
+            Kind::Histogram => {
+                Value::Histogram(self.rows(entry.value, None, |n| vec![0; n], |[count]| count)?)
+            }
+            Kind::Ring => {
+                let at = self.offset(entry.value).filter(|at| *at < self.view.len() as u64)?;
+                let (threads, _) = self.pair(at + ring::THREADS as u64)?;
+                Value::Ring((0..threads).map(|thread| self.ring_row(at, thread)).collect::<Option<_>>()?)
+            }
             kind => Value::Other(kind),
         })
     }

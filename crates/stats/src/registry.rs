@@ -3,6 +3,7 @@
 
 use crate::counter::{Cells, Combined, Gauge, Names, Simple, Vector};
 use crate::layout::{Kind, Space};
+use crate::ring::{Histogram, Ring, RingShape};
 use crate::segment::{Change, Segment};
 use mem::Words;
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ struct Inner {
     combined: HashMap<String, Arc<Combined>>,
     gauges: HashMap<String, Gauge>,
     names: HashMap<String, Arc<Names>>,
+    rings: HashMap<String, Arc<Ring>>,
+    histograms: HashMap<String, Arc<Histogram>>,
     /// All counters, in the order of their making.
     vectors: Vec<Arc<dyn Vector>>,
     /// How long counters of a space are.
@@ -156,6 +159,54 @@ impl Registry {
             }
         });
         inner.names.entry(names.name.clone()).or_insert(Arc::new(names)).clone()
+    }
+
+    /// The ring of this name; made at the first call, and of the shape that was asked for then. `None` if something else has the
+    /// name, or there is no room.
+    pub fn ring(&self, name: &str, shape: &RingShape<'_>) -> Option<Arc<Ring>> {
+        let mut inner = self.inner();
+        if let Some(ring) = inner.rings.get(name) {
+            return Some(ring.clone());
+        }
+        let (ring, at) = Ring::new(&self.segment, shape)?;
+        self.segment.change(
+            |change| {
+                if change.has(name) { None } else { change.add_vector(name, Kind::Ring, at) }
+            },
+        )?;
+        Some(inner.rings.entry(name.into()).or_insert(Arc::new(ring)).clone())
+    }
+
+    /// The histogram of this name, with `bins` cells from 2 to the power of `lowest` on; made at the first call, and of the shape that
+    /// was asked for then. `None` if something else has the name, or there is no room.
+    pub fn histogram(&self, name: &str, lowest: u32, bins: usize) -> Option<Arc<Histogram>> {
+        let mut inner = self.inner();
+        if let Some(histogram) = inner.histograms.get(name) {
+            return Some(histogram.clone());
+        }
+        let (histogram, data) = Histogram::new(&self.segment, self.threads, lowest, bins)?;
+        let rows = self.segment.alloc(self.threads)?;
+        self.segment.change(|change| {
+            if change.has(name) {
+                return None;
+            }
+            for (i, data) in data.iter().enumerate() {
+                change.set_len(*data, bins + 1);
+                change.point(rows, i, *data);
+            }
+            change.set_len(rows, self.threads);
+            change.add_vector(name, Kind::Histogram, rows)
+        })?;
+        Some(inner.histograms.entry(name.into()).or_insert(Arc::new(histogram)).clone())
+    }
+
+    /// Takes a histogram out of the directory; another one may have its name then. False if there is none.
+    pub fn remove_histogram(&self, name: &str) -> bool {
+        let known = self.inner().histograms.remove(name).is_some();
+        if known {
+            self.segment.change(|change| change.remove(name));
+        }
+        known
     }
 
     /// Says that there are `len` interfaces, nodes or errors: their counters are at least as long from now on.

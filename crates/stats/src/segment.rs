@@ -145,7 +145,7 @@ impl Inner {
 }
 
 /// Writes a text, and zeros behind it.
-fn store_text(words: &[AtomicU64], text: &str) {
+pub(crate) fn store_text(words: &[AtomicU64], text: &str) {
     let mut chunks = text.as_bytes().chunks(WORD);
     for word in words {
         let mut bytes = [0; WORD];
@@ -193,6 +193,11 @@ impl Change<'_> {
         }
         self.inner.by_name.insert(name.into(), index);
         Some(index)
+    }
+
+    /// Whether there is an entry of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.inner.by_name.contains_key(name)
     }
 
     /// A new entry for a vector.

@@ -311,3 +311,75 @@ fn what_is_no_segment_is_refused() {
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{directory}");
     }
 }
+
+const PAIRS: RingShape<'_> =
+    RingShape { threads: 2, words: 2, entries: 3, schema: "pair = [a, b]", schema_version: 7 };
+
+#[test]
+fn a_ring_keeps_the_last_entries_of_each_thread() {
+    let registry = Registry::new(1);
+    let ring = registry.ring("/test/pairs", &PAIRS).expect("room");
+    let row = |sequence, entries: &[[u64; 2]]| RingRow {
+        sequence,
+        entries: entries.iter().map(|e| e.to_vec()).collect(),
+        schema: PAIRS.schema.into(),
+        schema_version: 7,
+    };
+    assert_eq!(value(&registry, "/test/pairs"), Some(Value::Ring(vec![row(0, &[]), row(0, &[])])));
+    (0..5).for_each(|i| ring.push(1, &[i, i * 10]));
+    ring.push(0, &[77, 78]);
+    let want = vec![row(1, &[[77, 78]]), row(5, &[[2, 20], [3, 30], [4, 40]])];
+    assert_eq!(value(&registry, "/test/pairs"), Some(Value::Ring(want)));
+    // The same again is the same ring, and nothing takes the name of something else.
+    let again = registry.ring("/test/pairs", &RingShape { entries: 9, ..PAIRS }).expect("there");
+    assert_eq!((again.entries(), again.words()), (3, 2));
+    registry.simple("/if/drops");
+    assert!(registry.ring("/if/drops", &PAIRS).is_none());
+    for shape in [
+        RingShape { entries: 0, ..PAIRS },
+        RingShape { threads: 0, ..PAIRS },
+        RingShape { words: usize::MAX, ..PAIRS },
+        RingShape { entries: 1 << 29, ..PAIRS },
+    ] {
+        assert!(registry.ring("/test/none", &shape).is_none(), "{shape:?}");
+    }
+}
+
+/// Where VPP's readers look: u32 entry size, entries, threads, schema's size and version, offsets of states and entries; each state
+/// on a cache line of its own: u32 head and version, u64 sequence, u32 offset and size of the schema.
+#[test]
+fn a_ring_lies_as_the_readers_of_vpp_expect() {
+    let registry = Registry::new(1);
+    let ring = registry.ring("/r", &PAIRS).expect("room");
+    (0..4).for_each(|i| ring.push(1, &[i, 100 + i]));
+    let view = WordsView::new(&registry).expect("readable");
+    let word = |at: u64| view.load(at, Relaxed).expect("inside");
+    let half = |at: u64| (word(at / 8 * 8) >> (at % 8 * 8)) as u32;
+    let base = word(8);
+    let entry = (0..).map(|i| word(32) - base + i * 144).find(|at| half(*at) == 8).expect("listed");
+    let at = word(entry + 8) - base;
+    assert_eq!([0, 4, 8, 12, 16].map(|i| half(at + i)), [16, 3, 2, 13, 7]);
+    let (states, data) = (at + u64::from(half(at + 20)), at + u64::from(half(at + 24)));
+    assert_eq!((half(states + 64), half(states + 68), word(states + 72)), (1, 7, 4), "the second thread");
+    assert_eq!((word(data + 3 * 16), word(data + 3 * 16 + 8)), (3, 103), "the fourth is over the first");
+    let schema = at + u64::from(half(states + 64 + 16));
+    assert_eq!((word(schema).to_ne_bytes(), half(states + 64 + 20)), (*b"pair = [", 13));
+}
+
+#[test]
+fn a_histogram_counts_by_powers_of_two() {
+    let registry = Registry::new(2);
+    let histogram = registry.histogram("/test/sizes", 4, 3).expect("room");
+    // Below 32, up to 63, and above.
+    [0, 1, 16, 31, 32, 63, 64, u64::MAX].into_iter().for_each(|v| histogram.count(1, v));
+    let want = vec![vec![4, 0, 0, 0], vec![4, 4, 2, 2]];
+    assert_eq!(value(&registry, "/test/sizes"), Some(Value::Histogram(want)));
+    assert_eq!(value(&registry, "/test/sizes").map(|v| v.total()), Some(8));
+    let same = registry.histogram("/test/sizes", 9, 9).expect("there");
+    assert_eq!((same.lowest(), same.bins()), (4, 3));
+    assert!(registry.remove_histogram("/test/sizes") && !registry.remove_histogram("/test/sizes"));
+    assert_eq!(value(&registry, "/test/sizes"), None);
+    let other = registry.histogram("/test/sizes", 0, 2).expect("room");
+    assert_eq!((other.lowest(), other.bins()), (0, 2));
+    assert!(registry.histogram("/test/none", 0, 0).is_none());
+}

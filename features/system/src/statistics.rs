@@ -4,7 +4,7 @@
 use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::World;
 use serde_json::{Value as Json, json};
-use stats::{Reader, Value};
+use stats::{Reader, RingRow, Value};
 
 fn failed(e: std::io::Error) -> Error {
     Error::failed(format!("the stats segment can't be read: {e}"))
@@ -66,6 +66,16 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
                 out.text_row(|| [named(), none(), i.into(), text.as_str().into(), none()]);
                 out.value(|| text);
             }
+            Part::Ring(name, rows) => {
+                for (thread, row) in rows.iter().enumerate() {
+                    let cells =
+                        || [Cell::from(name.as_str()), writer(thread), none(), row.sequence.into(), none()];
+                    out.text_row(cells);
+                }
+                let row =
+                    |r: &RingRow| json!({ "sequence": r.sequence, "entries": r.entries, "schema": r.schema });
+                out.field(&name, rows.iter().map(row).collect::<Json>());
+            }
             Part::End => out.end(),
         }
         Ok(())
@@ -81,6 +91,7 @@ enum Part {
     Simple(usize, usize, u64),
     Combined(usize, usize, (u64, u64)),
     Name(usize, String),
+    Ring(String, Vec<RingRow>),
     /// Of a thread's cells, or of a vector.
     End,
 }
@@ -102,12 +113,13 @@ fn parts(reader: &Reader, index: u32, name: String) -> Box<dyn Iterator<Item = P
     let Ok(Some(value)) = reader.at(index, &name) else { return Box::new(std::iter::empty()) };
     match value {
         Value::Scalar(n) | Value::Gauge(n) => Box::new([Part::Scalar(name, json!(n))].into_iter()),
-        Value::Simple(threads) => vector(name, threads, Part::Simple),
+        Value::Simple(threads) | Value::Histogram(threads) => vector(name, threads, Part::Simple),
         Value::Combined(threads) => vector(name, threads, Part::Combined),
         Value::Names(names) => {
             let names = names.into_iter().enumerate().map(|(i, text)| Part::Name(i, text));
             Box::new([Part::Vector(name)].into_iter().chain(names).chain([Part::End]))
         }
+        Value::Ring(rows) => Box::new([Part::Ring(name, rows)].into_iter()),
         Value::Other(kind) => Box::new([Part::Scalar(name, json!(kind.name()))].into_iter()),
     }
 }

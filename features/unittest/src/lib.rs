@@ -7,6 +7,7 @@
 //! VPP's commands that run C code of its own (`test bihash`, `test heap-validate`, …) are not here: there is nothing that they
 //! could test.
 
+mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,36 @@ pub static PLUGIN: Plugin = Plugin {
             usage: "<level:emerg|alert|crit|err|error|warn|notice|info|debug> <class> <subclass> <message:rest>",
             help: "Write a line to the log",
             run: log_line,
+        },
+        Command {
+            path: "test stats ring-buffer-gen",
+            usage: "<name> <count:u32> <interval:u32> [<size:1-65536>]",
+            help: "Write entries (a number and the time) to a ring of the stats segment, one every interval of microseconds",
+            run: stats::ring,
+        },
+        Command {
+            path: "test stats ring-buffer-show-schema",
+            usage: "<name>",
+            help: "What a ring of the stats segment says of its entries",
+            run: stats::show_schema,
+        },
+        Command {
+            path: "test stats ring-buffer-test-schema",
+            usage: "<name>",
+            help: "Read what a ring of the stats segment says of its entries, as a client does",
+            run: stats::test_schema,
+        },
+        Command {
+            path: "test stats histogram-gen",
+            usage: "<name> <count:u32> <interval:u32> [<lowest:0-63> [<bins:1-64>]]",
+            help: "Count values in a histogram of the stats segment, one every interval of microseconds",
+            run: stats::histogram,
+        },
+        Command {
+            path: "test stats histogram-clear",
+            usage: "<name>",
+            help: "Take a histogram out of the stats segment",
+            run: stats::clear_histogram,
         },
     ],
     ..Plugin::EMPTY
