@@ -2,10 +2,10 @@
 //! Messages of the module `pg`.
 
 use crate::control::{self, Mode, Shared};
+use crate::offload::Offloads;
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire, retval};
-use net::Interfaces;
 use net::api::InterfaceIndex;
 use std::path::Path;
 
@@ -16,25 +16,23 @@ pub static API: Module<World> =
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterface| {
         let flags = PgInterfaceFlags::GSO.when(r.gso_enabled);
-        create(w, r.interface_id, flags, Mode::Ethernet)
+        create(w, r.interface_id, flags, r.gso_size, Mode::Ethernet)
             .map(|sw_if_index| PgCreateInterfaceReply { sw_if_index })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterfaceV2| {
         let flags = PgInterfaceFlags::GSO.when(r.gso_enabled);
-        create(w, r.interface_id, flags, r.mode.into())
+        create(w, r.interface_id, flags, r.gso_size, r.mode.into())
             .map(|sw_if_index| PgCreateInterfaceV2Reply { sw_if_index })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterfaceV3| {
-        create(w, r.interface_id, r.pg_flags, r.mode.into())
+        create(w, r.interface_id, r.pg_flags, r.gso_size, r.mode.into())
             .map(|sw_if_index| PgCreateInterfaceV3Reply { sw_if_index })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: PgDeleteInterface| {
         control::delete_interface(w, r.sw_if_index.existing(w)?)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: PgInterfaceEnableDisableCoalesce| {
-        let name = w.get::<Interfaces>().name(r.sw_if_index.existing(w)?);
-        w.get::<Shared>().mode(w, &name)?;
-        if r.coalesce_enabled { Err(no_offloads()) } else { Ok(()) }
+        w.get::<Shared>().set_coalescing(w, r.sw_if_index.existing(w)?, r.coalesce_enabled)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: PgCapture| {
         let (shared, name) = (w.get::<Shared>(), format!("pg{}", r.interface_id.0));
@@ -52,20 +50,27 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-fn no_offloads() -> Error {
-    Error::unsupported("streams with offloads aren't built yet").retval(retval::UNIMPLEMENTED)
-}
-
 /// `interface_id` is the number in the name.
-fn create(w: &World, id: InterfaceIndex, flags: PgInterfaceFlags, mode: Mode) -> Result<InterfaceIndex> {
-    if flags != PgInterfaceFlags::NONE {
-        return Err(no_offloads());
-    }
-    control::make_interface(w, id.0, mode).map(InterfaceIndex::from)
+fn create(
+    w: &World,
+    id: InterfaceIndex,
+    flags: PgInterfaceFlags,
+    gso_size: u32,
+    mode: Mode,
+) -> Result<InterfaceIndex> {
+    let gso_size = u16::try_from(gso_size).map_err(|_| {
+        Error::parse(format!("segments of {gso_size} bytes: 65535 at most")).retval(retval::INVALID_VALUE)
+    })?;
+    let offloads = Offloads {
+        csum: flags.has(PgInterfaceFlags::CSUM_OFFLOAD),
+        gso: flags.has(PgInterfaceFlags::GSO).then_some(gso_size),
+        coalesce: flags.has(PgInterfaceFlags::GRO_COALESCE),
+    };
+    control::make_interface(w, id.0, mode, offloads).map(InterfaceIndex::from)
 }
 
 msg::flags! {
-    /// Offloads of a generated packet.
+    /// Offloads of an interface.
     pub struct PgInterfaceFlags: u32 = enum "pg_interface_flags" {
         NONE = 0 => "PG_API_FLAG_NONE",
         CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
@@ -103,9 +108,9 @@ impl From<PgInterfaceMode> for Mode {
 pub struct PgCreateInterface {
     /// The number in its name.
     pub interface_id: InterfaceIndex,
-    /// Super-packets: refused, they aren't built yet.
+    /// Super-packets come in and leave as they are.
     pub gso_enabled: bool,
-    /// Bytes of their segments.
+    /// Payload of the segments of those that come in; 0 if none do.
     pub gso_size: u32,
 }
 
@@ -122,9 +127,9 @@ pub struct PgCreateInterfaceReply {
 pub struct PgCreateInterfaceV2 {
     /// The number in its name.
     pub interface_id: InterfaceIndex,
-    /// Super-packets: refused, they aren't built yet.
+    /// Super-packets come in and leave as they are.
     pub gso_enabled: bool,
-    /// Bytes of their segments.
+    /// Payload of the segments of those that come in; 0 if none do.
     pub gso_size: u32,
     /// What packets begin with.
     pub mode: PgInterfaceMode,
@@ -143,9 +148,9 @@ pub struct PgCreateInterfaceV2Reply {
 pub struct PgCreateInterfaceV3 {
     /// The number in its name.
     pub interface_id: InterfaceIndex,
-    /// Offloads: refused, they aren't built yet.
+    /// Its offloads.
     pub pg_flags: PgInterfaceFlags,
-    /// Bytes of the segments of super-packets.
+    /// Payload of the segments of super-packets that come in; 0 if none do.
     pub gso_size: u32,
     /// What packets begin with.
     pub mode: PgInterfaceMode,
@@ -165,7 +170,7 @@ pub struct PgDeleteInterface {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Puts segments together, or no longer: refused, it isn't built yet.
+/// Puts TCP segments together that the interface sends, or no longer.
 #[derive(Message)]
 pub struct PgInterfaceEnableDisableCoalesce {
     /// The interface.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Captures: packets on their way to a file, and the file.
 
-use buffer::{Holder, Owned, Pool, Share};
+use crate::gro::Gro;
+use crate::offload::{Offloads, l3_of};
+use buffer::{Flags, Holder, Owned, Pool, Share};
 use cli::Error;
+use driver::{Cut, finish_checksum};
 use graph::SwIfIndex;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use sync::{Mailbox, Waker};
+use wire::gso::MAX_HEADERS;
 
 /// Packets between the threads and the writer.
 pub struct Backlog {
@@ -95,12 +99,12 @@ impl Capture {
         self.failure.as_deref()
     }
 
-    /// Writes a packet.
-    pub fn write(&mut self, b: &Owned) {
+    /// Writes a packet of so many bytes.
+    pub fn write<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) {
         if self.is_done() {
             return;
         }
-        if let Err(e) = self.try_write(b) {
+        if let Err(e) = self.try_write(len, pieces) {
             self.failure = Some(format!("{}: {e}", self.path.display()));
         }
         if self.is_done() {
@@ -109,7 +113,7 @@ impl Capture {
     }
 
     /// The classic format, which everything reads: 2.4, native byte order, microseconds, no padding, no FCS.
-    fn try_write(&mut self, b: &Owned) -> io::Result<()> {
+    fn try_write<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         if self.writer.is_none() {
             let mut writer = BufWriter::new(File::create_new(&self.path)?);
             writer.write_all(&0xa1b2_c3d4_u32.to_ne_bytes())?;
@@ -121,13 +125,13 @@ impl Capture {
             self.writer = Some(writer);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let len = b.packet_len() as u32;
+        let len = len as u32;
         if let Some(writer) = &mut self.writer {
             for word in [now.as_secs() as u32, now.subsec_micros(), len, len] {
                 writer.write_all(&word.to_ne_bytes())?;
             }
-            for segment in b.segments() {
-                writer.write_all(segment)?;
+            for piece in pieces {
+                writer.write_all(piece)?;
             }
         }
         self.written += 1;
@@ -147,5 +151,57 @@ impl Drop for Capture {
     fn drop(&mut self) {
         self.capturing.store(false, Ordering::Release);
         self.flush();
+    }
+}
+
+/// What lies between an interface's transmit nodes and its capture: the work that packets leave undone and that the interface doesn't
+/// take over.
+#[derive(Debug, Default)]
+pub struct Egress {
+    gro: Gro,
+    leaving: Vec<Vec<u8>>,
+}
+
+impl Egress {
+    /// Sends a packet.
+    pub fn send(
+        &mut self,
+        mut b: Owned,
+        ip: bool,
+        offloads: Offloads,
+        now: u64,
+        capture: Option<&mut Capture>,
+    ) {
+        let cut = b.flags.has(Flags::GSO) && offloads.gso.is_none();
+        if b.flags.has(Flags::CSUM_PARTIAL) && !cut && !offloads.csum && offloads.gso.is_none() {
+            // The transmit node has seen that there is a field.
+            finish_checksum(&mut b);
+        }
+        if offloads.coalesce && !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+            let frame = b.segments().fold(Vec::new(), |frame, segment| [&frame[..], segment].concat());
+            self.gro.push(frame, ip, now, &mut self.leaving);
+            return self.deliver(capture);
+        }
+        let Some(capture) = capture else { return };
+        let mut headers = [0; MAX_HEADERS];
+        let segments = l3_of(b.data(), ip).filter(|_| cut).and_then(|l3| Cut::new(&b, l3).ok());
+        let Some(mut segments) = segments else { return capture.write(b.packet_len(), b.segments()) };
+        while let Some((len, payload)) = segments.next(&mut headers) {
+            let len_all = len + payload.clone().map(<[u8]>::len).sum::<usize>();
+            capture.write(len_all, std::iter::once(&headers[..len]).chain(payload));
+        }
+    }
+
+    /// What was put together for long enough leaves; without a time, everything does.
+    pub fn flush(&mut self, now: Option<u64>, capture: Option<&mut Capture>) {
+        self.gro.flush(now, &mut self.leaving);
+        self.deliver(capture);
+    }
+
+    fn deliver(&mut self, capture: Option<&mut Capture>) {
+        let Some(capture) = capture else { return self.leaving.clear() };
+        for frame in self.leaving.drain(..) {
+            capture.write(frame.len(), std::iter::once(&frame[..]));
+        }
     }
 }

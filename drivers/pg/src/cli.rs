@@ -2,6 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Mode, NewPg, Shared, create_interface, read_capture};
+use crate::offload::{Marks, Offloads};
 use crate::show;
 use crate::stream::{Source, StreamSpec};
 use crate::text::{self, Start};
@@ -14,7 +15,8 @@ use std::sync::Arc;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create packet-generator interface",
-        usage: "<name> [hw-addr <mac:mac>] [gso-enabled gso-size <gso:u16> [coalesce-enabled]] [csum-offload-enabled] [mode <mode:ethernet|ip4|ip6>]",
+        usage: "<name> [hw-addr <mac:mac>] [gso-enabled gso-size <gso:u16>] [coalesce-enabled] [csum-offload-enabled] \
+                [mode <mode:ethernet|ip4|ip6>]",
         help: "Make an interface pgN for streams and captures",
         run: create,
     },
@@ -28,7 +30,9 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "packet-generator new",
         usage: "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
                 | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> \
-                | node <node:node> | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...}",
+                | node <node:node> | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
+                | buffer-flags [ip4] [ip6] [offload] \
+                | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...}",
         help: "Describe a stream of packets",
         run: new_stream,
     },
@@ -75,17 +79,18 @@ fn stream<'a>(m: &'a Matches) -> Option<&'a str> {
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
-    for word in ["gso-enabled", "csum-offload-enabled"] {
-        if m.flag(word) {
-            return Err(Error::unsupported(format!("{word}: streams with offloads aren't built yet")));
-        }
-    }
+    let offloads = Offloads {
+        csum: m.flag("csum-offload-enabled"),
+        gso: m.opt("gso")?,
+        coalesce: m.flag("coalesce-enabled"),
+    };
     let mode = match m.str("mode") {
         "ip4" => Mode::Ip4,
         "ip6" => Mode::Ip6,
         _ => Mode::Ethernet,
     };
-    let sw_if = create_interface(w, &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode })?;
+    let sw_if =
+        create_interface(w, &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode, offloads })?;
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
@@ -131,16 +136,15 @@ static INNER: Command<World> = Command {
     path: "stream",
     usage: "{name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> | limit <limit:u64> \
             | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> | node <node:node> \
-            | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block>}...",
+            | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
+            | buffer-flags [ip4] [ip6] [offload] \
+            | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...",
     help: "A stream's words inside of braces",
     run: add,
 };
 
 fn add(w: &World, m: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
-    if !m.has("name") {
-        return Err(Error::usage("a stream needs a name: `name NAME'"));
-    }
     if !m.has("interface") {
         return Err(Error::usage("a stream needs an interface to come in by: `interface pg0'"));
     }
@@ -158,6 +162,10 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         Error::not_found(format!("no node is named `{node_name}'")).near(node_name, names).at(m.span("node"))
     })?;
     let size = sizes(m)?;
+    let tx = match m.has("tx") {
+        true => Some(w.get::<Interfaces>().find(m.str("tx")).map_err(|e| e.at(m.span("tx")))?),
+        false => None,
+    };
     let (source, words) = match (m.has("file"), m.has("data")) {
         (true, false) => {
             let file = m.str("file");
@@ -205,8 +213,9 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         }
         None => default_thread(w).0,
     };
+    let ip = mode != Mode::Ethernet || node_name.starts_with("ip4") || node_name.starts_with("ip6");
     shared.add_stream(StreamSpec {
-        name: m.str("name").into(),
+        name: if m.has("name") { m.str("name").into() } else { shared.free_name() },
         limit,
         rate: m.opt("rate")?.unwrap_or(0.0),
         queue: m.opt("queue")?.unwrap_or(0),
@@ -215,11 +224,26 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         interface,
         node,
         from_device: node_name == "ethernet-input",
+        ip,
+        marks: marks(m, shared.offloads(interface))?,
+        tx,
         thread: ThreadIndex(thread),
         source,
         words,
     });
     Ok(Output::empty())
+}
+
+/// The work that packets leave undone: what their interface does, and what the stream's words say.
+fn marks(m: &Matches, offloads: Offloads) -> Result<Marks, Error> {
+    let (own, words) = (offloads.marks(), m.all::<String>("offload")?);
+    let said = |word: &str| words.iter().any(|w| w == word);
+    Ok(Marks {
+        ip: own.ip || said("offload-ip-cksum"),
+        tcp: own.tcp || said("offload-tcp-cksum"),
+        udp: own.udp || said("offload-udp-cksum"),
+        ..own
+    })
 }
 
 /// The thread that runs a stream which names none.

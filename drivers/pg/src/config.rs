@@ -3,6 +3,7 @@
 
 use crate::cli::default_thread;
 use crate::control::{Mode, Shared, own_mac};
+use crate::offload::Offloads;
 use crate::stream::{Source, StreamSpec};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
@@ -11,12 +12,15 @@ use net::{Interfaces, Made};
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let (shared, interfaces) = (world.get::<Shared>(), world.get::<Interfaces>());
-    for (sw_if, mode) in shared.interfaces() {
+    for (sw_if, mode, offloads) in shared.interfaces() {
         let Ok(interface) = interfaces.get(sw_if) else { continue };
         let Made { name, mac, .. } = interface.made;
         let mut line = format!("create packet-generator interface {name}");
         if own_mac(&name) != Some(mac) {
             line += &format!(" hw-addr {mac}");
+        }
+        if offloads != Offloads::default() {
+            line += &format!(" {}", offloads.words());
         }
         line += match mode {
             Mode::Ethernet => "",
@@ -58,6 +62,19 @@ fn words(world: &World, spec: &StreamSpec) -> String {
     }
     if spec.max_frame != 256 {
         text += &format!(" maxframe {}", spec.max_frame);
+    }
+    let own = world.get::<Shared>().offloads(spec.interface).marks();
+    for (on, word) in [
+        (spec.marks.ip && !own.ip, "offload-ip-cksum"),
+        (spec.marks.tcp && !own.tcp, "offload-tcp-cksum"),
+        (spec.marks.udp && !own.udp, "offload-udp-cksum"),
+    ] {
+        if on {
+            text += &format!(" buffer-offload-flags {word}");
+        }
+    }
+    if let Some(tx) = spec.tx {
+        text += &format!(" tx-interface {}", quote(&world.get::<Interfaces>().name(tx)));
     }
     if spec.size != (0, 0) {
         text += &format!(" size {}-{}", spec.size.0, spec.size.1);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the packet generator.
 
-use crate::capture::{Backlog, Capture};
+use crate::capture::{Backlog, Capture, Egress};
 use crate::device::PgDevice;
 use crate::input::PgInput;
+use crate::offload::Offloads;
 use crate::packets::Packets;
 use crate::stream::{Source, Stream, StreamSpec};
 use crate::tx::PgTx;
@@ -34,12 +35,14 @@ struct Inner {
     interfaces: BTreeMap<String, PgInterface>,
     streams: Vec<Arc<Stream>>,
     captures: BTreeMap<SwIfIndex, Capture>,
+    egress: BTreeMap<SwIfIndex, Egress>,
 }
 
 #[derive(Clone)]
 struct PgInterface {
     sw_if: SwIfIndex,
     mode: Mode,
+    offloads: Offloads,
     capturing: Arc<AtomicBool>,
 }
 
@@ -83,6 +86,7 @@ pub struct NewPg {
     pub name: String,
     pub mac: Option<MacAddr>,
     pub mode: Mode,
+    pub offloads: Offloads,
 }
 
 /// The address of an interface that is given none; none for what isn't `pg` and a number.
@@ -103,33 +107,38 @@ pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> 
     };
     let capturing = Arc::new(AtomicBool::new(false));
     let device = PgDevice { name: new.name.clone() };
-    let tx = capturing.clone();
+    let (tx, ip) = (capturing.clone(), new.mode != Mode::Ethernet);
     let sw_if = world.get::<Interfaces>().create(
         world,
         NewInterface {
             name: new.name.clone(),
-            kind: if new.mode == Mode::Ethernet { IfKind::Ethernet } else { IfKind::Ip },
+            kind: if ip { IfKind::Ip } else { IfKind::Ethernet },
             device: Arc::new(device),
             mac: new.mac.unwrap_or(own_mac),
             mtu: 9000,
             link_up: true,
         },
-        move |world, _, sw_if| PgTx::new(world, sw_if, tx.clone()),
+        move |world, _, sw_if| PgTx::new(world, sw_if, ip, tx.clone()),
     )?;
-    let interface = PgInterface { sw_if, mode: new.mode, capturing };
+    let interface = PgInterface { sw_if, mode: new.mode, offloads: new.offloads, capturing };
     world.get::<Shared>().inner().interfaces.insert(new.name.clone(), interface);
     Ok(sw_if)
 }
 
-/// Makes `pgN`, unless it is there in this mode.
+/// Makes `pgN`, unless it is there in this mode with these offloads.
 ///
 /// # Errors
-/// It is there in another mode, or something else has its name.
-pub fn make_interface(world: &World, number: u32, mode: Mode) -> Result<SwIfIndex, Error> {
+/// It is there otherwise, or something else has its name.
+pub fn make_interface(
+    world: &World,
+    number: u32,
+    mode: Mode,
+    offloads: Offloads,
+) -> Result<SwIfIndex, Error> {
     let name = format!("pg{number}");
-    match world.get::<Shared>().mode(world, &name) {
-        Ok((sw_if, same)) if same == mode => Ok(sw_if),
-        _ => create_interface(world, &NewPg { name, mac: None, mode }),
+    match world.get::<Shared>().find(world, &name) {
+        Ok(found) if (found.mode, found.offloads) == (mode, offloads) => Ok(found.sw_if),
+        _ => create_interface(world, &NewPg { name, mac: None, mode, offloads }),
     }
 }
 
@@ -158,9 +167,33 @@ impl Shared {
         })
     }
 
-    /// All `pgN` interfaces and their modes.
-    pub fn interfaces(&self) -> Vec<(SwIfIndex, Mode)> {
-        self.inner().interfaces.values().map(|i| (i.sw_if, i.mode)).collect()
+    /// All `pgN` interfaces with their modes and offloads.
+    pub fn interfaces(&self) -> Vec<(SwIfIndex, Mode, Offloads)> {
+        self.inner().interfaces.values().map(|i| (i.sw_if, i.mode, i.offloads)).collect()
+    }
+
+    /// Offloads of an interface; none of one that is no `pgN`.
+    pub fn offloads(&self, sw_if: SwIfIndex) -> Offloads {
+        let found = self.inner().interfaces.values().find(|i| i.sw_if == sw_if).map(|i| i.offloads);
+        found.unwrap_or_default()
+    }
+
+    /// Puts TCP segments together that an interface sends, or no longer.
+    ///
+    /// # Errors
+    /// Another interface.
+    pub fn set_coalescing(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        let found = self.find(world, &world.get::<Interfaces>().get(sw_if)?.name)?;
+        self.write_out(world.clock.now());
+        let mut inner = self.inner();
+        let Inner { interfaces, captures, egress, .. } = &mut *inner;
+        for interface in interfaces.values_mut().filter(|i| i.sw_if == found.sw_if) {
+            interface.offloads.coalesce = on;
+        }
+        if let Some(egress) = egress.get_mut(&sw_if).filter(|_| !on) {
+            egress.flush(None, captures.get_mut(&sw_if));
+        }
+        Ok(())
     }
 
     /// Mode of a `pgN` interface.
@@ -176,7 +209,9 @@ impl Shared {
         let gone = self.inner().interfaces.remove(name);
         if let Some(gone) = gone {
             self.forget_streams(|spec| spec.interface == gone.sw_if);
-            self.inner().captures.remove(&gone.sw_if);
+            let mut inner = self.inner();
+            inner.captures.remove(&gone.sw_if);
+            inner.egress.remove(&gone.sw_if);
         }
     }
 
@@ -204,6 +239,13 @@ impl Shared {
         stream
     }
 
+    /// A name for a stream that was given none.
+    pub fn free_name(&self) -> String {
+        let inner = self.inner();
+        let mut names = (0..).map(|n| format!("stream{n}"));
+        names.find(|name| inner.streams.iter().all(|s| s.spec.name != *name)).unwrap_or_default()
+    }
+
     /// All streams.
     pub fn streams(&self) -> Vec<Arc<Stream>> {
         self.inner().streams.clone()
@@ -228,7 +270,9 @@ impl Shared {
     pub fn enable(&self, world: &World, name: Option<&str>) -> Result<(), Error> {
         let node =
             world.node("pg-input").ok_or_else(|| Error::failed("the packet generator's input is missing"))?;
-        for stream in self.named(name)? {
+        let streams = self.named(name)?;
+        self.flush(world.clock.now());
+        for stream in streams {
             if stream.enabled.swap(true, Ordering::AcqRel) {
                 continue;
             }
@@ -279,7 +323,7 @@ impl Shared {
         count: Option<u64>,
     ) -> Result<(), Error> {
         let interface = self.find(world, interface)?;
-        self.write_out();
+        self.write_out(world.clock.now());
         let mut inner = self.inner();
         if inner.captures.get(&interface.sw_if).is_some_and(|c| !c.is_done()) {
             return Err(Error::failed("a capture is running there: disable it first")
@@ -298,21 +342,35 @@ impl Shared {
     /// A capture that failed: why.
     pub fn end_capture(&self, world: &World, interface: &str) -> Result<(), Error> {
         let found = self.find(world, interface)?;
-        self.write_out();
+        self.write_out(world.clock.now());
         let capture = self.inner().captures.remove(&found.sw_if);
         let failure = capture.as_ref().and_then(Capture::failure);
         failure.map_or(Ok(()), |why| Err(Error::failed(why)))
     }
 
     /// Writes what waits to the capture files.
-    pub fn write_out(&self) {
+    pub fn write_out(&self, now: u64) {
+        self.drain(now, Some(now));
+    }
+
+    /// The same, also what waits to be put together with more.
+    fn flush(&self, now: u64) {
+        self.drain(now, None);
+    }
+
+    fn drain(&self, now: u64, due: Option<u64>) {
         let mut inner = self.inner();
+        let Inner { interfaces, captures, egress, .. } = &mut *inner;
         while let Some((sw_if, buffer)) = self.backlog.take() {
-            if let Some(capture) = inner.captures.get_mut(&sw_if) {
-                capture.write(&buffer);
+            if let Some(i) = interfaces.values().find(|i| i.sw_if == sw_if) {
+                let egress = egress.entry(sw_if).or_default();
+                egress.send(buffer, i.mode != Mode::Ethernet, i.offloads, now, captures.get_mut(&sw_if));
             }
         }
-        inner.captures.values_mut().for_each(Capture::flush);
+        for (sw_if, egress) in egress {
+            egress.flush(due, captures.get_mut(sw_if));
+        }
+        captures.values_mut().for_each(Capture::flush);
     }
 
     /// Interface, file, packets written, failure of each capture.

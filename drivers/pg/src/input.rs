@@ -175,10 +175,13 @@ impl PgInput {
         }
         let mut bytes_sent = 0;
         let (sent, interface) = (running.sent, spec.interface.0);
-        let mut long = false;
+        let (mut long, marks, ip, tx) = (false, spec.marks, spec.ip, spec.tx);
         for (i, b) in frame.iter_mut().enumerate() {
             let bytes = packet(running, sent + i as u64, scratch, &mut || cx.random());
             b.rx_if = interface;
+            if let Some(tx) = tx {
+                b.tx_if = tx.0;
+            }
             bytes_sent += bytes.len() as u64;
             if bytes.len() <= DATA_SIZE {
                 b.fresh_area()[..bytes.len()].copy_from_slice(bytes);
@@ -186,6 +189,9 @@ impl PgInput {
             } else {
                 // Chained; the frame lends its packets out one by one, so this is the slow way.
                 long |= !b.append_bytes(bytes, cx.cache());
+            }
+            if marks.any() {
+                marks.note(b, ip);
             }
         }
         if long {

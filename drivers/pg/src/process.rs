@@ -43,7 +43,7 @@ impl Process for PgProcess {
     }
 
     fn run(&mut self, world: &World, wake: Wake) -> Sleep {
-        self.shared.write_out();
+        self.shared.write_out(world.clock.now());
         if wake == Wake::Event {
             let Some(node) = world.node("pg-input") else { return Sleep::Done };
             for thread in self.shared.idle_threads(world) {

@@ -35,7 +35,7 @@ pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
     // Who reads `No` may read the capture: the flags first, then what the stopped streams left.
     let rows: Vec<_> = shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
-    shared.write_out();
+    shared.write_out(w.clock.now());
     let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
     Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {
         out.row([
@@ -51,14 +51,16 @@ pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
 pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
     let (sw_if, mode) = shared.mode(w, m.str("interface"))?;
-    shared.write_out();
-    let mut table = Table::new().left("Name").left("Mode").left("Capture").right("Packets").left("Failure");
+    shared.write_out(w.clock.now());
+    let table = Table::new().left("Name").left("Mode").left("Offloads").left("Capture").right("Packets");
+    let mut table = table.left("Failure");
     let capture = shared.captures().into_iter().find(|c| c.0 == sw_if);
     let (file, packets, failure) =
         capture.map_or((String::new(), 0, None), |(_, file, n, why)| (file, n, why));
     table.row([
         m.str("interface").into(),
         format!("{mode:?}").to_lowercase().into(),
+        shared.offloads(sw_if).words().into(),
         file.into(),
         packets.into(),
         failure.unwrap_or_default().into(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A stream: what is sent, how much of it, how fast, from where.
 
+use crate::offload::Marks;
 use crate::packets::Packets;
 use crate::template::Template;
 use graph::{NodeIndex, SwIfIndex, ThreadIndex};
@@ -37,6 +38,12 @@ pub struct StreamSpec {
     pub node: NodeIndex,
     /// That node is `ethernet-input`: the `device-input` arc comes first.
     pub from_device: bool,
+    /// Packets begin with an IP header; else with an Ethernet header.
+    pub ip: bool,
+    /// The work that they leave undone.
+    pub marks: Marks,
+    /// The interface that they are to leave by, for nodes that ask the packet.
+    pub tx: Option<SwIfIndex>,
     /// The thread that makes them.
     pub thread: ThreadIndex,
     /// Where they come from.

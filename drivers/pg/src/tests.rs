@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
+mod offload;
 
 use crate::{Generator, PLUGIN};
 use cli::Tree;
@@ -200,7 +201,11 @@ fn errors_say_what_was_expected() {
     for (line, part) in [
         ("create packet-generator interface pg07", "expected a name such as pg0"),
         ("create packet-generator interface pg7", "already"),
-        ("create packet-generator interface pg8 csum-offload-enabled", "aren't built yet"),
+        ("create packet-generator interface pg8 gso-enabled", "gso-size"),
+        (
+            "packet-generator new name x interface pg7 buffer-offload-flags offload-x data { hex 0x00 }",
+            "offload-tcp-cksum",
+        ),
         ("packet-generator new name x data { hex 0x00 }", "needs an interface"),
         ("packet-generator new name x interface pg7", "needs packets"),
         (

@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `pgN-tx`: frees what is sent, or gives it to the capture.
+//! `pgN-tx`: frees what is sent, or gives it to the capture, where work that is left in it gets done.
 
 use crate::control::Shared;
-use buffer::{Buffer, Owned};
+use crate::offload::l3_of;
+use buffer::{Buffer, Flags, Owned};
+use driver::Cut;
 use graph::{Cx, Next, Node, SwIfIndex, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct PgTx {
     sw_if: SwIfIndex,
+    /// Packets begin with an IP header.
+    ip: bool,
     capturing: Arc<AtomicBool>,
     shared: Arc<Shared>,
 }
 
 impl PgTx {
-    pub fn new(world: &World, sw_if: SwIfIndex, capturing: Arc<AtomicBool>) -> Self {
-        Self { sw_if, capturing, shared: world.get() }
+    pub fn new(world: &World, sw_if: SwIfIndex, ip: bool, capturing: Arc<AtomicBool>) -> Self {
+        Self { sw_if, ip, capturing, shared: world.get() }
+    }
+
+    /// Whether the work that is left in a packet can be done.
+    #[cold]
+    fn is_sane(&self, b: &Buffer) -> bool {
+        if b.flags.has(Flags::GSO) {
+            return l3_of(b.data(), self.ip).is_some_and(|l3| Cut::new(b, l3).is_ok());
+        }
+        usize::from(b.offload.csum_start) + usize::from(b.offload.csum_offset) + 2 <= b.packet_len()
     }
 }
 
@@ -28,6 +41,9 @@ pub enum To {
     /// the writer of the capture is too far behind.
     #[drop]
     CaptureFull,
+    /// checksum or segmentation can't be done for it.
+    #[drop]
+    BadOffload,
 }
 
 impl Node for PgTx {
@@ -36,8 +52,14 @@ impl Node for PgTx {
     type Trace = ();
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        if self.capturing.load(Ordering::Relaxed) { To::Captured } else { To::Sent }
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        if !self.capturing.load(Ordering::Relaxed) {
+            To::Sent
+        } else if b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) && !self.is_sane(b) {
+            To::BadOffload
+        } else {
+            To::Captured
+        }
     }
 
     fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {

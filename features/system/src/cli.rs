@@ -104,9 +104,8 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "[verbose] [detail]",
         help: "That there are none of VPP's bounded-index hash tables, and where to look instead",
         run: |_, _| {
-            Ok(Output::text(
-                "No tables of this kind: hash tables grow by themselves here, `show memory' tells what they take.\n",
-            ))
+            let text = "No tables of this kind: hash tables grow by themselves here, `show memory' tells what they take.\n";
+            Ok(Output::both(text, serde_json::json!({ "tables": [] })))
         },
     },
     Command {

@@ -42,14 +42,33 @@ fn interfaces_are_made_and_deleted() {
 
     assert_eq!(make(&mut client, 3, PgInterfaceMode::Ip4), Ok(pg3), "it is there");
     assert_eq!(make(&mut client, 3, PgInterfaceMode::Ethernet), Err(-79));
-    assert_eq!(client.call(v2(true)).err(), Some(-9));
-    for flag in [PgInterfaceFlags::CSUM_OFFLOAD, PgInterfaceFlags::GSO, PgInterfaceFlags::GRO_COALESCE] {
-        assert_eq!(client.call(create(5, flag, PgInterfaceMode::Ethernet)).err(), Some(-9));
+    assert_eq!(client.call(v2(true)).err(), Some(-79), "it is there without offloads");
+    let generator = world.get::<Generator>();
+    for (number, flags, words) in [
+        (5, PgInterfaceFlags::CSUM_OFFLOAD, "csum-offload-enabled"),
+        (6, PgInterfaceFlags::GSO, "gso-enabled gso-size 1400"),
+        (
+            7,
+            PgInterfaceFlags::GSO | PgInterfaceFlags::GRO_COALESCE,
+            "gso-enabled gso-size 1400 coalesce-enabled",
+        ),
+    ] {
+        let new = PgCreateInterfaceV3 { gso_size: 1400, ..create(number, flags, PgInterfaceMode::Ethernet) };
+        let made = client.call(new).expect("made").sw_if_index;
+        assert_eq!(generator.offloads(graph::SwIfIndex(made.0)).words(), words);
     }
+    let large = PgCreateInterfaceV3 {
+        gso_size: 65_536,
+        ..create(8, PgInterfaceFlags::GSO, PgInterfaceMode::Ethernet)
+    };
+    assert_eq!(client.call(large).err(), Some(-7));
     let coalesce =
         |sw_if_index, coalesce_enabled| PgInterfaceEnableDisableCoalesce { sw_if_index, coalesce_enabled };
     assert_eq!(client.call(coalesce(pg0, false)), Ok(()));
-    assert_eq!(client.call(coalesce(pg0, true)), Err(-9));
+    assert_eq!(client.call(coalesce(pg0, true)), Ok(()));
+    assert!(s.run("show packet-generator interface pg0").contains("coalesce-enabled"));
+    assert_eq!(client.call(coalesce(pg0, false)), Ok(()));
+    assert!(!s.run("show packet-generator interface pg0").contains("coalesce-enabled"));
     assert_eq!(client.call(coalesce(InterfaceIndex(0), false)), Err(-2));
 
     assert_eq!(client.call(PgDeleteInterface { sw_if_index: pg1 }), Ok(()));
