@@ -70,7 +70,8 @@ fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
         max_reassembly_length: r.max_reassembly_length,
         expire_walk_interval_ms: r.expire_walk_interval_ms,
     };
-    control::configure(w, r.r#type.into(), r.is_ip6, new)
+    control::configure(w, r.r#type.into(), r.is_ip6, new);
+    Ok(())
 }
 
 /// Asks for the limits of reassembly.

@@ -9,8 +9,8 @@ use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
-const LIMITS: &str = "[timeout <timeout:1-4294967295>] [max-reassemblies <datagrams:1-4294967295>] \
-     [max-reassembly-length <fragments:1-4294967295>] [expire-walk-interval <interval:1-4294967295>]";
+const LIMITS: &str = "[timeout <timeout:0-4294967295>] [max-reassemblies <datagrams:0-4294967295>] \
+     [max-reassembly-length <fragments:0-4294967295>] [expire-walk-interval <interval:0-4294967295>]";
 const SET: &str = "Limits: milliseconds until a datagram is given up, datagrams on a thread, fragments of one, milliseconds \
      between two looks for what is late";
 const SHOW: &str = "Limits of reassembly, and datagrams whose fragments haven't all come";
@@ -25,6 +25,12 @@ macro_rules! commands {
                 usage: "{ip4|ip6} {enable|disable}",
                 help: "Put datagrams together that are for us",
                 run: set_local,
+            },
+            Command {
+                path: "set ip reassembly extended",
+                usage: "{ip4|ip6} {on|off}",
+                help: "Let fragments pass shallow reassembly once the first and the last of their datagram have come",
+                run: set_extended,
             },
             Command {
                 path: "set interface reassembly",
@@ -57,12 +63,17 @@ fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
         max_reassembly_length: m.opt("fragments")?.unwrap_or(now.max_reassembly_length),
         expire_walk_interval_ms: m.opt("interval")?.unwrap_or(now.expire_walk_interval_ms),
     };
-    control::configure(w, kind, v6, new)?;
+    control::configure(w, kind, v6, new);
     Ok(Output::empty())
 }
 
 fn set_local(w: &World, m: &Matches) -> Result<Output> {
     control::set_local(w, m.flag("ip6"), m.flag("enable"))?;
+    Ok(Output::empty())
+}
+
+fn set_extended(w: &World, m: &Matches) -> Result<Output> {
+    control::set_extended(w, m.flag("ip6"), m.flag("on"));
     Ok(Output::empty())
 }
 
@@ -90,16 +101,19 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
                         members.into_iter().for_each(|(key, value)| out.field(&key, value));
                     }
                     out.array("datagrams");
-                    let table = Table::new().right("thread").left("source").left("destination").right("id");
+                    let table = Table::new().right("thread").right("fib_index").left("src").left("dst");
+                    let table = table.right("frag_id").right("proto");
                     out.table(&table.right("fragments").right("bytes").right("age").key("age_ms"));
                     return Ok(());
                 };
                 let (src, dst, id) = u.key;
                 out.row([
                     u.thread.0.into(),
+                    u.fib.into(),
                     Cell::show(src),
                     Cell::show(dst),
-                    Cell::new(format!("{id:#x}"), id),
+                    id.into(),
+                    u.protocol.into(),
                     u.fragments.0.into(),
                     u.fragments.1.into(),
                     Cell::new(format!("{} ms", u.age_ms), u.age_ms),
@@ -111,20 +125,21 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
 }
 
 fn limits(kind: Kind, v6: bool, s: Settings, count: u32) -> String {
-    let what = format!(
-        "{} {}",
-        if v6 { "IPv6" } else { "IPv4" },
+    let (ip, kind) = (
+        if v6 { "IP6" } else { "IP4" },
         match kind {
             Kind::Full => "full",
             Kind::Shallow => "shallow virtual",
-        }
+        },
     );
+    let line = "-".repeat(21);
     format!(
-        "Datagrams under way, {what} reassembly: {count}\n\
-         Maximum of datagrams on a thread: {}\n\
-         Maximum of fragments of a datagram: {}\n\
-         Timeout: {} ms\n\
-         Expire walk interval: {} ms\n",
+        "{line}\n{ip} reassembly status\n{line}\n\
+         Current {kind} {ip} reassemblies count: {count}\n\
+         Maximum configured concurrent {kind} {ip} reassemblies per worker-thread: {}\n\
+         Maximum configured amount of fragments per {kind} {ip} reassembly: {}\n\
+         Maximum configured {kind} {ip} reassembly timeout: {}ms\n\
+         Maximum configured {kind} {ip} reassembly expire walk interval: {}ms\n",
         s.max_reassemblies, s.max_reassembly_length, s.timeout_ms, s.expire_walk_interval_ms
     )
 }

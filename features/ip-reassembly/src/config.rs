@@ -14,6 +14,10 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             let line = format!("set ip local-reassembly {ip}");
             config.push(Phase::Settings, format!("{line} disable"), format!("{line} enable"));
         }
+        if control::is_extended(world, v6) {
+            let line = format!("set ip reassembly extended {ip}");
+            config.push(Phase::Settings, format!("{line} on"), format!("{line} off"));
+        }
     }
     for kind in Kind::ALL {
         limits(world, kind, false, config);

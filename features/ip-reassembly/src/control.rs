@@ -10,7 +10,6 @@ use cli::{Error, Result};
 use graph::{
     Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World, name_of,
 };
-use msg::retval;
 use net::IfEvent;
 use net::Interfaces;
 use std::sync::Arc;
@@ -67,21 +66,28 @@ pub fn settings(world: &World, kind: Kind, v6: bool) -> Settings {
 }
 
 /// Sets the limits.
-///
-/// # Errors
-/// −7 if one of them is 0.
-pub fn configure(world: &World, kind: Kind, v6: bool, new: Settings) -> Result<()> {
+pub fn configure(world: &World, kind: Kind, v6: bool, new: Settings) {
     fn set<F: Fragments>(world: &World, kind: Kind, new: Settings) {
         world.get::<Reassembly<F>>().of(kind).set(new);
     }
-    let Settings { timeout_ms, max_reassemblies, max_reassembly_length, expire_walk_interval_ms } = new;
-    if [timeout_ms, max_reassemblies, max_reassembly_length, expire_walk_interval_ms].contains(&0) {
-        return Err(Error::parse("a limit of 0 lets no fragment pass: disable reassembly instead")
-            .retval(retval::INVALID_VALUE));
-    }
     of_family!(v6, set(world, kind, new));
     world.get::<Walk>().0.raise();
-    Ok(())
+}
+
+/// Whether shallow reassembly waits for the last fragment too.
+pub fn is_extended(world: &World, v6: bool) -> bool {
+    fn of<F: Fragments>(world: &World) -> bool {
+        world.get::<Reassembly<F>>().extended.load(Ordering::Relaxed)
+    }
+    of_family!(v6, of(world))
+}
+
+/// Makes shallow reassembly wait for the last fragment too, or no longer.
+pub fn set_extended(world: &World, v6: bool, on: bool) {
+    fn set<F: Fragments>(world: &World, on: bool) {
+        world.get::<Reassembly<F>>().extended.store(on, Ordering::Relaxed);
+    }
+    of_family!(v6, set(world, on));
 }
 
 /// Whether fragments for us are put together.
@@ -178,7 +184,7 @@ impl ExpireWalk {
         let reassembly = world.get::<Reassembly<F>>();
         let one = |kind: Kind| {
             let knobs = reassembly.of(kind);
-            let interval = u64::from(knobs.settings().expire_walk_interval_ms) * 1_000_000;
+            let interval = u64::from(knobs.settings().expire_walk_interval_ms.max(1)) * 1_000_000;
             if interval >= SECOND {
                 return None;
             }

@@ -56,6 +56,23 @@ impl Fragment {
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
+
+    /// Leaves out what lies behind an offset of the datagram; says how many bytes that is.
+    #[inline(always)]
+    pub fn end_at(&mut self, end: u32) -> usize {
+        let cut = self.end.saturating_sub(end);
+        self.end -= cut;
+        cut as usize
+    }
+
+    /// The fragment, if another one can follow it or none does.
+    #[inline(always)]
+    fn in_eights(self) -> Result<Part, Fault> {
+        if self.more && !self.len().is_multiple_of(8) {
+            return Err(Fault::Length(self));
+        }
+        Ok(Part::Fragment(self))
+    }
 }
 
 /// Why a fragment can't be one.
@@ -63,14 +80,18 @@ impl Fragment {
 pub enum Fault {
     /// Shorter than its headers say, or without payload.
     Malformed,
-    /// Not the last one, and its length is no multiple of eight.
-    Length,
+    /// Not the last one, and its length is no multiple of eight: nothing can follow it.
+    Length(Fragment),
     /// It ends beyond the longest datagram; of IPv6, where its offset stands.
     TooLong(u16),
 }
 
 /// A family whose datagrams are put together.
 pub trait Fragments: Net {
+    /// Fragments of a datagram may cover each other (RFC 791 3.2); otherwise such a datagram is dropped (RFC 5722).
+    const MAY_OVERLAP: bool = !Self::IS_V6;
+    /// Routers too say that a fragment is missing (RFC 8200 4.5), not only the host that the datagram is for (RFC 792).
+    const ROUTERS_TELL: bool = Self::IS_V6;
     /// Time exceeded: a fragment is missing.
     const TIMEOUT: IpMeta;
 
@@ -99,14 +120,11 @@ impl Fragments for Ip4 {
             return Err(Fault::Malformed);
         }
         let (start, more) = (ip.fragment_offset(), ip.more_fragments());
-        if more && !(total - at).is_multiple_of(8) {
-            return Err(Fault::Length);
-        }
         let end = start + total - at;
         if at + end > MAX {
             return Err(Fault::TooLong(0));
         }
-        Ok(Part::Fragment(Fragment {
+        let fragment = Fragment {
             start: start as u32,
             end: end as u32,
             id: ip.id.get().into(),
@@ -115,7 +133,8 @@ impl Fragments for Ip4 {
             protocol: ip.protocol,
             more,
             ecn: ip.ecn() as u8,
-        }))
+        };
+        fragment.in_eights()
     }
 
     fn complaint(_: Fault) -> Option<IpMeta> {
@@ -156,7 +175,7 @@ impl Fragments for Ip6 {
         let error = |at: u16| IpMeta::error(Icmp6Type::PARAMETER_PROBLEM.0, 0, at.into());
         match fault {
             Fault::Malformed => None,
-            Fault::Length => Some(error(4)),
+            Fault::Length(_) => Some(error(4)),
             Fault::TooLong(at) => Some(error(at)),
         }
     }
@@ -223,11 +242,8 @@ fn extended(ip: &Ipv6Header, head: &[u8], len: usize) -> Result<Part, Fault> {
     if start == 0 && !more {
         return Ok(Part::Atomic(part));
     }
-    if more && !part.len().is_multiple_of(8) {
-        return Err(Fault::Length);
-    }
     if found.offset - Ip6::HEADER_LEN + part.end as usize > MAX {
         return Err(Fault::TooLong(found.offset as u16 + 2));
     }
-    Ok(Part::Fragment(part))
+    part.in_eights()
 }

@@ -15,8 +15,8 @@
 //! **Where a datagram is.** All fragments between two hosts are collected by one worker, whichever they come in on: they are
 //! handed there. So no table is shared, and datagrams of a flow stay in order.
 //!
-//! **Attacks.** Overlapping fragments end their datagram, and what still comes of it is dropped (RFC 5722, for both families);
-//! an exact duplicate is dropped alone. First fragments of IPv6 have to have all headers (RFC 7112), atomic ones are whole
+//! **Attacks.** Overlapping fragments of IPv6 end their datagram, and what still comes of it is dropped (RFC 5722); an exact duplicate
+//! is dropped alone. Those of IPv4 are put together (RFC 791 3.2): whoever sees the whole sees the same bytes. First fragments of IPv6 have to have all headers (RFC 7112), atomic ones are whole
 //! (RFC 6946). With too many datagrams under way the oldest goes, so a flood of fragments can't keep others out for the length of
 //! a timeout. Kept fragments hold at most a quarter of the buffers, those of one node half of that, counted by segments; beyond it the
 //! oldest of the node go ([`buffer::Holder::REASSEMBLY`]).

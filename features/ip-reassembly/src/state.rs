@@ -12,13 +12,14 @@ const MS: u64 = 1_000_000;
 /// The limits of one kind of reassembly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Milliseconds after its first fragment that a datagram is given up.
+    /// Milliseconds after its first fragment that a datagram is given up; with 0 no datagram of several fragments is put together.
     pub timeout_ms: u32,
-    /// Datagrams that may be under way on a thread; with more, the oldest goes.
+    /// Datagrams that may be under way on a thread; with more, the oldest goes. 0: full reassembly lets no fragment pass, shallow
+    /// reassembly has no limit of its own but [`MOST`].
     pub max_reassemblies: u32,
-    /// Fragments of a datagram; with more, it is given up.
+    /// Fragments of a datagram that may wait; with more, it is given up.
     pub max_reassembly_length: u32,
-    /// Milliseconds between two looks for what has timed out; more than 1000 counts as 1000.
+    /// Milliseconds between two looks for what has timed out; more than 1000 counts as 1000, 0 as 1.
     pub expire_walk_interval_ms: u32,
 }
 
@@ -34,8 +35,13 @@ impl Settings {
     pub const SHALLOW: Self = Self { timeout_ms: 1000, ..Self::FULL };
 }
 
+/// Datagrams of shallow reassembly on a thread when there is no limit: what is remembered of one without waiting fragments takes no
+/// buffer, so the share of buffers doesn't bound them.
+pub const MOST: u32 = 1 << 16;
+
 /// Limits, and how many datagrams are under way.
 pub struct Knobs {
+    kind: Kind,
     timeout_ms: AtomicU32,
     max_reassemblies: AtomicU32,
     max_reassembly_length: AtomicU32,
@@ -45,8 +51,10 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    fn new(s: Settings, threads: usize) -> Self {
+    fn new(kind: Kind, threads: usize) -> Self {
+        let s = kind.usual();
         Self {
+            kind,
             timeout_ms: s.timeout_ms.into(),
             max_reassemblies: s.max_reassemblies.into(),
             max_reassembly_length: s.max_reassembly_length.into(),
@@ -81,7 +89,10 @@ impl Knobs {
 
     /// How many datagrams may be under way on a thread.
     pub(crate) fn datagrams(&self) -> usize {
-        self.max_reassemblies.load(Ordering::Relaxed) as usize
+        match (self.max_reassemblies.load(Ordering::Relaxed), self.kind) {
+            (0, Kind::Shallow) => MOST as usize,
+            (limit, _) => limit as usize,
+        }
     }
 
     /// How many fragments a datagram may have.
@@ -141,14 +152,22 @@ pub struct Reassembly<F> {
     shallow: Knobs,
     /// Fragments for us are put together.
     pub(crate) local: AtomicBool,
+    /// Shallow reassembly lets fragments go once the first and the last have come; otherwise the first is enough.
+    pub(crate) extended: AtomicBool,
     family: PhantomData<F>,
 }
 
 impl<F: Fragments> Shared for Reassembly<F> {
     fn make(world: &World) -> Self {
-        let knobs = |kind: Kind| Knobs::new(kind.usual(), world.threads());
+        let knobs = |kind: Kind| Knobs::new(kind, world.threads());
         let (full, shallow) = (knobs(Kind::Full), knobs(Kind::Shallow));
-        Self { full, shallow, local: AtomicBool::new(false), family: PhantomData }
+        Self {
+            full,
+            shallow,
+            local: AtomicBool::new(false),
+            extended: AtomicBool::new(false),
+            family: PhantomData,
+        }
     }
 }
 

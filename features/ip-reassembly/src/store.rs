@@ -9,6 +9,7 @@ use buffer::{Holder, Owned, Part};
 use graph::{Cx, Next, ThreadIndex, World};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A fragment that waits.
 pub trait Waiting {
@@ -20,9 +21,21 @@ pub trait Waiting {
     fn bytes(&self) -> usize;
 }
 
+/// How a datagram may end other than well. Each end is counted once for a datagram, whatever the number of its fragments: they are
+/// dropped as [`Self::GIVEN_UP`].
+pub trait Ends: Next + Copy {
+    /// A fragment of a datagram that has ended.
+    const GIVEN_UP: Self;
+    /// It made room for another one.
+    const LIMIT_REACHED: Self;
+    /// It waited too long.
+    const TIMEOUT: Self;
+}
+
 /// A datagram of which fragments wait.
 pub trait Datagram {
     type Part: Waiting;
+    type To: Ends;
     /// An empty one, with the memory of another.
     fn with(parts: Vec<Self::Part>) -> Self;
     fn parts(&self) -> &Vec<Self::Part>;
@@ -43,6 +56,10 @@ pub struct UnderWay {
     pub thread: ThreadIndex,
     /// Source, destination, identification.
     pub key: (IpAddr, IpAddr, u32),
+    /// Index of the table that its fragments came in for.
+    pub fib: u32,
+    /// IPv4's protocol; 0 for IPv6.
+    pub protocol: u8,
     /// Fragments that are there, and their bytes.
     pub fragments: (usize, usize),
     /// Milliseconds since the first one came.
@@ -74,13 +91,18 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.reassembly.of(self.kind)
     }
 
+    /// Shallow reassembly lets fragments go once the first and the last have come.
+    pub fn is_extended(&self) -> bool {
+        self.reassembly.extended.load(Ordering::Relaxed)
+    }
+
     /// Lets go of all fragments of a datagram.
-    pub fn release<N: Next>(&mut self, at: u32, why: N, cx: &mut Cx<'_, false>) {
+    fn release(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.table.get_mut(at) else { return };
         let parts = datagram.parts_mut();
         self.kept.give(buffers(parts));
         for part in parts.drain(..) {
-            cx.emit(why, part.into_packet());
+            cx.emit(D::To::GIVEN_UP, part.into_packet());
         }
     }
 
@@ -94,15 +116,27 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
     }
 
+    /// Counts how a datagram ends, if it has fragments that wait: otherwise it has ended before.
+    pub fn count(&self, at: u32, why: D::To, cx: &mut Cx<'_, false>) {
+        cx.count(why, self.table.get(at).is_some_and(|datagram| !datagram.parts().is_empty()).into());
+    }
+
     /// Forgets a datagram and lets go of its fragments.
-    pub fn remove<N: Next>(&mut self, at: u32, why: N, cx: &mut Cx<'_, false>) {
-        self.release(at, why, cx);
+    pub fn remove(&mut self, at: u32, cx: &mut Cx<'_, false>) {
+        self.release(at, cx);
         self.forget(at);
     }
 
-    /// What comes of this datagram from now on is dropped, until it would have timed out.
-    pub fn give_up<N: Next>(&mut self, at: u32, why: N, cx: &mut Cx<'_, false>) {
-        self.release(at, why, cx);
+    /// Counts how a datagram ends, and removes it.
+    pub fn end(&mut self, at: u32, why: D::To, cx: &mut Cx<'_, false>) {
+        self.count(at, why, cx);
+        self.remove(at, cx);
+    }
+
+    /// What comes of this datagram from now on is dropped, until it would have timed out; so is what is there. The fragment that
+    /// ended it says why.
+    pub fn give_up(&mut self, at: u32, cx: &mut Cx<'_, false>) {
+        self.release(at, cx);
         if let Some(datagram) = self.table.get_mut(at) {
             datagram.give_up();
         }
@@ -114,26 +148,30 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.table.oldest().filter(|(_, since)| now >= since + timeout).map(|(at, _)| at)
     }
 
-    /// The datagram of a key; a new one if there is none, for which the oldest may have to go.
-    pub fn datagram<N: Next>(&mut self, key: Key<F::Addr>, full: N, cx: &mut Cx<'_, false>) -> u32 {
+    /// The datagram of a key; a new one if there is none, for which the oldest may have to go. `None` if there may be none at all.
+    pub fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> Option<u32> {
         if let Some(at) = self.table.find(&key) {
-            return at;
+            return Some(at);
         }
-        while self.table.len() >= self.knobs().datagrams().max(1) {
+        let limit = self.knobs().datagrams();
+        if limit == 0 {
+            return None;
+        }
+        while self.table.len() >= limit {
             let Some((oldest, _)) = self.table.oldest() else { break };
-            self.remove(oldest, full, cx);
+            self.end(oldest, D::To::LIMIT_REACHED, cx);
         }
         self.knobs().begin(self.place.thread);
         let parts = self.spare.pop().unwrap_or_default();
-        self.table.insert(key, cx.now(), D::with(parts))
+        Some(self.table.insert(key, cx.now(), D::with(parts)))
     }
 
     /// Lets the oldest go until the rest has room, of which each fragment takes as many buffers as it has segments.
-    pub fn make_room<N: Next>(&mut self, full: N, cx: &mut Cx<'_, false>) {
+    pub fn make_room(&mut self, cx: &mut Cx<'_, false>) {
         while self.kept.is_over() {
             let Some((oldest, _)) = self.table.oldest() else { break };
             self.kept.refuse();
-            self.remove(oldest, full, cx);
+            self.end(oldest, D::To::LIMIT_REACHED, cx);
         }
         self.kept.settle();
     }
@@ -143,6 +181,8 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| UnderWay {
             thread: self.place.thread,
             key: (key.src.into(), key.dst.into(), key.id),
+            fib: key.fib,
+            protocol: key.protocol,
             fragments: (datagram.parts().len(), datagram.parts().iter().map(Waiting::bytes).sum()),
             age_ms: now.saturating_sub(since) / 1_000_000,
         };

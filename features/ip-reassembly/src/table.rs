@@ -102,6 +102,11 @@ impl<A: Address, D> Table<A, D> {
     }
 
     /// The datagram at a place.
+    pub fn get(&self, at: u32) -> Option<&D> {
+        self.entries.get(at).map(|entry| &entry.value)
+    }
+
+    /// The same, to change.
     #[inline(always)]
     pub fn get_mut(&mut self, at: u32) -> Option<&mut D> {
         self.entries.get_mut(at).map(|entry| &mut entry.value)

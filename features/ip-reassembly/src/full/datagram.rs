@@ -22,9 +22,9 @@ pub struct Piece {
 pub enum Fit {
     /// It has its place.
     Fits,
-    /// The same fragment is there already (RFC 8200 4.5).
+    /// All of it is there already (RFC 8200 4.5).
     Duplicate,
-    /// It covers bytes of another one, or contradicts the datagram's end: nobody needs such a datagram (RFC 5722).
+    /// It contradicts the datagram's end, or covers bytes of another one where it may not (RFC 5722).
     Overlap,
     /// More fragments than may be.
     TooMany,
@@ -60,6 +60,7 @@ impl Waiting for Piece {
 
 impl crate::store::Datagram for Datagram {
     type Part = Piece;
+    type To = super::To;
 
     fn with(pieces: Vec<Piece>) -> Self {
         Self { pieces, ..Self::default() }
@@ -80,41 +81,57 @@ impl crate::store::Datagram for Datagram {
 
 impl Datagram {
     /// Whether a fragment has a place here, among at most `limit`.
-    pub fn judge(&self, fragment: &Fragment, packet: &Buffer, limit: usize) -> Fit {
+    pub fn judge<F: Fragments>(&self, fragment: &Fragment, packet: &Buffer, limit: usize) -> Fit {
         // They mostly come in order.
         let behind = self.pieces.iter().rposition(|p| p.fragment.start <= fragment.start);
         if let Some(before) = behind.map(|at| &self.pieces[at]) {
-            let (there, same) = (before.fragment, before.fragment.start == fragment.start);
-            if same
-                && (there.end, there.more) == (fragment.end, fragment.more)
-                && equal(before, fragment, packet)
-            {
+            let there = before.fragment;
+            let known = if F::MAY_OVERLAP {
+                fragment.end <= there.end
+            } else {
+                (there.start, there.end, there.more) == (fragment.start, fragment.end, fragment.more)
+                    && equal(before, fragment, packet)
+            };
+            if known && (fragment.more || self.total == Some(fragment.end as usize)) {
                 return Fit::Duplicate;
             }
-            if there.end > fragment.start {
+            if !F::MAY_OVERLAP && there.end > fragment.start {
                 return Fit::Overlap;
             }
         }
         let ahead = self.pieces.get(behind.map_or(0, |at| at + 1));
-        let last = self.pieces.last().map_or(0, |p| p.fragment.end);
+        let (end, last) = (fragment.end as usize, self.pieces.last().map_or(0, |p| p.fragment.end as usize));
         let contradicts = match self.total {
-            Some(total) => !fragment.more || fragment.end as usize > total,
-            None => !fragment.more && fragment.end < last,
+            Some(total) if fragment.more => end > total,
+            Some(total) => end != total || !F::MAY_OVERLAP,
+            None => !fragment.more && end < last,
         };
-        if ahead.is_some_and(|p| p.fragment.start < fragment.end) || contradicts {
+        if contradicts || !F::MAY_OVERLAP && ahead.is_some_and(|p| p.fragment.start < fragment.end) {
             return Fit::Overlap;
         }
         if self.pieces.len() >= limit { Fit::TooMany } else { Fit::Fits }
     }
 
-    /// Takes a fragment that fits; true if all are there.
-    pub fn add(&mut self, fragment: Fragment, packet: Owned) -> bool {
-        let at = self.pieces.iter().rposition(|p| p.fragment.start < fragment.start).map_or(0, |at| at + 1);
-        self.have += fragment.len();
+    /// Takes a fragment that fits; true if all are there. Pieces that it covers leave by `covered`. Of bytes that two fragments
+    /// have, those of the one that begins later count: so a piece is only ever cut at its end, by [`join`].
+    pub fn add(&mut self, mut fragment: Fragment, packet: Owned, mut covered: impl FnMut(Owned)) -> bool {
         self.ecn |= 1 << fragment.ecn;
         if !fragment.more {
             self.total = Some(fragment.end as usize);
         }
+        let at = self.pieces.iter().rposition(|p| p.fragment.start < fragment.start).map_or(0, |at| at + 1);
+        let behind = self.pieces[at..].iter().take_while(|p| p.fragment.end <= fragment.end).count();
+        for Piece { fragment, packet } in self.pieces.drain(at..at + behind) {
+            self.have -= fragment.len();
+            covered(packet);
+        }
+        if let Some(before) = self.pieces[..at].last_mut() {
+            self.have -= before.fragment.end_at(fragment.start);
+        }
+        if let Some(next) = self.pieces.get(at) {
+            fragment.end_at(next.fragment.start);
+        }
+        self.have += fragment.len();
         self.pieces.insert(at, Piece { fragment, packet });
         self.total == Some(self.have)
     }
@@ -150,7 +167,13 @@ pub fn join<F: Fragments>(
     let len = pieces.last().map_or(0, |p| p.fragment.end as usize);
     let Some((head, rest)) = pieces.split_first_mut() else { return Err(None) };
     let first = head.fragment;
-    for Piece { fragment, packet } in rest {
+    let cut = |p: &mut Piece, cache: &mut Cache| {
+        p.packet.trim_packet(usize::from(p.fragment.at) + p.fragment.len(), cache)
+    };
+    let mut alone = cut(head, cache);
+    for piece in rest {
+        alone &= cut(piece, cache);
+        let Piece { fragment, packet } = piece;
         let pulled = packet.pull(fragment.at.into());
         debug_assert!(pulled, "headers were seen in the first segment");
         let head = &mut head.packet;
@@ -163,6 +186,7 @@ pub fn join<F: Fragments>(
             }
         }
     }
+    debug_assert!(alone, "none of them shares segments");
     let mut packets = pieces.drain(..).map(|p| p.packet);
     let Some(mut head) = packets.next() else { return Err(None) };
     let joined = head.append_segments(packets.by_ref().filter_map(|packet| {

@@ -5,7 +5,7 @@ mod datagram;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Store, UnderWay, buffers};
+use crate::store::{Ends, Store, UnderWay, buffers};
 use buffer::{Buffer, Owned};
 use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -43,33 +43,15 @@ pub enum To {
     Node(NodeIndex),
     #[keep]
     Wait,
-    /// fragments received
-    #[count]
-    ReassFragmentsRcvd,
-    /// fragments that datagrams were made of
-    #[count]
-    ReassFragmentsReassembled,
-    /// datagrams reassembled
-    #[count]
-    ReassSuccess,
-    /// the first fragment of a datagram that timed out: its sender is told
-    #[next("{ip}-icmp-error", count)]
-    ReassTimeExceeded,
-    /// fragment with a wrong length or offset: its sender is told (RFC 8200 4.5)
-    #[next("{ip}-icmp-error", count)]
-    ReassInvalidFragLen,
     /// first fragment without the whole header chain: its sender is told (RFC 7112 5)
     #[next("{ip}-icmp-error", count)]
     ReassMissingUpper,
-    /// fragment that is there already
+    /// fragment whose bytes are there already
     #[drop]
     ReassDuplicateFragment,
-    /// datagram with overlapping fragments (RFC 5722)
+    /// datagram with overlapping fragments (RFC 5722), or with two ends
     #[drop]
     ReassOverlappingFragment,
-    /// fragment of a datagram that was given up
-    #[drop]
-    ReassGivenUp,
     /// too many datagrams are under way: the oldest is given up
     #[drop]
     ReassLimitReached,
@@ -82,15 +64,48 @@ pub enum To {
     /// malformed fragment
     #[drop]
     ReassMalformedPacket,
+    /// fault in the router: a datagram under way isn't where it was
+    #[drop]
+    ReassInternalError,
+    /// datagram that timed out
+    #[drop]
+    ReassTimeout,
+    /// fragment without payload, or shorter than it says
+    #[drop]
+    ReassInvalidFragLen,
+    /// packet that is no fragment
+    #[drop]
+    ReassNoFragHdr,
+    /// fragment with a wrong length or offset: its sender is told (RFC 8200 4.5)
+    #[next("{ip}-icmp-error", count)]
+    ReassInvalidFragSize,
+    /// datagrams reassembled
+    #[count]
+    ReassSuccess,
+    /// fragments that datagrams were made of
+    #[count]
+    ReassFragmentsReassembled,
+    /// fragments received
+    #[count]
+    ReassFragmentsRcvd,
+    /// the first fragment of a datagram that timed out: its sender is told
+    #[next("{ip}-icmp-error", count)]
+    ReassTimeExceeded,
+    /// fragment of a datagram that was given up
+    #[drop]
+    ReassGivenUp,
     /// datagram that is longer than a packet may be
     #[drop]
     ReassTooLong,
     /// some fragments met congestion, others were not to know of it (RFC 3168 5.3)
     #[drop]
     ReassEcnMismatch,
-    /// datagram that timed out
-    #[drop]
-    ReassTimeout,
+}
+
+impl Ends for To {
+    const GIVEN_UP: Self = Self::ReassGivenUp;
+    const LIMIT_REACHED: Self = Self::ReassLimitReached;
+    const TIMEOUT: Self = Self::ReassTimeout;
 }
 
 /// A fragment that came.
@@ -132,14 +147,17 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         match AT {
             FEATURE => To::Next,
             CUSTOM => To::Node(NodeIndex(b.scratch::<Then>().node as u16)),
-            _ => self.then.map_or(To::ReassMalformedPacket, To::Node),
+            _ => self.then.map_or(To::ReassInternalError, To::Node),
         }
     }
 
-    /// Gives up what has waited too long. The sender hears of it if the first fragment came (RFC 792; RFC 8200 4.5).
+    /// Gives up what has waited too long. The sender hears of it if the first fragment came: of IPv4 from the host that the datagram
+    /// is for (RFC 792, RFC 1122 3.3.2), of IPv6 from whoever reassembles (RFC 8200 4.5).
     fn expire(&mut self, cx: &mut Cx<'_, false>) {
         while let Some(at) = self.store.expired(cx.now()) {
-            if let Some(datagram) = self.store.table.get_mut(at)
+            self.store.count(at, To::TIMEOUT, cx);
+            if (AT == LOCAL || F::ROUTERS_TELL)
+                && let Some(datagram) = self.store.table.get_mut(at)
                 && datagram.pieces.first().is_some_and(|p| p.fragment.is_first())
             {
                 let mut first = datagram.pieces.remove(0).packet;
@@ -148,7 +166,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
                 first.set_scratch(if AT == LOCAL { F::TIMEOUT } else { F::TIMEOUT.on_the_way() });
                 cx.emit(To::ReassTimeExceeded, first);
             }
-            self.store.remove(at, To::ReassTimeout, cx);
+            self.store.remove(at, cx);
         }
     }
 
@@ -169,22 +187,21 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(cx);
-        let at = self.store.datagram(key, To::ReassLimitReached, cx);
+        let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
         let limit = self.store.knobs().fragments();
-        let Some(datagram) = self.store.table.get_mut(at) else { return };
+        let Some(datagram) = self.store.table.get_mut(at) else {
+            return cx.emit(To::ReassInternalError, b);
+        };
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
         }
-        match datagram.judge(&fragment, &b, limit) {
+        match datagram.judge::<F>(&fragment, &b, limit) {
             Fit::Fits => {}
             Fit::Duplicate => return cx.emit(To::ReassDuplicateFragment, b),
             bad => {
-                let why = if bad == Fit::TooMany {
-                    To::ReassFragmentChainTooLong
-                } else {
-                    To::ReassOverlappingFragment
-                };
-                self.store.give_up(at, why, cx);
+                self.store.give_up(at, cx);
+                let too_many = bad == Fit::TooMany;
+                let why = if too_many { To::ReassFragmentChainTooLong } else { To::ReassOverlappingFragment };
                 return cx.emit(why, b);
             }
         }
@@ -192,19 +209,23 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             Ok(b) => b,
             Err(b) => return cx.emit(To::ReassNoBuf, b),
         };
-        self.store.kept.charge(b.segment_count());
-        let complete = datagram.add(fragment, b);
+        let kept = &mut self.store.kept;
+        kept.charge(b.segment_count());
+        let complete = datagram.add(fragment, b, |covered| {
+            kept.give(covered.segment_count());
+            cx.emit(To::ReassDuplicateFragment, covered);
+        });
         if complete {
             return self.complete(at, cx);
         }
-        self.store.make_room(To::ReassLimitReached, cx);
+        self.store.make_room(cx);
     }
 
     /// All fragments are there.
     fn complete(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.store.table.get_mut(at) else { return };
         let Some(ce) = datagram.congestion() else {
-            return self.store.remove(at, To::ReassEcnMismatch, cx);
+            return self.store.end(at, To::ReassEcnMismatch, cx);
         };
         let n = datagram.pieces.len();
         self.store.kept.give(buffers(&datagram.pieces));
@@ -265,7 +286,7 @@ impl<F: Fragments, const AT: u8> Node for Full<F, AT> {
             cx.trace(b, FragmentTrace(fragment));
         }
         match part {
-            Ok(Part::Whole) if AT == LOCAL => To::ReassMalformedPacket,
+            Ok(Part::Whole) if AT == LOCAL => To::ReassNoFragHdr,
             Ok(Part::Whole) => self.onward(b),
             Ok(Part::Atomic(fragment)) => {
                 if F::finish(b, &fragment, fragment.len(), false) {
@@ -303,8 +324,9 @@ fn refuse<F: Fragments>(b: &mut Buffer, fault: Fault) -> To {
     match F::complaint(fault) {
         Some(error) => {
             b.set_scratch(error);
-            To::ReassInvalidFragLen
+            To::ReassInvalidFragSize
         }
+        None if F::IS_V6 => To::ReassInvalidFragLen,
         None => To::ReassMalformedPacket,
     }
 }

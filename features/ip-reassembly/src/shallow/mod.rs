@@ -8,9 +8,9 @@
 
 mod upper;
 
-use crate::fragment::{Fragment, Fragments, Part};
+use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Store, UnderWay, Waiting, buffers};
+use crate::store::{Ends, Store, UnderWay, Waiting, buffers};
 use buffer::{Buffer, Flags, L4, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
@@ -28,21 +28,12 @@ pub enum To {
     Next,
     #[keep]
     Fragment,
-    /// fragments received
-    #[count]
-    ReassFragmentsRcvd,
-    /// datagrams whose first fragment came
-    #[count]
-    ReassSuccess,
     /// packet or first fragment without the upper layer's header (RFC 1858, RFC 7112)
     #[drop]
     ReassMissingUpper,
     /// fragment that covers bytes of the first (RFC 3128, RFC 5722)
     #[drop]
     ReassOverlappingFragment,
-    /// fragment of a datagram that was given up
-    #[drop]
-    ReassGivenUp,
     /// too many datagrams are under way: the oldest is given up
     #[drop]
     ReassLimitReached,
@@ -51,10 +42,29 @@ pub enum To {
     ReassFragmentChainTooLong,
     /// malformed fragment
     #[drop]
+    #[counter("{reass_malformed_packet|reass_invalid_frag_len}")]
     ReassMalformedPacket,
-    /// the first fragment didn't come in time
+    /// fault in the router: a datagram under way isn't where it was
+    #[drop]
+    ReassInternalError,
+    /// datagram of which fragments waited too long
     #[drop]
     ReassTimeout,
+    /// datagrams whose first fragment came
+    #[count]
+    ReassSuccess,
+    /// fragments received
+    #[count]
+    ReassFragmentsRcvd,
+    /// fragment of a datagram that was given up
+    #[drop]
+    ReassGivenUp,
+}
+
+impl Ends for To {
+    const GIVEN_UP: Self = Self::ReassGivenUp;
+    const LIMIT_REACHED: Self = Self::ReassLimitReached;
+    const TIMEOUT: Self = Self::ReassTimeout;
 }
 
 /// What is known by now.
@@ -85,6 +95,8 @@ impl Trace for ShallowTrace {
 struct Datagram {
     /// Once the first fragment has come: what it says, and where it ends.
     first: Option<(L4, u32)>,
+    /// The last fragment has come.
+    last: bool,
     waiting: Vec<Owned>,
     dead: bool,
 }
@@ -105,6 +117,7 @@ impl Waiting for Owned {
 
 impl crate::store::Datagram for Datagram {
     type Part = Owned;
+    type To = To;
 
     fn with(waiting: Vec<Owned>) -> Self {
         Self { waiting, ..Self::default() }
@@ -121,6 +134,19 @@ impl crate::store::Datagram for Datagram {
     fn give_up(&mut self) {
         self.dead = true;
     }
+}
+
+impl Datagram {
+    /// What the first fragment says, once the fragments may go on.
+    fn ready(&self, extended: bool) -> Option<L4> {
+        self.first.map(|(l4, _)| l4).filter(|_| !extended || self.last)
+    }
+}
+
+/// What a fragment knows of the upper layer by what the first one says.
+#[inline(always)]
+fn of_part(l4: L4, part: &Fragment) -> L4 {
+    if part.is_first() { l4 } else { L4 { later: true, offset: part.at, ..l4 } }
 }
 
 /// `ip4-sv-reassembly-feature` and its kind, by `AT`.
@@ -140,12 +166,24 @@ fn ip_at<const AT: u8>(b: &Buffer) -> usize {
     if AT == OUTPUT { b.l3_at() } else { 0 }
 }
 
-/// A look at the packet, and its bytes from the IP header on.
+/// A look at the packet, and its bytes from the IP header on. A fragment of odd length is its receiver's business.
 #[inline(always)]
 fn look<F: Fragments, const AT: u8>(b: &Buffer) -> Option<(Part, &[u8])> {
     let at = ip_at::<AT>(b);
     let head = b.data().get(at..)?;
-    Some((F::part(head, b.packet_len() - at).ok()?, head))
+    match F::part(head, b.packet_len() - at) {
+        Ok(part) => Some((part, head)),
+        Err(Fault::Length(fragment)) => Some((Part::Fragment(fragment), head)),
+        Err(_) => None,
+    }
+}
+
+/// What a fragment that waits says of itself.
+fn fragment<F: Fragments, const AT: u8>(b: &Buffer) -> Option<Fragment> {
+    match look::<F, AT>(b) {
+        Some((Part::Fragment(part), _)) => Some(part),
+        _ => None,
+    }
 }
 
 #[inline(always)]
@@ -157,11 +195,11 @@ fn mark(b: &mut Buffer, l4: L4) {
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
     fn expire(&mut self, cx: &mut Cx<'_, false>) {
         while let Some(at) = self.store.expired(cx.now()) {
-            self.store.remove(at, To::ReassTimeout, cx);
+            self.store.end(at, To::ReassTimeout, cx);
         }
     }
 
-    fn fragment(&mut self, fragment: Fragment, l4: Option<L4>, mut b: Owned, cx: &mut Cx<'_, false>) {
+    fn take(&mut self, fragment: Fragment, l4: Option<L4>, b: Owned, cx: &mut Cx<'_, false>) {
         // What leaves is one stream of its interface, whatever table it came from.
         let fib = if AT == OUTPUT { b.tx_if } else { self.store.place.fib::<F>(&b, cx.turn) };
         let head = b.data().get(ip_at::<AT>(&b)..).unwrap_or_default();
@@ -173,72 +211,71 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(cx);
-        let at = self.store.datagram(key, To::ReassLimitReached, cx);
-        let Some(datagram) = self.store.table.get_mut(at) else { return };
+        let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
+        let Some(datagram) = self.store.table.get_mut(at) else {
+            return cx.emit(To::ReassInternalError, b);
+        };
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
         }
-        match (fragment.is_first(), datagram.first) {
+        if let Err(why) = self.known(at, &fragment, l4, cx) {
+            self.store.give_up(at, cx);
+            return cx.emit(why, b);
+        }
+        self.go(at, &fragment, b, cx);
+    }
+
+    /// Notes what a fragment says of its datagram, unless it contradicts what is known.
+    fn known(&mut self, at: u32, part: &Fragment, l4: Option<L4>, cx: &mut Cx<'_, false>) -> Result<(), To> {
+        let datagram = self.store.table.get_mut(at).ok_or(To::ReassInternalError)?;
+        match (part.is_first(), datagram.first) {
             (true, None) => {
-                let Some(l4) = l4 else {
-                    self.store.give_up(at, To::ReassMissingUpper, cx);
-                    return cx.emit(To::ReassMissingUpper, b);
-                };
-                self.first(at, fragment, l4, b, cx);
+                let l4 = l4.ok_or(To::ReassMissingUpper)?;
+                let covered = |b: &Owned| fragment::<F, AT>(b).is_none_or(|p| p.start < part.end);
+                if datagram.waiting.iter().any(covered) {
+                    return Err(To::ReassOverlappingFragment);
+                }
+                datagram.first = Some((l4, part.end));
+                cx.count(To::ReassSuccess, 1);
             }
             // Sent once more, or to say something else.
-            (true, Some((known, end))) => {
-                if l4 != Some(known) || end != fragment.end {
-                    self.store.give_up(at, To::ReassOverlappingFragment, cx);
-                    return cx.emit(To::ReassOverlappingFragment, b);
-                }
-                mark(&mut b, known);
-                cx.emit(To::Next, b);
+            (true, Some((known, end))) if l4 != Some(known) || end != part.end => {
+                return Err(To::ReassOverlappingFragment);
             }
-            (false, Some((_, end))) if fragment.start < end => {
-                self.store.give_up(at, To::ReassOverlappingFragment, cx);
-                cx.emit(To::ReassOverlappingFragment, b);
-            }
-            (false, Some((l4, _))) => {
-                mark(&mut b, L4 { later: true, offset: fragment.at, ..l4 });
-                cx.emit(To::Next, b);
-            }
-            (false, None) => self.wait(at, b, cx),
+            (false, Some((_, end))) if part.start < end => return Err(To::ReassOverlappingFragment),
+            _ => {}
         }
+        datagram.last |= !part.more;
+        Ok(())
     }
 
-    fn wait(&mut self, at: u32, b: Owned, cx: &mut Cx<'_, false>) {
+    /// Lets a fragment go, with those that waited for it, or makes it wait.
+    fn go(&mut self, at: u32, part: &Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
         let limit = self.store.knobs().fragments();
-        let Some(datagram) = self.store.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
-        if datagram.waiting.len() >= limit {
-            self.store.give_up(at, To::ReassFragmentChainTooLong, cx);
-            return cx.emit(To::ReassFragmentChainTooLong, b);
-        }
-        self.store.kept.charge(b.segment_count());
-        datagram.waiting.push(b);
-        self.store.make_room(To::ReassLimitReached, cx);
-    }
-
-    /// The first fragment goes, and those that waited for it.
-    fn first(&mut self, at: u32, fragment: Fragment, l4: L4, mut b: Owned, cx: &mut Cx<'_, false>) {
-        let Some(datagram) = self.store.table.get_mut(at) else { return cx.emit(To::ReassGivenUp, b) };
-        datagram.first = Some((l4, fragment.end));
-        let part = |b: &Buffer| match look::<F, AT>(b) {
-            Some((Part::Fragment(part), _)) => Some(part),
-            _ => None,
+        let extended = self.store.is_extended();
+        let Some(datagram) = self.store.table.get_mut(at) else {
+            return cx.emit(To::ReassInternalError, b);
         };
-        if datagram.waiting.iter().any(|b| part(b).is_none_or(|p| p.start < fragment.end)) {
-            self.store.give_up(at, To::ReassOverlappingFragment, cx);
-            return cx.emit(To::ReassOverlappingFragment, b);
-        }
-        cx.count(To::ReassSuccess, 1);
-        mark(&mut b, l4);
+        let Some(l4) = datagram.ready(extended) else {
+            if datagram.waiting.len() >= limit {
+                self.store.give_up(at, cx);
+                return cx.emit(To::ReassFragmentChainTooLong, b);
+            }
+            self.store.kept.charge(b.segment_count());
+            datagram.waiting.push(b);
+            return self.store.make_room(cx);
+        };
+        mark(&mut b, of_part(l4, part));
         cx.emit(To::Next, b);
         self.store.kept.give(buffers(&datagram.waiting));
         for mut b in datagram.waiting.drain(..) {
-            let offset = part(&b).map_or(0, |p| p.at);
-            mark(&mut b, L4 { later: true, offset, ..l4 });
-            cx.emit(To::Next, b);
+            match fragment::<F, AT>(&b) {
+                Some(part) => {
+                    mark(&mut b, of_part(l4, &part));
+                    cx.emit(To::Next, b);
+                }
+                None => cx.emit(To::ReassInternalError, b),
+            }
         }
     }
 }
@@ -285,7 +322,7 @@ impl<F: Fragments, const AT: u8> Node for Shallow<F, AT> {
         match look::<F, AT>(&b) {
             Some((Part::Fragment(fragment), head)) => {
                 let l4 = if fragment.is_first() { upper::read(head) } else { None };
-                self.fragment(fragment, l4, b, cx);
+                self.take(fragment, l4, b, cx);
             }
             _ => cx.emit(To::ReassMalformedPacket, b),
         }

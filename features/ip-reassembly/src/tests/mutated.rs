@@ -55,7 +55,7 @@ fn million<F: Family>(command: &str, node: &str) {
         out += bench.feature(&arc, sw_if, &packets).len();
         bench.world.clock.adjust(5_000_000);
     }
-    let timeouts = |bench: &Bench| count(bench, "reass_timeout") + count(bench, "reass_time_exceeded");
+    let timeouts = |bench: &Bench| count(bench, "reass_given_up") + count(bench, "reass_time_exceeded");
     let before = timeouts(&bench);
     pass(&mut bench, 2000);
     let late = timeouts(&bench) - before;

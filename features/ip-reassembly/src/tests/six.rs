@@ -70,7 +70,19 @@ fn who_waits_too_long_is_told() {
     let first = ip6().fragment6(9, 0, true).udp(1, 2).payload_len(48).build();
     assert!(bench.feature("ip6-unicast", sw_if, &[first]).is_empty());
     pass(&mut bench, 6000);
-    assert_eq!(bench.count(NODE, "reass_time_exceeded"), 1);
+    assert_eq!((bench.count(NODE, "reass_time_exceeded"), bench.count(NODE, "reass_timeout")), (1, 1));
+}
+
+#[test]
+fn overlapping_fragments_end_their_datagram_and_empty_ones_nothing() {
+    let (mut bench, sw_if) = bench();
+    run(&mut bench, "set interface reassembly t0 on");
+    let part = |at, len| ip6().fragment6(9, at, true).protocol(IpProtocol(253)).payload(vec![7; len]).build();
+    let out = bench.feature("ip6-unicast", sw_if, &[part(0, 200), part(200, 0), part(0, 192), part(200, 80)]);
+    let reasons: Vec<_> = out.iter().filter_map(|o| o.reason).collect();
+    assert_eq!(reasons.len(), 4, "{out:?}");
+    let counts = ["reass_overlapping_fragment", "reass_given_up", "reass_invalid_frag_len"];
+    assert_eq!(counts.map(|reason| bench.count(NODE, reason)), [1, 2, 1]);
 }
 
 #[test]

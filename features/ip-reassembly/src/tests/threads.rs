@@ -47,8 +47,7 @@ fn fragments_of_one_datagram_meet_on_one_worker() {
         crate::Kind::Full,
         false,
         crate::Settings { timeout_ms: 20, expire_walk_interval_ms: 5, ..crate::Settings::FULL },
-    )
-    .expect("numbers");
+    );
     let packet = pkt::ip4("192.0.2.9", "10.0.0.99").udp(1, 2).payload_len(5000).build();
     let mut b = threads[3].cache().alloc().expect("a buffer");
     assert!(b.set_data(&part(&packet, 800, 1600)));
