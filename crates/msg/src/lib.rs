@@ -96,6 +96,8 @@ pub mod retval {
     pub const ADDRESS_LENGTH_MISMATCH: i32 = -59;
     /// An interface hasn't got this address.
     pub const ADDRESS_NOT_FOUND_FOR_INTERFACE: i32 = -60;
+    /// An address that every interface with IPv6 has.
+    pub const ADDRESS_NOT_DELETABLE: i32 = -61;
     /// No such node.
     pub const NO_SUCH_NODE: i32 = -63;
     /// Too few bytes, or too many.

@@ -13,6 +13,7 @@ use cli::Error;
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use wire::{Address, Family, Prefix};
@@ -65,10 +66,19 @@ impl<F: Net> Shared for Addresses<F> {
     }
 }
 
+/// Whether an interface may be given this address in name only, as in VPP: `::1` and groups of IPv6. Nothing is sent from it, no
+/// route leads to it, and nobody is asked for it.
+pub fn is_nominal<A: Address>(address: A) -> bool {
+    matches!(address.into(), IpAddr::V6(ip) if ip.is_loopback() || ip.is_multicast())
+}
+
 /// What can't be the address of a host (RFC 1122 3.2.1.3, RFC 4291 2.5).
 fn is_host<F: Net>(prefix: Prefix<F::Addr>) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::parse(format!("{prefix}: {why}")).retval(-7));
     let addr = prefix.addr();
+    if is_nominal(addr) {
+        return Ok(());
+    }
     let special = F::special().into_iter().find(|(special, _)| special.contains(addr));
     if addr.multicast() || addr == F::Addr::ZERO || special.is_some() {
         return refuse("not an address of a host");
@@ -210,7 +220,7 @@ impl<F: Net> Addresses<F> {
             addresses.iter().find(|a| a.network() == prefix.network()).copied()
         };
         self.publish(sw_if);
-        if let Some(other) = other {
+        if let Some(other) = other.filter(|other| !is_nominal(other.addr())) {
             // The network stays, but no longer speaks from this address.
             let kind = PathKind::Attached { sw_if, address: other.addr() };
             self.fib.set(world, table, prefix.network(), Source::Interface, &[Path::new(kind)])?;
@@ -308,13 +318,17 @@ type Route<F> = (Prefix<<F as Family>::Addr>, PathKind<<F as Family>::Addr>);
 /// The routes of an address; `network`: with those of its network, which its other addresses share.
 fn routes<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>, network: bool) -> Vec<Route<F>> {
     let address = prefix.addr();
+    if is_nominal(address) {
+        return Vec::new();
+    }
     let mut routes = vec![(Prefix::host(address), PathKind::Receive { sw_if, address })];
     if network && prefix.len() < F::BITS {
         routes.push((prefix.network(), PathKind::Attached { sw_if, address }));
-        // The address that all routers of a network have in common (RFC 4291 2.6.1), but between two (RFC 6164 5.1).
+        // The address that all routers of a network have in common (RFC 4291 2.6.1), but between two (RFC 6164 5.1). It is no address
+        // of the interface.
         if F::IS_V6 && prefix.len() < 127 && prefix.has_host_bits() {
-            let address = prefix.network().addr();
-            routes.push((Prefix::host(address), PathKind::Receive { sw_if, address }));
+            let anycast = Prefix::host(prefix.network().addr());
+            routes.push((anycast, PathKind::Fixed(AdjIndex::RECEIVE)));
         }
         // RFC 3021: a network of two has neither.
         if !F::IS_V6 && prefix.len() < 31 {

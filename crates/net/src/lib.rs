@@ -32,7 +32,7 @@ mod tests;
 mod usage;
 mod view;
 
-pub use addr::{Addresses, Hold};
+pub use addr::{Addresses, Hold, is_nominal};
 pub use adj::{
     Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, Ordinaries, Ordinary, Rewrite,
     ethernet_rewrite,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of tables and addresses that [`Fib`] and [`Addresses`] don't have themselves.
 
-use cli::Result;
+use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
 use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
@@ -87,12 +87,10 @@ fn remove_marked<F: Net>(world: &World, which: impl Fn(&Own<F>) -> bool) -> bool
 /// Gives an interface an address; one that is marked stays. A link-local one takes the place of the one that it has.
 ///
 /// # Errors
-/// Those of [`Addresses::add`].
+/// Those of [`Addresses::add`]; a link-local address with less than 128 bits (−59).
 pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>) -> Result<()> {
     let addresses = world.get::<Addresses<F>>();
-    if let IpAddr::V6(link) = new.addr().into()
-        && link.is_unicast_link_local()
-    {
+    if let Some(link) = link_local::<F>(new)? {
         return set_link_local(world, sw_if, link);
     }
     if world.get::<Sweep<F>>().marked().remove(&(sw_if, new)) && addresses.own(sw_if).contains(&new) {
@@ -112,17 +110,31 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
     }
 }
 
-/// Takes an address from an interface; of a link-local one, that it was set by hand.
+/// Takes an address from an interface.
 ///
 /// # Errors
-/// Those of [`Addresses::remove`].
+/// Those of [`Addresses::remove`]; the link-local address, which an interface with IPv6 has as long as it has IPv6 (−61).
 pub fn remove_address<F: Net>(world: &World, sw_if: SwIfIndex, old: Prefix<F::Addr>) -> Result<()> {
-    if let IpAddr::V6(link) = old.addr().into()
-        && world.get::<LinkLocals>().is_set(sw_if) == Some(link)
+    if let Some(link) = link_local::<F>(old)?
+        && world.get::<LinkLocals>().address(sw_if) == Some(link)
     {
-        return world.get::<LinkLocals>().set(world, sw_if, None);
+        let why = format!("{link} stays while IPv6 is enabled: set another one in its place");
+        return Err(Error::failed(why).retval(retval::ADDRESS_NOT_DELETABLE));
     }
     world.get::<Addresses<F>>().remove(world, sw_if, old)
+}
+
+/// The address, if it is a link-local one of IPv6: these have no network of their own.
+fn link_local<F: Net>(prefix: Prefix<F::Addr>) -> Result<Option<Ipv6Addr>> {
+    let IpAddr::V6(link) = prefix.addr().into() else { return Ok(None) };
+    if !link.is_unicast_link_local() {
+        return Ok(None);
+    }
+    if prefix.len() != F::BITS {
+        let why = format!("{prefix}: a link-local address is given with 128 bits");
+        return Err(Error::parse(why).retval(retval::ADDRESS_LENGTH_MISMATCH));
+    }
+    Ok(Some(link))
 }
 
 /// Sets the link-local address of an interface, and enables IPv6 on it.

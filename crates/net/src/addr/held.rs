@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses that an interface was given, but that aren't its own yet, or never will be (RFC 4862 5.4).
 
-use super::{Addresses, Here};
+use super::{Addresses, Here, is_nominal};
 use crate::AdjIndex;
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use graph::{SwIfIndex, World};
@@ -39,7 +39,7 @@ impl<A: Address> Here<A> {
     /// The addresses that may be used.
     pub(super) fn usable(&self) -> Vec<Prefix<A>> {
         let held = |p: &Prefix<A>| self.held.iter().any(|(address, _)| *address == p.addr());
-        self.addresses.iter().copied().filter(|p| !held(p)).collect()
+        self.addresses.iter().copied().filter(|p| !held(p) && !is_nominal(p.addr())).collect()
     }
 }
 

@@ -461,6 +461,22 @@ fn ipv6_by_the_api() {
     assert_eq!(get(), [0; 16]);
     assert_eq!(call(&bench, enable(true)), Ok(()));
     assert_eq!(get(), super::ip6("fe80::ff:fe00:2").octets());
+    for (is_add, addr, len, want) in [
+        (true, "fe80::5", 64, Err(-59)),
+        (true, "fe80::5", 128, Ok(())),
+        (false, "fe80::5", 64, Err(-59)),
+        (false, "fe80::5", 128, Err(-61)),
+        (false, "fe80::6", 128, Err(-60)),
+        (true, "::1", 128, Ok(())),
+        (true, "ff02::1", 128, Ok(())),
+        (false, "ff02::1", 128, Ok(())),
+        (true, "::", 128, Err(-7)),
+    ] {
+        assert_eq!(call(&bench, address(T2, is_add, ip6(addr, len))), want, "{is_add} {addr}/{len}");
+    }
+    assert_eq!(left(T2), 1, "::1");
+    assert_eq!(call(&bench, address(T2, false, ip6("::1", 128))), Ok(()));
+    assert_eq!(get(), super::ip6("fe80::5").octets(), "it stays");
     assert_eq!(call(&bench, enable(false)), Ok(()));
     assert_eq!(get(), [0; 16]);
 }

@@ -308,7 +308,10 @@ fn ipv6_has_the_same_commands() {
         ("ip route add count 2 ffff:ffff:ffff:ffff::/64 via t1", "not so many"),
         ("set interface ip6 table t1 7", "remove it first"),
         ("set ip6 link-local address t1 2001::1", "no link-local address"),
-        ("set interface ip address t1 ff02::1/128", "not an address of a host"),
+        ("set interface ip address t1 ::/128", "not an address of a host"),
+        ("set interface ip address t1 fe80::5/64", "with 128 bits"),
+        ("set interface ip address del t2 fe80::77/128", "stays while IPv6 is enabled"),
+        ("set interface ip address del t2 fe80::78/128", "no address fe80::78/128"),
         ("show ip6 fib 10.0.0.0/8", "no IPv6 address"),
         ("ip6 table del 7", "t2 is in table 7"),
     ] {

@@ -92,3 +92,25 @@ fn the_address_follows_the_interface() {
     interfaces.delete(world, T2).expect("deleted");
     assert_eq!((links.address(T2), links.table(T2)), (None, None));
 }
+
+#[test]
+fn a_loopback_address_and_groups_are_there_in_name_only() {
+    let mut bench = router6();
+    let world = bench.world.clone();
+    let addresses = world.get::<net::Addresses<wire::Ip6>>();
+    let names = ["::1/128", "ff02::1/128", "ff1e::7/64", "ff1e::8/64"].map(|p| p.parse().expect("a prefix"));
+    let routes = |bench: &mut Bench| bench.cli("show ip6 fib").expect("shown");
+    let (own, before) = (addresses.own(T1), routes(&mut bench));
+    for name in names {
+        crate::control::add_address::<wire::Ip6>(&world, T1, name).expect("added");
+    }
+    assert_eq!(addresses.own(T1), [&own[..], &names[..]].concat());
+    assert_eq!(addresses.usable(T1), own, "nothing is sent from them");
+    assert_eq!(routes(&mut bench), before, "nothing leads to them");
+    let out = through(&mut bench, &pkt::ip6("2001:db8:1::9", "::1").udp(1, 2).payload_len(18).build());
+    assert_eq!(out[0].node, "ip6-drop", "a router delivers nothing of a link's to the loopback address");
+    for name in names {
+        crate::control::remove_address::<wire::Ip6>(&world, T1, name).expect("removed");
+    }
+    assert_eq!((addresses.own(T1), routes(&mut bench)), (own, before));
+}
