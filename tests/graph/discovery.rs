@@ -21,6 +21,7 @@ const CONFIGURATION: &[&str] = &[
     "set ip6 dad enable",
     "set interface ip address pg0 2001:db8:1::3/64",
     "set interface ip address pg1 2001:db8:2::1/64",
+    "ip6 nd pg0 no ra-suppress",
     "ip6 nd pg0 prefix 2001:db8:1::/64",
     "ip6 nd pg0 ra-interval 4 3",
     "ip6 nd pg0 ra-send-unicast",

@@ -37,7 +37,7 @@ fn advertise(site: &Site, side: &Side, network: u8) {
     let port = &side.port;
     site.router().script(&format!(
         "set interface ip address {port} 2001:db8:{network}::1/64\n\
-         ip6 nd {port} prefix 2001:db8:{network}::/64 3600 1800\n\
+         ip6 nd {port} no ra-suppress\nip6 nd {port} prefix 2001:db8:{network}::/64 3600 1800\n\
          ip6 nd {port} ra-hop-limit 55\n"
     ));
 }

@@ -51,8 +51,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set ip6 dad enable",
-        usage: "[transmits <transmits:u8>] [delay <delay:f64>]",
-        help: "Ask whether somebody has an address before it is used",
+        usage: "[transmits <transmits:u8>] [delay <delay:f64>] [link-local]",
+        help: "Ask whether somebody has an address before it is used; `link-local': also those made of MAC addresses",
         run: dad_enable,
     },
     Command {
@@ -101,7 +101,7 @@ fn nd(w: &World, m: &Matches) -> Result<Output> {
     let (sw_if, on) = (interface(w, m)?, !m.flag("no"));
     if m.flag("prefix") {
         let prefix: Ip6Prefix = m.req("prefix")?;
-        verbs::set_prefix(w, sw_if, prefix.network(), if on { Some(ra_prefix(w, m)?) } else { None })?;
+        verbs::set_prefix(w, sw_if, prefix, if on { Some(ra_prefix(w, m)?) } else { None })?;
         return Ok(Output::empty());
     }
     w.get::<Advertiser>().change(w, sw_if, |c| set(c, m, on))?;
@@ -203,10 +203,11 @@ fn proxy_all(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn dad_enable(w: &World, m: &Matches) -> Result<Output> {
-    let usual = Settings::default();
-    let transmits = m.opt("transmits")?.unwrap_or(usual.transmits);
-    let delay = m.opt("delay")?.unwrap_or(usual.delay);
-    w.get::<Dad>().set(w, Settings { enabled: true, transmits, delay })?;
+    let dad = w.get::<Dad>();
+    let now = dad.settings();
+    let transmits = m.opt("transmits")?.unwrap_or(now.transmits);
+    let delay = m.opt("delay")?.unwrap_or(now.delay);
+    dad.set(w, Settings { enabled: true, transmits, delay, link_local: m.flag("link-local") })?;
     Ok(Output::empty())
 }
 

@@ -14,7 +14,8 @@ use wire::nd::PrefixInfo;
 pub fn say(world: &World, config: &mut RunningConfig) {
     let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
     if dad != usual && dad.enabled {
-        let line = format!("set ip6 dad enable transmits {} delay {}", dad.transmits, dad.delay);
+        let link_local = if dad.link_local { " link-local" } else { "" };
+        let line = format!("set ip6 dad enable transmits {} delay {}{link_local}", dad.transmits, dad.delay);
         config.push(Phase::Settings, line, "set ip6 dad disable");
     }
     let interfaces = world.get::<Interfaces>();
@@ -45,8 +46,10 @@ pub fn say(world: &World, config: &mut RunningConfig) {
 fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
     let usual = RaConfig::default();
     let mut lines = Vec::new();
+    if !c.suppress {
+        lines.push(("no ra-suppress".to_string(), "ra-suppress".to_string()));
+    }
     for (word, on) in [
-        ("ra-suppress", c.suppress),
         ("ra-managed-config-flag", c.managed),
         ("ra-other-config-flag", c.other),
         ("ra-suppress-link-layer", c.no_link),

@@ -8,11 +8,12 @@
 use crate::compose::duplicate_probe;
 use crate::dice::Dice;
 use crate::ours::AllOurs;
-use crate::protocol::{announce, say, speaking};
+use crate::protocol::{Nd, announce, say, speaking};
 use cli::{Error, Result};
 use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use ip_neighbor::resolve::Notes;
 use msg::retval;
-use net::Interfaces;
+use net::{Interfaces, LinkLocals};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,11 +31,13 @@ pub struct Settings {
     pub transmits: u8,
     /// Seconds between two questions, and after the last.
     pub delay: f64,
+    /// Link-local addresses that follow from the MAC address are asked for too (RFC 4862 5.4; VPP doesn't).
+    pub link_local: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { enabled: false, transmits: 1, delay: 1.0 }
+        Self { enabled: false, transmits: 1, delay: 1.0, link_local: false }
     }
 }
 
@@ -57,7 +60,7 @@ pub enum State {
 /// What happened to an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is asked for.
+    /// It is asked for: said at the beginning and with every question.
     Tentative,
     /// It is ours.
     Preferred,
@@ -103,14 +106,14 @@ impl Dad {
     /// Sets whether and how addresses are asked for. What is tentative when it is disabled becomes ours.
     ///
     /// # Errors
-    /// Not 1 to 10 questions; a pause that is not above 0 and at most an hour (−7).
+    /// Not 1 to 10 questions; a pause that is not 0.1 to 10 seconds (−7).
     pub fn set(&self, world: &World, new: Settings) -> Result<()> {
         let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
         if !(1..=10).contains(&new.transmits) {
             return refuse(format!("{} transmits: 1 to 10 are possible", new.transmits));
         }
-        if !(new.delay > 0.0 && new.delay <= 3600.0) {
-            return refuse(format!("a delay of {} seconds: above 0 and up to 3600 is possible", new.delay));
+        if !(0.1..=10.0).contains(&new.delay) {
+            return refuse(format!("a delay of {} seconds: 0.1 to 10 are possible", new.delay));
         }
         let sure: Vec<_> = {
             let mut inner = self.inner();
@@ -135,18 +138,24 @@ impl Dad {
         self.inner().all.iter().map(|((sw_if, ip), state)| (*sw_if, *ip, *state)).collect()
     }
 
-    /// Starts to ask for addresses of an interface.
+    /// Starts to ask for addresses of an interface. One that follows from its MAC address is left out, unless it is wanted: as long as
+    /// the MAC address is its own, so is that.
     pub fn begin(&self, world: &World, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
         let is_ethernet = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == net::IfKind::Ethernet);
-        if !self.settings().enabled || !is_ethernet {
+        let settings = self.settings();
+        if !settings.enabled || !is_ethernet {
             return;
         }
         let due = speaking(world, sw_if).map(|_| world.clock.now());
         let nonce = world.get::<Dice>().nonce();
-        for ip in ips {
+        let set = world.get::<LinkLocals>().is_set(sw_if);
+        let asked = |ip: &&Ipv6Addr| settings.link_local || !ip.is_unicast_link_local() || set == Some(**ip);
+        for ip in ips.iter().filter(asked) {
             self.inner().all.insert((sw_if, *ip), State::Tentative { nonce, sent: 0, due });
             self.tell(world, sw_if, *ip, Change::Tentative, 0);
         }
+        // Another host that has the address is heard again, also if it was heard just now.
+        world.get::<Notes<Nd>>().forgotten();
         self.signal.raise();
     }
 
@@ -221,6 +230,7 @@ impl Dad {
             let state = State::Tentative { nonce, sent: sent + 1, due: Some(now + pause) };
             self.inner().all.insert((sw_if, ip), state);
             say(world, &interface, "requests", vec![duplicate_probe(interface.mac, ip, nonce)]);
+            self.tell(world, sw_if, ip, Change::Tentative, sent + 1);
         }
         let due = |state: &State| if let State::Tentative { due, .. } = state { *due } else { None };
         self.inner().all.values().filter_map(due).min()

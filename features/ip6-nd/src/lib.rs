@@ -17,8 +17,8 @@
 //! ([`Advertiser`]), makes addresses and default routes of what other routers tell ([`Receiver`]), answers for others
 //! ([`Proxies`]), and reports groups. Asking, and what waits for answers, is [`ip_neighbor::resolve`]'s.
 //!
-//! As in VPP, router advertisements are sent wherever IPv6 is enabled, unless they are suppressed, and duplicates are
-//! looked for only if that is enabled.
+//! Router advertisements are sent where that is wanted (`ip6 nd … no ra-suppress`), and duplicates are looked for only if that is
+//! enabled.
 //!
 //! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
 //! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
-use wire::mld::{Mld2Record, Mld2Report, MldMessage};
+use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, Mld2Report, MldMessage};
 use wire::nd::{ALL_NODES, ALL_ROUTERS, solicited_node};
 use wire::{Icmp6Type, MacAddr};
 use zerocopy::IntoBytes;
@@ -187,7 +187,7 @@ impl Listener {
             return self.forget(sw_if);
         }
         let here = world.get::<AllOurs>().here(sw_if);
-        let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS]).collect();
+        let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
         self.links().entry(sw_if).or_default().sync(world.clock.now(), &wanted);
         self.signal.raise();
     }

@@ -4,7 +4,7 @@
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
 use graph::{Shared, SwIfIndex, World};
-use net::{Addresses, Hold, Interfaces, LinkLocals};
+use net::{Addresses, Hold, Interfaces, LinkLocals, is_nominal};
 use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, Prefix};
@@ -147,8 +147,13 @@ fn hold_back(world: &World, sw_if: SwIfIndex) {
     links.hold_back(world, sw_if, hold);
 }
 
-/// All addresses of an interface, the link-local one first.
+/// The addresses of an interface that are a host's, the link-local one first.
 pub fn addresses(world: &World, sw_if: SwIfIndex) -> Vec<Ip6Prefix> {
+    listed(world, sw_if).into_iter().filter(|prefix| !is_nominal(prefix.addr())).collect()
+}
+
+/// All addresses of an interface, also those that it has in name only, the link-local one first.
+pub fn listed(world: &World, sw_if: SwIfIndex) -> Vec<Ip6Prefix> {
     let link_local = world.get::<LinkLocals>().address(sw_if).and_then(|a| Prefix::new(a, 64));
     let mut all: Vec<Ip6Prefix> = link_local.into_iter().collect();
     all.extend(world.get::<Addresses<Ip6>>().list(sw_if));

@@ -4,7 +4,7 @@
 use crate::check::{Checked, is_station, ways};
 use crate::listen::{Came, Ears};
 use crate::protocol::Nd;
-use crate::ra::Advertiser;
+use crate::ra::{Advertiser, Question};
 use graph::{Build, ThreadIndex, World};
 use ip_neighbor::resolve::{Lately, Note, Notes, Seen, Target};
 use net::Evidence;
@@ -90,6 +90,7 @@ impl Ears for Solicited {
             };
             let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
         }
-        if self.advertiser.post(sw_if, m.src) { To::Noted } else { To::Busy }
+        let question = Question { sw_if, from: m.src, mac: link.unwrap_or(source) };
+        if self.advertiser.post(question) { To::Noted } else { To::Busy }
     }
 }

@@ -4,7 +4,7 @@
 use crate::cli::interface as interface_of;
 use crate::dad::{Dad, State};
 use crate::mld::Listener;
-use crate::ours::addresses;
+use crate::ours::listed;
 use crate::proxy::Proxies;
 use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;
@@ -156,7 +156,7 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
     }
     let link_local = w.get::<LinkLocals>().address(sw_if);
     let addresses: Vec<_> =
-        addresses(w, sw_if).into_iter().map(|prefix| (prefix, state(w, sw_if, prefix.addr()))).collect();
+        listed(w, sw_if).into_iter().map(|prefix| (prefix, state(w, sw_if, prefix.addr()))).collect();
     let groups = listener.groups(sw_if);
     let table = w.get::<Fib<Ip6>>().table_id(TableIndex(interface.fib6)).unwrap_or(0);
     let link = advertiser.link(sw_if);
@@ -218,8 +218,10 @@ pub fn dad(w: &World, _: &Matches) -> Result<Output> {
         let Some((sw_if, ip, state)) = item else {
             let on = if settings.enabled { "enabled" } else { "disabled" };
             let (transmits, delay) = (settings.transmits, settings.delay);
-            out.text(|text| *text += &format!("DAD: {on}, transmits {transmits}, delay {delay} s\n"));
+            let local = if settings.link_local { ", link-local addresses too" } else { "" };
+            out.text(|text| *text += &format!("DAD: {on}, transmits {transmits}, delay {delay} s{local}\n"));
             out.field("enabled", settings.enabled);
+            out.field("link_local", settings.link_local);
             out.field("transmits", transmits);
             out.field("delay", delay);
             out.array("addresses");

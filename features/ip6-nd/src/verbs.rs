@@ -11,7 +11,7 @@ use wire::Ip6Prefix;
 ///
 /// # Errors
 /// An interface that isn't there (−2) or carries no Ethernet frames (−151); lifetimes that don't go together, a prefix that
-/// no host can have (−7); one that isn't advertised (−6).
+/// no host can have, one that isn't advertised (−7).
 pub fn set_prefix(world: &World, sw_if: SwIfIndex, prefix: Ip6Prefix, new: Option<RaPrefix>) -> Result<()> {
     let addr = prefix.addr();
     if addr.is_unicast_link_local() || addr.is_multicast() || prefix.len() == 0 {
@@ -20,14 +20,10 @@ pub fn set_prefix(world: &World, sw_if: SwIfIndex, prefix: Ip6Prefix, new: Optio
     }
     world.get::<Advertiser>().change(world, sw_if, |config| match new {
         Some(new) => {
-            config.prefixes.insert(prefix, new);
+            config.set_prefix(prefix, new);
             Ok(())
         }
-        None => match config.prefixes.remove(&prefix) {
-            Some(_) => Ok(()),
-            None => {
-                Err(Error::not_found(format!("{prefix} is not advertised")).retval(retval::NO_SUCH_ENTRY))
-            }
-        },
+        None if config.remove_prefix(prefix) => Ok(()),
+        None => Err(Error::not_found(format!("{prefix} is not advertised")).retval(retval::INVALID_VALUE)),
     })
 }

@@ -108,7 +108,7 @@ pub struct Notes<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
-    /// Counts removals of neighbours: what threads posted before one has to be posted again.
+    /// Counts removals of neighbours, and what else control forgot: what threads posted before one has to be posted again.
     removals: AtomicU32,
 }
 
@@ -139,8 +139,8 @@ impl<P: Protocol> Notes<P> {
         self.signal.raise();
     }
 
-    /// Control has removed a neighbour: it is learned again as soon as it shows itself.
-    pub(super) fn forgotten(&self) {
+    /// Control has forgotten what it was told: a neighbour that was removed is learned again as soon as it shows itself.
+    pub fn forgotten(&self) {
         self.removals.fetch_add(1, Ordering::Relaxed);
     }
 

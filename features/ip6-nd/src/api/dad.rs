@@ -54,7 +54,8 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6DadEnableDisable) -> R
     if !r.enable {
         return dad.set(w, Settings { enabled: false, ..dad.settings() });
     }
-    dad.set(w, Settings { enabled: true, transmits: r.dad_transmits, delay: r.dad_retransmit_delay })
+    let (transmits, delay) = (r.dad_transmits, r.dad_retransmit_delay);
+    dad.set(w, Settings { enabled: true, transmits, delay, ..dad.settings() })
 }
 
 /// Asks whether and how addresses are asked for.
@@ -74,7 +75,7 @@ pub struct Ip6DadDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: Ip6DadDump) -> Result<Vec<Ip6DadDetails>> {
-    let Settings { enabled, transmits, delay } = w.get::<Dad>().settings();
+    let Settings { enabled, transmits, delay, .. } = w.get::<Dad>().settings();
     Ok(vec![Ip6DadDetails { enabled, dad_transmits: transmits, dad_retransmit_delay: delay }])
 }
 

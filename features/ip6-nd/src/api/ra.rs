@@ -6,7 +6,7 @@ use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Wire, retval};
 use net::api::{InterfaceIndex, Prefix};
-use net::{Interfaces, MtuKind};
+use net::{IfKind, Interfaces, MtuKind};
 use std::net::IpAddr;
 use wire::nd::PrefixInfo;
 
@@ -118,10 +118,12 @@ fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Resu
     let sw_if = r.sw_if_index.existing(w)?;
     let wrong = || Error::parse("no prefix of IPv6").retval(retval::INVALID_VALUE);
     let IpAddr::V6(addr) = IpAddr::from(r.prefix.address) else { return Err(wrong()) };
-    let prefix = wire::Prefix::new(addr, r.prefix.len).ok_or_else(wrong)?.network();
+    let prefix = wire::Prefix::new(addr, r.prefix.len).ok_or_else(wrong)?;
     let usual = RaPrefix::default();
-    let (valid, preferred) =
-        if r.use_default { (usual.valid, usual.preferred) } else { (r.val_lifetime, r.pref_lifetime) };
+    // As in VPP, a prefix that is there has the message's lifetimes all the same, if there are any.
+    let known = w.get::<Advertiser>().link(sw_if).config.prefix(prefix).is_some();
+    let of = |value: u32, usual: u32| if r.use_default && !(known && value != 0) { usual } else { value };
+    let (valid, preferred) = (of(r.val_lifetime, usual.valid), of(r.pref_lifetime, usual.preferred));
     let new = RaPrefix {
         valid,
         preferred,
@@ -196,7 +198,7 @@ pub struct SwInterfaceIp6ndRaDetails {
     pub max_radv_interval: f64,
     /// Seconds between two advertisements at least.
     pub min_radv_interval: f64,
-    /// When the last was sent; 0 for never.
+    /// When the last host that asked was answered; 0 for never.
     pub last_radv_time: f64,
     /// When the last was sent to all; 0 for never.
     pub last_multicast_time: f64,
@@ -225,8 +227,14 @@ fn dump(
     r: SwInterfaceIp6ndRaDump,
 ) -> Result<Vec<SwInterfaceIp6ndRaDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
-    let all = w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if);
-    Ok(all.filter(|i| only.is_none_or(|only| only == *i)).filter_map(|i| details(w, i)).collect())
+    let set: Vec<SwIfIndex> = w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
+    let all = w.get::<Interfaces>().list().into_iter();
+    let all = all.filter(|i| set.contains(&i.sw_if) || i.kind == IfKind::Ethernet && i.ip_enabled[1]);
+    Ok(all
+        .map(|i| i.sw_if)
+        .filter(|i| only.is_none_or(|only| only == *i))
+        .filter_map(|i| details(w, i))
+        .collect())
 }
 
 fn details(w: &World, sw_if: SwIfIndex) -> Option<SwInterfaceIp6ndRaDetails> {
@@ -266,7 +274,7 @@ fn details(w: &World, sw_if: SwIfIndex) -> Option<SwInterfaceIp6ndRaDetails> {
         adv_link_layer_address: !c.no_link,
         max_radv_interval: c.max_interval.into(),
         min_radv_interval: c.min_interval.into(),
-        last_radv_time: time(s.last),
+        last_radv_time: time(s.last_answer),
         last_multicast_time: time(s.last_multicast),
         next_multicast_time: time(s.next),
         initial_adverts_count: c.initial_count,

@@ -65,14 +65,15 @@ impl RaPrefix {
     fn option(&self, prefix: Ip6Prefix, now: u64) -> PrefixInfo {
         let flags = if self.on_link() { PrefixInfo::ON_LINK } else { 0 }
             | if self.no_autoconfig { 0 } else { PrefixInfo::AUTONOMOUS };
-        PrefixInfo::new(prefix, flags, self.left(self.valid, now), self.left(self.preferred, now))
+        let info = PrefixInfo::new(prefix, flags, self.left(self.valid, now), self.left(self.preferred, now));
+        PrefixInfo { prefix: prefix.addr().octets(), ..info }
     }
 }
 
 /// What is set for an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RaConfig {
-    /// Nothing is told.
+    /// Nothing is told: so it is until an operator says otherwise (RFC 4861 6.2.1).
     pub suppress: bool,
     /// Addresses come by DHCPv6.
     pub managed: bool,
@@ -96,8 +97,8 @@ pub struct RaConfig {
     pub initial_interval: u32,
     /// What hosts put in their packets.
     pub hop_limit: u8,
-    /// The prefixes.
-    pub prefixes: BTreeMap<Ip6Prefix, RaPrefix>,
+    /// The prefixes, in the order of adding. One may have bits behind its length: they are sent as they are, and nobody reads them.
+    pub prefixes: Vec<(Ip6Prefix, RaPrefix)>,
     /// Recursive name servers, with their lifetimes in seconds (RFC 8106).
     pub servers: BTreeMap<Ipv6Addr, u32>,
     /// Domains to search names in, with their lifetimes in seconds (RFC 8106).
@@ -107,7 +108,7 @@ pub struct RaConfig {
 impl Default for RaConfig {
     fn default() -> Self {
         Self {
-            suppress: false,
+            suppress: true,
             managed: false,
             other: false,
             no_link: false,
@@ -119,7 +120,7 @@ impl Default for RaConfig {
             initial_count: 3,
             initial_interval: 16,
             hop_limit: 64,
-            prefixes: BTreeMap::new(),
+            prefixes: Vec::new(),
             servers: BTreeMap::new(),
             domains: BTreeMap::new(),
         }
@@ -136,6 +137,30 @@ fn refuse(why: String) -> Error {
 }
 
 impl RaConfig {
+    /// Adds a prefix, or sets what is set for it; false if it was there.
+    pub fn set_prefix(&mut self, prefix: Ip6Prefix, new: RaPrefix) -> bool {
+        match self.prefixes.iter_mut().find(|(old, _)| old.network() == prefix.network()) {
+            Some(entry) => *entry = (prefix, new),
+            None => {
+                self.prefixes.push((prefix, new));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is set for a prefix.
+    pub fn prefix(&self, prefix: Ip6Prefix) -> Option<RaPrefix> {
+        self.prefixes.iter().find(|(old, _)| old.network() == prefix.network()).map(|(_, p)| *p)
+    }
+
+    /// Removes a prefix; false if it isn't there.
+    pub fn remove_prefix(&mut self, prefix: Ip6Prefix) -> bool {
+        let before = self.prefixes.len();
+        self.prefixes.retain(|(old, _)| old.network() != prefix.network());
+        self.prefixes.len() < before
+    }
+
     /// Sets the intervals; the lifetime goes with them, unless another one is set.
     pub fn set_intervals(&mut self, max: u32, min: u32) {
         let usual = self.lifetime == usual_lifetime(self.max_interval);
@@ -276,10 +301,8 @@ mod tests {
         let prefix: Ip6Prefix = "2001:db8::/64".parse().unwrap();
         let absolute =
             RaPrefix { valid: 100, preferred: 50, off_link: true, since: Some(0), ..RaPrefix::default() };
-        config.prefixes.insert(prefix, absolute);
-        config
-            .prefixes
-            .insert("2001:db8:1::/64".parse().unwrap(), RaPrefix { no_advertise: true, ..absolute });
+        config.set_prefix(prefix, absolute);
+        config.set_prefix("2001:db8:1::/64".parse().unwrap(), RaPrefix { no_advertise: true, ..absolute });
         config.servers.insert("2001:db8::53".parse().unwrap(), 60);
         config.domains.insert(domain("Example.ORG.").unwrap(), 70);
         config.check().unwrap();
@@ -306,7 +329,7 @@ mod tests {
         let prefixes: Vec<Ip6Prefix> =
             (0..200).map(|i| format!("2001:db8:{i:x}::/64").parse().unwrap()).collect();
         for prefix in &prefixes {
-            config.prefixes.insert(*prefix, RaPrefix::default());
+            config.set_prefix(*prefix, RaPrefix::default());
         }
         let servers: Vec<Ipv6Addr> = (1..=9).map(|i| format!("2001:db8::{i}").parse().unwrap()).collect();
         config.servers.extend(servers.iter().map(|s| (*s, 60)));
@@ -351,9 +374,7 @@ mod tests {
             assert!(error.to_string().contains(part), "{error}");
         }
         let mut config = usual();
-        config
-            .prefixes
-            .insert("2001:db8::/64".parse().unwrap(), RaPrefix { valid: 1, ..RaPrefix::default() });
+        config.set_prefix("2001:db8::/64".parse().unwrap(), RaPrefix { valid: 1, ..RaPrefix::default() });
         assert!(config.check().is_err());
         assert!(domain("a..b").is_err() && domain("a b").is_err());
         assert!(RaConfig { max_interval: 4, min_interval: 3, lifetime: 0, ..usual() }.check().is_ok());

@@ -14,7 +14,7 @@ use crate::protocol::{say, speaking};
 use cli::{Error, Result};
 use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
-use net::{IfKind, Interface, Interfaces, MtuKind, Neighbors};
+use net::{IfKind, Interface, Interfaces, MtuKind};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -38,10 +38,21 @@ pub struct Link {
     pub schedule: Schedule,
 }
 
+/// A host asks who routes here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// Where.
+    pub sw_if: u32,
+    /// Its address, if it has one.
+    pub from: Ipv6Addr,
+    /// Its station.
+    pub mac: MacAddr,
+}
+
 /// The router advertisements of all interfaces.
 pub struct Advertiser {
     links: Mutex<BTreeMap<SwIfIndex, Link>>,
-    heard: Mailbox<(u32, Ipv6Addr)>,
+    heard: Mailbox<Question>,
     signal: Signal,
 }
 
@@ -59,8 +70,8 @@ impl Advertiser {
 
     /// Passes a host's question to control; false if there is no room.
     #[inline(always)]
-    pub fn post(&self, sw_if: u32, from: Ipv6Addr) -> bool {
-        let posted = self.heard.post((sw_if, from)).is_ok();
+    pub fn post(&self, question: Question) -> bool {
+        let posted = self.heard.post(question).is_ok();
         self.signal.raise();
         posted
     }
@@ -104,6 +115,8 @@ impl Advertiser {
         {
             let mut links = self.links();
             let link = links.entry(sw_if).or_default();
+            // Whoever sets something wants to see it, also where it was set already.
+            link.schedule.forget_answers();
             if link.config == config {
                 return Ok(());
             }
@@ -116,9 +129,9 @@ impl Advertiser {
 
     fn run(&self, world: &World) -> Option<u64> {
         let (now, dice) = (world.clock.now(), world.get::<Dice>());
-        self.heard.drain(|(sw_if, from)| {
-            if let Some(link) = self.links().get_mut(&SwIfIndex(sw_if)) {
-                link.schedule.solicited(from, &link.config, now, dice.throw());
+        self.heard.drain(|question| {
+            if let Some(link) = self.links().get_mut(&SwIfIndex(question.sw_if)) {
+                link.schedule.solicited(&question, &link.config, now, dice.throw());
             }
         });
         let mut due = Vec::new();
@@ -137,13 +150,11 @@ impl Advertiser {
     fn send(&self, world: &World, sw_if: SwIfIndex, sendings: &[schedule::Sending], config: &RaConfig) {
         let Some(interface) = speaking(world, sw_if) else { return };
         let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
-        let neighbors = world.get::<Neighbors>();
         let frames = sendings.iter().flat_map(|sending| {
-            let known = neighbors.get(sw_if, sending.to.into()).map(|n| n.mac);
-            // Who isn't known any more hears it with all others.
-            let (dst, dst_mac) = match known {
-                Some(mac) if !sending.to.is_unspecified() => (sending.to, mac),
-                _ => (ALL_NODES, MacAddr::ip6_multicast(ALL_NODES)),
+            let (dst, dst_mac) = match sending.to {
+                // One without an address hears it at its station (RFC 6085).
+                Some((ip, mac)) => (if ip.is_unspecified() { ALL_NODES } else { ip }, mac),
+                None => (ALL_NODES, MacAddr::ip6_multicast(ALL_NODES)),
             };
             let to = Envelope { src_mac: interface.mac, dst_mac, src, dst };
             let bodies = messages(&interface, config, world.clock.now(), sending.last);

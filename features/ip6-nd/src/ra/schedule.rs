@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! When advertisements are sent (RFC 4861 6.2.4 to 6.2.6). No side effects.
 
-use super::RaConfig;
+use super::{Question, RaConfig};
 use std::net::Ipv6Addr;
+use wire::MacAddr;
 
 pub const SECOND: u64 = 1_000_000_000;
 /// Between two to all, at least.
@@ -11,14 +12,14 @@ const MIN_DELAY: u64 = 3 * SECOND;
 const MAX_ANSWER_DELAY: u64 = SECOND / 2;
 /// So often it is told that this is a default router no longer.
 const FINALS: u8 = 3;
-/// Answers to single hosts that wait at most.
+/// Single hosts that are answered within [`MIN_DELAY`] at most.
 const ANSWERS: usize = 64;
 
 /// What is to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sending {
-    /// To this host; to all if unspecified.
-    pub to: Ipv6Addr,
+    /// To this host, which may have no address yet; to all without one.
+    pub to: Option<(Ipv6Addr, MacAddr)>,
     /// This is a default router no longer.
     pub last: bool,
 }
@@ -43,14 +44,16 @@ pub struct Schedule {
     pub next: Option<u64>,
     /// The last to all.
     pub last_multicast: Option<u64>,
-    /// The last to anybody.
-    pub last: Option<u64>,
+    /// The last host that asked was answered then.
+    pub last_answer: Option<u64>,
     /// Of the first ones, those still to come.
     pub initial: u32,
     /// Of the final ones, those still to come.
     finals: u8,
-    /// Answers to single hosts.
-    answers: Vec<(u64, Ipv6Addr)>,
+    /// Single hosts that are to be answered now.
+    answers: Vec<(Ipv6Addr, MacAddr)>,
+    /// Those that aren't answered again until then.
+    answered: Vec<(u64, MacAddr)>,
     pub counts: Counts,
 }
 
@@ -66,7 +69,7 @@ impl Schedule {
             (self.initial, self.finals) = (config.initial_count, 0);
             self.next = Some(self.earliest(now));
         } else if !on && self.active {
-            self.answers.clear();
+            self.forget_answers();
             self.finals = if tell { FINALS } else { 0 };
             self.next = tell.then(|| self.earliest(now));
         } else if !on && !tell {
@@ -83,41 +86,46 @@ impl Schedule {
         }
     }
 
+    /// Hosts that were answered just now are answered again.
+    pub fn forget_answers(&mut self) {
+        self.answers.clear();
+        self.answered.clear();
+    }
+
     fn earliest(&self, now: u64) -> u64 {
         self.last_multicast.map_or(now, |last| now.max(last + MIN_DELAY))
     }
 
-    /// A host asks. `random` is any number.
-    pub fn solicited(&mut self, from: Ipv6Addr, config: &RaConfig, now: u64, random: u64) {
+    /// A host asks. One that is answered alone is answered at once, since nobody else answers at the same time; all together are
+    /// answered a little later. `random` is any number.
+    pub fn solicited(&mut self, asks: &Question, config: &RaConfig, now: u64, random: u64) {
         self.counts.solicited += 1;
-        let due = now + random % MAX_ANSWER_DELAY;
-        if !self.active {
-            self.counts.dropped += 1;
-        } else if config.unicast && !from.is_unspecified() {
-            let waits = self.answers.iter().any(|(_, ip)| *ip == from);
-            if waits || self.answers.len() >= ANSWERS {
+        if self.active && config.unicast {
+            self.answered.retain(|(until, _)| *until > now);
+            let again = self.answered.iter().any(|(_, mac)| *mac == asks.mac);
+            if again || self.answered.len() >= ANSWERS {
                 self.counts.dropped += 1;
-            } else {
-                self.answers.push((due, from));
+                return;
             }
-        } else {
+            self.answered.push((now + MIN_DELAY, asks.mac));
+            self.answers.push((asks.from, asks.mac));
+        } else if self.active {
             // One to all is answer enough, also if it comes a little later.
-            let due = self.earliest(due);
+            let due = self.earliest(now + random % MAX_ANSWER_DELAY);
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
+        } else {
+            self.counts.dropped += 1;
+            return;
         }
+        self.last_answer = Some(now);
     }
 
     /// Takes out what is to be sent now. `random` is any number.
     pub fn take_due(&mut self, config: &RaConfig, now: u64, random: u64) -> Vec<Sending> {
-        let mut all = Vec::new();
-        self.answers.retain(|(due, to)| {
-            if *due <= now {
-                all.push(Sending { to: *to, last: false });
-            }
-            *due > now
-        });
+        let answers = self.answers.drain(..);
+        let mut all: Vec<_> = answers.map(|to| Sending { to: Some(to), last: false }).collect();
         if self.next.is_some_and(|next| next <= now) {
-            all.push(Sending { to: Ipv6Addr::UNSPECIFIED, last: !self.active });
+            all.push(Sending { to: None, last: !self.active });
             self.last_multicast = Some(now);
             self.next = if self.active {
                 Some(now + self.interval(config, random))
@@ -126,10 +134,7 @@ impl Schedule {
                 (self.finals > 0).then_some(now + MIN_DELAY)
             };
         }
-        if !all.is_empty() {
-            self.last = Some(now);
-            self.counts.sent += all.len() as u32;
-        }
+        self.counts.sent += all.len() as u32;
         all
     }
 
@@ -146,9 +151,9 @@ impl Schedule {
         interval.min(u64::from(config.initial_interval) * SECOND).max(MIN_DELAY)
     }
 
-    /// When something is due.
+    /// When something is due. Answers to single hosts are sent as soon as these have asked.
     pub fn next_due(&self) -> Option<u64> {
-        self.answers.iter().map(|(due, _)| *due).chain(self.next).min()
+        self.next
     }
 }
 
@@ -157,7 +162,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: Sending = Sending { to: Ipv6Addr::UNSPECIFIED, last: false };
+    const ALL: Sending = Sending { to: None, last: false };
+
+    /// The host with this address at this station asks.
+    fn asks(from: &str, last: u8) -> Question {
+        Question { sw_if: 1, from: from.parse().unwrap(), mac: MacAddr([2, 0, 0, 0, 0, last]) }
+    }
 
     /// When advertisements to all are sent from `now` on, until `end`.
     fn times(s: &mut Schedule, config: &RaConfig, end: u64) -> Vec<u64> {
@@ -187,32 +197,50 @@ mod tests {
     #[test]
     fn who_asks_is_answered_but_not_all_the_time() {
         let (mut s, config) = (Schedule::default(), RaConfig { initial_count: 0, ..RaConfig::default() });
-        let host: Ipv6Addr = "fe80::9".parse().unwrap();
-        s.solicited(host, &config, 0, 0);
+        let host = asks("fe80::9", 9);
+        s.solicited(&host, &config, 0, 0);
         assert_eq!(s.counts, Counts { sent: 0, solicited: 1, dropped: 1 });
         s.set_active(true, true, &config, 0);
-        assert_eq!(s.take_due(&config, 0, 0), [ALL]);
-        s.solicited(host, &config, SECOND, 100_000_000);
-        s.solicited(Ipv6Addr::UNSPECIFIED, &config, SECOND, 200_000_000);
+        assert_eq!((s.take_due(&config, 0, 0), s.last_answer), (vec![ALL], None));
+        s.solicited(&host, &config, SECOND, 100_000_000);
+        s.solicited(&asks("::", 8), &config, SECOND, 200_000_000);
         assert_eq!(s.next_due(), Some(3 * SECOND), "not sooner than three seconds after the last");
-        assert_eq!(s.take_due(&config, 3 * SECOND, 0), [ALL]);
-        s.solicited(host, &config, 100 * SECOND, 100_000_000);
+        assert_eq!((s.take_due(&config, 3 * SECOND, 0), s.last_answer), (vec![ALL], Some(SECOND)));
+        s.solicited(&host, &config, 100 * SECOND, 100_000_000);
         assert_eq!(s.next_due(), Some(100 * SECOND + 100_000_000));
         let unicast = RaConfig { unicast: true, ..config };
         s.take_due(&unicast, 101 * SECOND, 0);
-        s.solicited(host, &unicast, 102 * SECOND, 5);
-        s.solicited(host, &unicast, 102 * SECOND, 5);
-        assert_eq!(s.take_due(&unicast, 102 * SECOND + 5, 0), [Sending { to: host, last: false }]);
-        assert_eq!(s.counts, Counts { sent: 4, solicited: 6, dropped: 2 });
+        // Alone, at once, and not again for a while; another one all the same.
+        let mut answers = |asks: Question, at: u64| {
+            s.solicited(&asks, &unicast, at, 5);
+            s.take_due(&unicast, at, 0).iter().filter_map(|sent| sent.to).collect::<Vec<_>>()
+        };
+        let (other, to) = (asks("::", 8), |q: Question| vec![(q.from, q.mac)]);
+        assert_eq!(answers(host, 102 * SECOND), to(host));
+        assert_eq!(answers(host, 104 * SECOND), []);
+        assert_eq!(answers(other, 104 * SECOND), to(other));
+        assert_eq!(answers(host, 105 * SECOND), to(host));
+        assert_eq!(
+            (s.counts, s.last_answer),
+            (Counts { sent: 6, solicited: 8, dropped: 2 }, Some(105 * SECOND))
+        );
+        s.forget_answers();
+        s.solicited(&host, &unicast, 105 * SECOND, 5);
+        assert_eq!(s.take_due(&unicast, 105 * SECOND, 0).len(), 1, "somebody has set something");
+        for n in 0..100 {
+            s.solicited(&asks("::", 100 + n), &unicast, 200 * SECOND, 5);
+        }
+        let answered = s.take_due(&unicast, 200 * SECOND, 0).into_iter().filter(|sent| sent.to.is_some());
+        assert_eq!(answered.count(), ANSWERS);
     }
 
     proptest! {
         #[test]
-        fn intervals_are_kept(asks in prop::collection::vec((0u64..50, any::<u64>()), 0..60), min in 3u32..20) {
+        fn intervals_are_kept(pauses in prop::collection::vec((0u64..50, any::<u64>()), 0..60), min in 3u32..20) {
             let config = RaConfig { max_interval: min * 2, min_interval: min, lifetime: 0, ..RaConfig::default() };
             let (mut s, mut now, mut last) = (Schedule::default(), 0, None);
             s.set_active(true, true, &config, 0);
-            for (pause, random) in asks {
+            for (pause, random) in pauses {
                 let until = now + pause * SECOND / 10;
                 while let Some(due) = s.next_due().filter(|due| *due <= until) {
                     prop_assert!(due >= now);
@@ -224,7 +252,7 @@ mod tests {
                     }
                 }
                 now = until;
-                s.solicited(Ipv6Addr::UNSPECIFIED, &config, now, random);
+                s.solicited(&asks("::", 8), &config, now, random);
             }
             let next = s.next_due().expect("there is always a next one");
             prop_assert!(next <= now.max(last.unwrap_or(0)) + u64::from(config.max_interval) * SECOND);

@@ -17,7 +17,8 @@ fn said(r: &Rig) -> Vec<(String, String)> {
 #[test]
 fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     let lines = [
-        "set ip6 dad enable transmits 3 delay 0.5",
+        "set ip6 dad enable transmits 3 delay 0.5 link-local",
+        "ip6 nd t0 no ra-suppress",
         "ip6 nd t0 ra-managed-config-flag",
         "ip6 nd t0 ra-other-config-flag",
         "ip6 nd t0 ra-suppress-link-layer",
@@ -36,7 +37,6 @@ fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     ];
     let mut r = bare();
     r.second();
-    r.run("ip6 nd t1 no ra-suppress");
     assert_eq!(said(&r), []);
     lines.iter().for_each(|line| drop(r.run(line)));
     let all = said(&r);
@@ -44,7 +44,6 @@ fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     // The same lines on another instance say the same.
     let mut other = bare();
     other.second();
-    other.run("ip6 nd t1 no ra-suppress");
     all.iter().for_each(|(line, _)| drop(other.run(line)));
     assert_eq!(said(&other), all);
     all.iter().rev().for_each(|(_, undo)| drop(r.run(undo)));
@@ -55,13 +54,14 @@ fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
 fn what_is_shown() {
     let mut r = bare();
     r.add_address("2001:db8::1/64");
+    r.run("ip6 nd t0 no ra-suppress");
     r.run("ip6 nd t0 prefix 2001:db8::/64 1000 500 absolute");
     r.run("ip6 nd t0 ra-dns 2001:db8::53");
     let shown = r.run("show ip6 interface t0");
     for part in [
         "t0 is admin up, link up\n  Link-local address(es):\n    fe80::ff:fe00:1\n",
         "  Global unicast address(es):\n    2001:db8::1, subnet is 2001:db8::/64\n",
-        "  Joined group address(es):\n    ff02::1\n    ff02::2\n    ff02::1:ff00:0\n    ff02::1:ff00:1\n",
+        "  Joined group address(es):\n    ff02::1\n    ff02::2\n    ff02::16\n    ff02::1:ff00:0\n    ff02::1:ff00:1\n",
         "  Advertised Prefixes:\n    prefix 2001:db8::/64, valid lifetime 1000, preferred lifetime 500, absolute\n",
         "    name server 2001:db8::53, lifetime 600\n",
         "  ND router advertisements are sent every 200 seconds (min interval is 150)\n",
@@ -87,7 +87,8 @@ fn what_is_shown() {
         ("ip6 nd t0 prefix fe80::/64", "no prefix of a link's hosts"),
         ("ip6 nd t0 ra-search a..b", "no domain's name"),
         ("set ip6 dad enable transmits 0", "1 to 10"),
-        ("set ip6 dad enable delay 0", "above 0"),
+        ("set ip6 dad enable delay 0.05", "0.1 to 10"),
+        ("set ip6 dad enable delay 11", "0.1 to 10"),
     ] {
         let error = r.tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");

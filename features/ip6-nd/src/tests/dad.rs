@@ -26,6 +26,18 @@ fn pinged(r: &mut Rig) -> usize {
     r.sent_of(Icmp6Type::ECHO_REPLY).len()
 }
 
+/// State, address, questions sent and to send of each event.
+fn events(client: &mut msg::Loopback<'_, World>) -> Vec<(Ip6DadState, Ipv6Addr, u8, u8)> {
+    let all = client.events::<Ip6DadEvent>().into_iter();
+    all.map(|(_, e)| (e.state, e.address.0.into(), e.dad_count, e.dad_transmits)).collect()
+}
+
+/// The targets of what asked for duplicates lately.
+fn asked(r: &Rig) -> Vec<Ipv6Addr> {
+    let all = r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION).into_iter();
+    all.filter_map(|p| p[48..].first_chunk::<16>().copied().map(Ipv6Addr::from)).collect()
+}
+
 fn ask(r: &mut Rig) -> usize {
     r.sent();
     r.receive(&solicitation(HIM, NEW, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
@@ -68,8 +80,7 @@ fn an_address_that_somebody_has_is_not_used() {
     assert!(fib.contains("2001:db8:5::/64") && !fib.contains("2001:db8:5::1/128"), "it is his: {fib}");
     let shown = r.run("show ip6 interface t0");
     assert!(shown.contains("2001:db8:5::1, subnet is 2001:db8:5::/64 [duplicate]"), "{shown}");
-    let events = client.events::<Ip6DadEvent>();
-    assert_eq!(events.iter().map(|(_, e)| e.state).collect::<Vec<_>>(), [Ip6DadState::Duplicate]);
+    assert_eq!(events(&mut client), [(Ip6DadState::Duplicate, ip(NEW), 1, 2)]);
     // The interface comes again: perhaps the other one has gone.
     r.run("set interface state t0 down");
     r.run("set interface state t0 up");
@@ -103,4 +114,58 @@ fn it_is_set_by_message_too_and_ends_when_it_is_disabled() {
     assert_eq!(client.call(odd), Err(-7));
     let shown = client.dump(crate::api::dad::Ip6DadDump {});
     assert_eq!((shown.len(), shown[0].enabled, shown[0].dad_transmits), (1, false, 2));
+}
+
+#[test]
+fn each_question_and_each_state_is_an_event() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let mut client = msg::Loopback::new(&*world, &world.api);
+    client.call(WantIp6DadEvents { enable_disable: true, pid: 5 }).expect("wanted");
+    r.run("set ip6 dad enable transmits 2 delay 1");
+    r.add_address("2001:db8:5::1/64");
+    let (asked, ours) = (Ip6DadState::Tentative, Ip6DadState::Preferred);
+    assert_eq!(events(&mut client), [(asked, ip(NEW), 0, 2), (asked, ip(NEW), 1, 2)]);
+    r.pass(1);
+    assert_eq!(events(&mut client), [(asked, ip(NEW), 2, 2)]);
+    r.pass(1);
+    assert_eq!(events(&mut client), [(ours, ip(NEW), 2, 2)]);
+    r.pass(5);
+    assert_eq!(events(&mut client), []);
+}
+
+#[test]
+fn addresses_made_of_the_mac_address_are_asked_for_if_that_is_wanted() {
+    let mut r = bare();
+    r.run("set ip6 dad enable");
+    r.add_address("2001:db8:5::1/64");
+    assert_eq!(asked(&r), [ip(NEW)]);
+    r.pass(2);
+    r.run("set ip6 link-local address t0 fe80::77");
+    assert_eq!(asked(&r), [ip("fe80::77")], "this one was set");
+    r.pass(2);
+    r.add_address("::1/128");
+    r.add_address("ff02::5/128");
+    assert!(asked(&r).is_empty());
+    r.run("set ip6 link-local address t0 fe80::77 del");
+    r.run("set ip6 dad enable link-local");
+    r.run("set interface state t0 down");
+    r.run("set interface state t0 up");
+    assert_eq!(asked(&r), [ip(NEW), ip(US_LOCAL)]);
+    assert!(r.run("show ip6 dad").contains("delay 1 s, link-local addresses too"));
+}
+
+#[test]
+fn another_is_heard_again_though_it_was_heard_just_now() {
+    let mut r = rig();
+    r.run("set ip6 dad enable");
+    let world = r.bench.world.clone();
+    let addresses = world.get::<Addresses<Ip6>>();
+    for _ in 0..2 {
+        r.add_address("2001:db8:5::1/64");
+        r.receive(&solicitation("::", NEW, &[14, 1, 9, 9, 9, 9, 9, 9]));
+        assert_eq!(state(&mut r).as_deref(), Some("duplicate"));
+        addresses.remove(&world, r.t0, "2001:db8:5::1/64".parse().expect("a prefix")).expect("there");
+        r.bench.settle();
+    }
 }

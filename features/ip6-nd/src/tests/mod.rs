@@ -105,7 +105,6 @@ fn bare() -> Rig {
 
 fn rig() -> Rig {
     let mut r = bare();
-    r.run("ip6 nd t0 ra-suppress");
     r.add_address("2001:db8::1/64");
     r.pass(3);
     r.sent();
@@ -125,7 +124,6 @@ impl Rig {
         let world = self.bench.world.clone();
         let t1 = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
         world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
-        self.run("ip6 nd t1 ra-suppress");
         t1
     }
 

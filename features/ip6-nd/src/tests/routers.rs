@@ -7,6 +7,14 @@ use net::api::InterfaceIndex;
 use wire::Header;
 use wire::nd::RouterAdvertisement;
 
+/// A rig that advertises.
+fn advertising() -> Rig {
+    let mut r = bare();
+    r.run("ip6 nd t0 no ra-suppress");
+    r.add_address("2001:db8::1/64");
+    r
+}
+
 /// Destination and lifetime of the advertisements that were sent.
 fn advertised(r: &Rig) -> Vec<(Ipv6Addr, u16)> {
     let all = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT);
@@ -27,9 +35,10 @@ fn host_asks(from: &str, options: &[u8]) -> Vec<u8> {
 #[test]
 fn they_start_with_ipv6_and_end_with_good_byes() {
     let mut r = bare();
-    r.pass(1);
-    assert_eq!(advertised(&r), [], "no IPv6");
     r.add_address("2001:db8::1/64");
+    r.pass(9);
+    assert_eq!(advertised(&r), [], "nobody wants them");
+    r.run("ip6 nd t0 no ra-suppress");
     let all = ip("ff02::1");
     assert_eq!(advertised(&r), [(all, 600)]);
     r.pass(32);
@@ -54,8 +63,7 @@ fn they_start_with_ipv6_and_end_with_good_byes() {
 
 #[test]
 fn hosts_that_ask_are_answered() {
-    let mut r = bare();
-    r.add_address("2001:db8::1/64");
+    let mut r = advertising();
     r.pass(60);
     r.sent();
     r.receive(&host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
@@ -67,11 +75,13 @@ fn hosts_that_ask_are_answered() {
     r.pass(60);
     r.sent();
     r.receive(&host_asks(HIM_LOCAL, &[]));
+    assert_eq!(advertised(&r), [(ip(HIM_LOCAL), 600)], "at once");
+    r.receive(&host_asks(HIM_LOCAL, &[]));
+    assert_eq!(advertised(&r), [], "not again");
+    r.run("ip6 nd t0 ra-send-unicast");
     r.receive(&host_asks("::", &[]));
-    r.pass(1);
-    let mut seen = advertised(&r);
-    seen.sort();
-    assert_eq!(seen, [(ip(HIM_LOCAL), 600), (ip("ff02::1"), 600)]);
+    let sent = r.sent();
+    assert_eq!((sent.len(), &sent[0][..6], &sent[0][38..54]), (1, &PEER.0[..], &ip("ff02::1").octets()[..]));
     let node = "icmp6-router-solicitation";
     for (reason, frame) in [
         ("probe_link_address", host_asks("::", &link_option(NdOptionKind::SOURCE_LINK, PEER))),
@@ -85,14 +95,13 @@ fn hosts_that_ask_are_answered() {
     r.run("ip6 nd t0 ra-suppress");
     assert_eq!(r.drops(node, "not_advertising", |r| r.receive(&host_asks(HIM_LOCAL, &[]))), 1);
     let json = r.json("show ip6 ra t0");
-    assert_eq!((json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()), (Some(3), Some(true)));
+    assert_eq!((json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()), (Some(4), Some(true)));
 }
 
 #[test]
 fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
     use wire::nd::{NdOption, NdOptions};
-    let mut r = bare();
-    r.add_address("2001:db8::1/64");
+    let mut r = advertising();
     for i in 0..70 {
         r.run(&format!("ip6 nd t0 prefix 2001:db8:{i:x}::/64"));
     }
@@ -138,8 +147,7 @@ fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
 
 #[test]
 fn messages_set_and_dump_what_is_advertised() {
-    let mut r = bare();
-    r.add_address("2001:db8::1/64");
+    let mut r = advertising();
     let world = r.bench.world.clone();
     let mut client = msg::Loopback::new(&*world, &world.api);
     let t0 = InterfaceIndex(r.t0.0);
@@ -164,7 +172,7 @@ fn messages_set_and_dump_what_is_advertised() {
     assert_eq!(client.call(set), Ok(()));
     let prefix = SwInterfaceIp6ndRaPrefix {
         sw_if_index: t0,
-        prefix: "2001:db8::/64".parse::<wire::Ip6Prefix>().expect("a prefix").into(),
+        prefix: prefix_at("2001:db8::/64"),
         use_default: false,
         no_advertise: false,
         off_link: false,
@@ -197,16 +205,61 @@ fn messages_set_and_dump_what_is_advertised() {
     let gone = SwInterfaceIp6ndRaPrefix { is_no: true, ..prefix_of(t0) };
     assert_eq!(
         (client.call(gone), client.call(SwInterfaceIp6ndRaPrefix { is_no: true, ..prefix_of(t0) })),
-        (Ok(()), Err(-6))
+        (Ok(()), Err(-7))
     );
     let d = &client.dump(SwInterfaceIp6ndRaDump { sw_if_index: t0 })[0];
     assert_eq!((d.adv_managed_flag, d.prefixes.len()), (false, 0));
 }
 
+#[test]
+fn what_is_dumped_of_interfaces_that_advertise_nothing_and_something() {
+    let mut r = rig();
+    r.second();
+    let world = r.bench.world.clone();
+    let mut client = msg::Loopback::new(&*world, &world.api);
+    let dump = |client: &mut msg::Loopback<'_, World>| {
+        let mut all = client.dump(SwInterfaceIp6ndRaDump { sw_if_index: InterfaceIndex::NONE });
+        assert_eq!(all.len(), 1, "those with IPv6");
+        all.remove(0)
+    };
+    let d = dump(&mut client);
+    assert_eq!((d.sw_if_index.0, d.send_radv, d.n_advertisements_sent), (r.t0.0, false, 0));
+    assert_eq!((d.last_radv_time, d.last_multicast_time, d.next_multicast_time), (0.0, 0.0, 0.0));
+    r.run("ip6 nd t0 no ra-suppress");
+    r.run("ip6 nd t0 prefix 2001:db8:9::/64");
+    // One with the router's own address, which stands behind the first though it is less.
+    let own = || SwInterfaceIp6ndRaPrefix { prefix: prefix_at("2001:db8::1/64"), ..prefix_of(d.sw_if_index) };
+    assert_eq!(client.call(own()), Ok(()));
+    r.pass(3);
+    let d = dump(&mut client);
+    assert!(d.send_radv && d.last_multicast_time > 0.0 && d.next_multicast_time > d.last_multicast_time);
+    assert_eq!((d.last_radv_time, d.n_solicitations_rcvd), (0.0, 0), "nobody has asked");
+    let prefixes = |d: &SwInterfaceIp6ndRaDetails| d.prefixes.iter().map(|p| p.prefix).collect::<Vec<_>>();
+    assert_eq!(prefixes(&d), [prefix_at("2001:db8:9::/64"), prefix_at("2001:db8::1/64")]);
+    let sent = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT).pop().expect("one");
+    let (_, options) = RouterAdvertisement::split(&sent[40..]).expect("an advertisement");
+    assert_eq!(options[64..80], ip("2001:db8::1").octets(), "as it was set");
+    r.run("ip6 nd t0 ra-send-unicast");
+    r.receive(&host_asks(HIM_LOCAL, &[]));
+    assert!(dump(&mut client).last_radv_time > 0.0);
+    // The lifetimes of a message count, but for a prefix that is new.
+    let again = SwInterfaceIp6ndRaPrefix { val_lifetime: 90, pref_lifetime: 80, ..own() };
+    assert_eq!(client.call(again), Ok(()));
+    let d = dump(&mut client);
+    assert_eq!(d.prefixes.iter().map(|p| p.val_lifetime).collect::<Vec<_>>(), [2_592_000, 90]);
+    let gone = SwInterfaceIp6ndRaPrefix { is_no: true, prefix: prefix_at("2001:db8::/64"), ..own() };
+    assert_eq!(client.call(gone), Ok(()));
+    assert_eq!(prefixes(&dump(&mut client)), [prefix_at("2001:db8:9::/64")]);
+}
+
+fn prefix_at(text: &str) -> net::api::Prefix {
+    text.parse::<wire::Ip6Prefix>().expect("a prefix").into()
+}
+
 fn prefix_of(sw_if_index: InterfaceIndex) -> SwInterfaceIp6ndRaPrefix {
     SwInterfaceIp6ndRaPrefix {
         sw_if_index,
-        prefix: "2001:db8::/64".parse::<wire::Ip6Prefix>().expect("a prefix").into(),
+        prefix: prefix_at("2001:db8::/64"),
         use_default: true,
         no_advertise: false,
         off_link: false,

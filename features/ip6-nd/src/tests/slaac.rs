@@ -41,7 +41,6 @@ fn default_route(r: &Rig) -> Vec<String> {
 
 fn listening() -> Rig {
     let mut r = bare();
-    r.run("ip6 nd t0 ra-suppress");
     r.run("ip6 nd address autoconfig t0 default-route");
     r
 }
@@ -117,7 +116,6 @@ fn what_is_wrong_is_dropped_by_name_and_what_is_odd_ignored() {
 #[test]
 fn clients_hear_of_routers_and_let_them_be_asked() {
     let mut r = bare();
-    r.run("ip6 nd t0 ra-suppress");
     r.add_address("2001:db8::1/64");
     let world = r.bench.world.clone();
     let mut client = msg::Loopback::new(&*world, &world.api);
