@@ -104,6 +104,8 @@ pub mod retval {
     pub const INVALID_MEMORY_SIZE: i32 = -70;
     /// No interface of the host's, or one that can't be used so.
     pub const INVALID_INTERFACE: i32 = -71;
+    /// An interface is in a state that doesn't allow it.
+    pub const UNEXPECTED_INTF_STATE: i32 = -74;
     /// There is an interface of that name.
     pub const IF_ALREADY_EXISTS: i32 = -79;
     /// There is one already.

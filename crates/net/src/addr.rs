@@ -109,9 +109,10 @@ impl<F: Net> Addresses<F> {
         self.slots.get(sw_if, turn).map_or(&[], |a| a)
     }
 
-    /// The addresses of an interface, its own or lent ones, for control; also those that are held back.
+    /// The addresses of an interface, its own and then lent ones, for control; also those that are held back.
     pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
-        self.own(self.unnumbered(sw_if).unwrap_or(sw_if))
+        let lent = self.unnumbered(sw_if).map_or_else(Vec::new, |lender| self.own(lender));
+        self.own(sw_if).into_iter().chain(lent).collect()
     }
 
     /// The addresses that an interface was given.
@@ -153,11 +154,6 @@ impl<F: Net> Addresses<F> {
         if interface.kind == IfKind::Local {
             let why = format!("{} has no addresses", interface.name);
             return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
-        }
-        if let Some(lender) = self.unnumbered(sw_if) {
-            let lender = self.interfaces.name(lender);
-            let why = format!("{} is unnumbered and uses the addresses of {lender}", interface.name);
-            return Err(Error::failed(why).retval(-7));
         }
         is_host::<F>(prefix)?;
         if self.is_learned(sw_if, prefix) {
@@ -305,8 +301,8 @@ impl<F: Net> Addresses<F> {
             world.get::<LinkLocals>().enable(world, sw_if, on)?;
         }
         self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
-        self.fib.sync_neighbors(world, sw_if);
         for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
+            self.fib.sync_neighbors(world, user);
             self.interfaces.tell(world, IfEvent::Address(user, F::IS_V6));
         }
         Ok(())

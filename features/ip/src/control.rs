@@ -30,13 +30,16 @@ pub fn add_table<F: Net>(world: &World, id: u32, name: &str) -> Result<TableInde
 /// # Errors
 /// Those of [`Addresses::set_unnumbered`].
 pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>) -> Result<()> {
-    world.get::<Addresses<Ip4>>().set_unnumbered(world, sw_if, lender)?;
-    let six = world.get::<Addresses<Ip6>>();
-    let lends = |lender| six.unnumbered(lender).is_none();
-    match lender {
-        Some(lender) if !six.own(sw_if).is_empty() || !lends(lender) => Ok(()),
-        lender => six.set_unnumbered(world, sw_if, lender),
+    let (four, six) = (world.get::<Addresses<Ip4>>(), world.get::<Addresses<Ip6>>());
+    let before = four.unnumbered(sw_if);
+    four.set_unnumbered(world, sw_if, lender)?;
+    if lender.is_some_and(|lender| six.unnumbered(lender).is_some()) {
+        return Ok(());
     }
+    // Both families or none.
+    six.set_unnumbered(world, sw_if, lender).inspect_err(|_| {
+        let _ = four.set_unnumbered(world, sw_if, before);
+    })
 }
 
 type Own<F> = (SwIfIndex, Prefix<<F as Family>::Addr>);

@@ -44,10 +44,11 @@ impl<A: Address> Here<A> {
 }
 
 impl<F: Net> Addresses<F> {
-    /// The addresses that an interface may speak by, its own or lent ones.
+    /// The addresses that an interface may speak by, its own and then lent ones.
     pub fn usable(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
-        let lender = self.unnumbered(sw_if).unwrap_or(sw_if);
-        self.all().get(&lender).map_or_else(Vec::new, Here::usable)
+        let (lender, all) = (self.unnumbered(sw_if), self.all());
+        let given = [Some(sw_if), lender].into_iter().flatten().filter_map(|sw_if| all.get(&sw_if));
+        given.flat_map(Here::usable).collect()
     }
 
     /// Says which of the addresses that an interface was given are held back; all others are its own.

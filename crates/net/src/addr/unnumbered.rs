@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces without addresses of their own, that speak by another's.
+//! Interfaces that speak by another's addresses, beside their own if they have any.
 
 use super::Addresses;
 use crate::IfKind;
 use crate::fib::Net;
 use cli::Error;
 use graph::{SwIfIndex, World};
+use msg::retval;
 
 impl<F: Net> Addresses<F> {
     /// Lets an interface speak by another's addresses, or no longer. The protocol is enabled on it; what is reachable by it
     /// has to be said by routes.
     ///
     /// # Errors
-    /// What isn't there (−2, the lender: −10); one that has addresses, lends its own, or is the lender itself; a lender
-    /// that has borrowed its own (−7).
+    /// What isn't there (−2, the lender: −10); one that lends its own addresses, or is the lender itself; a lender that has borrowed
+    /// its own (−7); one in another table (−74).
     pub fn set_unnumbered(
         &self,
         world: &World,
@@ -40,19 +41,20 @@ impl<F: Net> Addresses<F> {
         if lender == sw_if {
             return refuse(sw_if, "can't lend addresses to itself");
         }
-        if !self.own(sw_if).is_empty() {
-            return refuse(sw_if, "has addresses: remove them first");
-        }
         if !self.borrowers(sw_if).is_empty() {
             return refuse(sw_if, "lends its addresses to others");
         }
         if self.unnumbered(lender).is_some() {
             return refuse(lender, "is unnumbered itself");
         }
+        if self.table_of(lender)? != self.table_of(sw_if)? {
+            return refuse(lender, "is in another table")
+                .map_err(|e| e.retval(retval::UNEXPECTED_INTF_STATE));
+        }
         Ok(())
     }
 
-    /// Whose addresses an interface speaks by, if it has none of its own.
+    /// Whose addresses an interface speaks by, beside its own.
     pub fn unnumbered(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
         self.all().get(&sw_if)?.lender
     }

@@ -109,7 +109,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// What a source says at a place, if it isn't about to be replaced.
-    fn said(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
+    pub fn said(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
         let sourced = self.entries.get(place.route?)?.of(source)?;
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }

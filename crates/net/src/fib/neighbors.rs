@@ -3,7 +3,7 @@
 
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{NeighborEvent, Neighbors, NextHop};
+use crate::{Addresses, NeighborEvent, Neighbors, NextHop};
 use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Address, Prefix};
@@ -51,26 +51,46 @@ impl<F: Net> Fib<F> {
             .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
     }
 
+    /// Gives a neighbour its host route, or takes it back. Of one that is known on several interfaces, that of the last one told
+    /// counts.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
         let Some((table, nexthop)) = self.host_route(NextHop { sw_if, ip }) else { return };
+        let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = Prefix::host(nexthop);
-        self.with(world, |inner, cx| {
-            // Only where the network is connected by this interface: a neighbour's word is no route to somewhere else.
+        let gone = self.with(world, |inner, cx| {
+            // Only where the network is connected by this interface, or by the one whose addresses it uses: a neighbour's word is
+            // no route to somewhere else.
             let cover = inner.covering(table, nexthop, F::BITS - 1);
             let attached = cover.and_then(|(_, list)| inner.lists.get(list)).is_some_and(|list| {
-                let here =
-                    |p: &Path<F::Addr>| matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if);
+                let here = |p: &Path<F::Addr>| {
+                    matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if || Some(s) == lender)
+                };
                 list.paths.iter().any(here)
             });
             // A table that is gone has no routes.
-            let Ok(place) = inner.place(table, host) else { return };
+            let Ok(place) = inner.place(table, host) else { return false };
             if wanted && attached {
                 // A full table has no room for it; the packets take the network's route.
                 let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
-            } else {
-                inner.take(cx, &place, Source::Neighbor);
+                return false;
             }
+            let ours = inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
+            ours && inner.take(cx, &place, Source::Neighbor)
         });
+        if gone {
+            self.find_elsewhere(world, sw_if, lender.unwrap_or(sw_if), ip);
+        }
+    }
+
+    /// A neighbour has lost its host route by an interface: another one that shares the network may know it too.
+    fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, lender: SwIfIndex, ip: IpAddr) {
+        let neighbors = world.get::<Neighbors>();
+        let sharing = std::iter::once(lender).chain(world.get::<Addresses<F>>().borrowers(lender));
+        for other in sharing.filter(|other| *other != sw_if) {
+            if neighbors.get(other, ip).is_some_and(|n| !n.no_fib_entry) {
+                self.sync(world, other, ip, true);
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod convergence;
 mod memory;
+mod neighbors;
 mod nexthops;
 mod verbs;
 

@@ -222,12 +222,6 @@ pub const COMMANDS: &[Command<World>] = &[
         run: address::unnumbered,
     },
     Command {
-        path: "show interface address",
-        usage: "[<interface:interface>]",
-        help: "Addresses of interfaces",
-        run: address::show,
-    },
-    Command {
         path: "set interface ip table",
         usage: "<interface:interface> <table:u32>",
         help: "Move an interface to an IPv4 route table",
