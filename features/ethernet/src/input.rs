@@ -23,20 +23,29 @@ pub struct EthernetInput {
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
+    /// no error.
+    #[count]
+    #[counter("no error")]
+    #[allow(dead_code, reason = "monitoring systems read it, and it stays 0")]
+    NoError,
     /// frame is shorter than an Ethernet header.
     #[drop]
     TooShort,
     /// interface is down.
     #[drop]
+    #[counter("subinterface down")]
     Down,
     /// destination MAC address is another host's.
     #[drop]
+    #[counter("l3 mac mismatch")]
     L3MacMismatch,
     /// no sub-interface takes this VLAN.
     #[drop]
+    #[counter("unknown vlan")]
     UnknownVlan,
     /// no feature takes this Ethernet type.
     #[drop]
+    #[counter("unknown ethernet type")]
     UnknownType,
     /// no feature takes 802.3 frames with LLC.
     #[drop]
@@ -100,7 +109,10 @@ impl EthernetInput {
             (EtherType::IP4, Some(taker)) => taker,
             _ => match types.find(ethertype) {
                 Some(taker) => taker,
-                None => return refuse(ethertype),
+                None => match behind_priority(b, ethertype, types) {
+                    Ok(taker) => taker,
+                    Err(ethertype) => return refuse(ethertype),
+                },
             },
         };
         b.mark_l2();
@@ -109,6 +121,24 @@ impl EthernetInput {
         let Taker { node, verified } = taker;
         To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
     }
+}
+
+/// A tag that says a priority and no VLAN is taken off: the frame is an untagged one (IEEE 802.1Q 6.9.1). Gives what takes the
+/// frame, or the type that nothing takes.
+#[cold]
+fn behind_priority(b: &mut Buffer, ethertype: EtherType, types: &TypeTable) -> Result<Taker, EtherType> {
+    const ADDRESSES: usize = 12;
+    const TAG: usize = 4;
+    let inner = match b.bytes::<{ HEADER + TAG }>(0) {
+        Some(&[.., high, low, t0, t1]) if ethertype == EtherType::VLAN && [high & 0xf, low] == [0, 0] => {
+            EtherType(u16::from_be_bytes([t0, t1]))
+        }
+        _ => return Err(ethertype),
+    };
+    b.data_mut().copy_within(..ADDRESSES, TAG);
+    let pulled = b.pull(TAG);
+    debug_assert!(pulled);
+    types.find(inner).ok_or(inner)
 }
 
 #[cold]

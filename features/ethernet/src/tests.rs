@@ -76,6 +76,49 @@ fn frames_go_to_their_type_or_are_dropped_by_name() {
 }
 
 #[test]
+fn a_tag_with_a_priority_alone_is_taken_off() {
+    let (mut bench, sw_if) = bench();
+    bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
+    let tagged = |tci: u16, ethertype: u16| {
+        let mut bytes = frame(OWN.0, ethertype);
+        bytes.splice(12..12, [0x8100_u16, tci].into_iter().flat_map(u16::to_be_bytes));
+        bytes
+    };
+    // Priority and drop eligible bits may have any value.
+    for tci in [0, 0xf000] {
+        for n in [1, 20] {
+            let mut headers = Vec::new();
+            let frames = vec![tagged(tci, 0x0800); n];
+            for o in bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0) {
+                headers.push((o.node, o.bytes));
+            }
+            assert_eq!(headers, vec![("taker".to_string(), frame(OWN.0, 0x0800)[14..].to_vec()); n]);
+        }
+    }
+    let mut one = |bytes: Vec<u8>| {
+        let out = bench.node("ethernet-input", &[bytes], |b| b.rx_if = sw_if.0);
+        out.into_iter().next().and_then(|o| o.reason)
+    };
+    assert_eq!(one(tagged(0, 0x88cc)), Some("no feature takes this Ethernet type"));
+    for bytes in
+        [tagged(1, 0x0800), tagged(0x100, 0x0800), tagged(0, 0x8100), tagged(0, 0x0800)[..17].to_vec()]
+    {
+        assert_eq!(one(bytes), Some("no sub-interface takes this VLAN"));
+    }
+}
+
+#[test]
+fn counters_have_the_names_that_monitoring_systems_know() {
+    let (bench, _) = bench();
+    let all = stats::Reader::new(&bench.world.stats).expect("a segment").list().expect("readable");
+    let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
+    for name in ["no error", "l3 mac mismatch", "unknown vlan", "unknown ethernet type", "subinterface down"]
+    {
+        assert!(names.contains(&format!("/err/ethernet-input/{name}")), "{name}: {names:?}");
+    }
+}
+
+#[test]
 fn a_loopback_counts_what_comes_back_by_its_destination() {
     let (mut bench, _) = bench();
     let sw_if = crate::loopback::create(&bench.world, None, Some(7)).expect("made");
@@ -137,7 +180,7 @@ fn loopbacks_return_what_they_are_sent() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
     bench.send("loop0-tx", &frame([2, 9, 9, 9, 9, 9], 0x0800), |b| b.flags.clear(Flags::TRACED));
-    assert_eq!(bench.count("ethernet-input", "l3_mac_mismatch"), 1);
+    assert_eq!(bench.count("ethernet-input", "l3 mac mismatch"), 1);
     assert_eq!(bench.world.get::<IfCounters>().rx.sum(sw_if.at()), (1, 60));
     assert!(loopback::create(&bench.world, None, Some(0)).is_err());
     loopback::delete(&bench.world, sw_if).expect("deleted");
