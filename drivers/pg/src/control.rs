@@ -263,18 +263,22 @@ impl Shared {
         Ok(found)
     }
 
-    /// Runs a stream, or all, from the first packet on.
+    /// Runs a stream, or all, from the first packet on. Their interfaces go up, as in VPP.
     ///
     /// # Errors
     /// A stream that doesn't exist.
     pub fn enable(&self, world: &World, name: Option<&str>) -> Result<(), Error> {
         let node =
             world.node("pg-input").ok_or_else(|| Error::failed("the packet generator's input is missing"))?;
-        let streams = self.named(name)?;
+        let (streams, own) = (self.named(name)?, self.interfaces());
         self.flush(world.clock.now());
         for stream in streams {
             if stream.enabled.swap(true, Ordering::AcqRel) {
                 continue;
+            }
+            let sw_if = stream.spec.interface;
+            if own.iter().any(|(own, ..)| *own == sw_if) {
+                world.get::<Interfaces>().set_admin(world, sw_if, true)?;
             }
             stream.sent.store(0, Ordering::Relaxed);
             stream.lost.store(0, Ordering::Relaxed);
