@@ -214,6 +214,13 @@ impl<W: 'static> Hub<W> {
         }
     }
 
+    /// Clients that want events of this kind: what tells apart what one wants, its number for it, and the client's index.
+    pub fn wants<E: Message>(&self) -> Vec<(String, u32, u32)> {
+        let clients = self.clients();
+        let of = clients.wants.iter().filter(|w| w.event == E::NAME);
+        of.map(|w| (w.key.clone(), w.pid, w.client)).collect()
+    }
+
     /// Somebody wants events of this kind: nobody has to make one otherwise.
     pub fn wanted<E: Message>(&self) -> bool {
         self.clients().wants.iter().any(|w| w.event == E::NAME)

@@ -2,6 +2,7 @@
 //! Messages of the module `ip_neighbor`.
 
 use crate::control::Sweep;
+use crate::watch::Watch;
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module, Wire};
@@ -257,11 +258,8 @@ pub struct IpNeighborEventV2 {
 
 /// Lets pass the neighbours that a client asked for.
 fn filter(ip: Address, sw_if: Option<SwIfIndex>) -> (String, impl Fn(&IpNeighbor) -> bool) {
-    let (addr, any) = (IpAddr::from(ip), IpAddr::from(ip).is_unspecified());
-    let passes = move |n: &IpNeighbor| {
-        (any || n.ip_address == ip) && sw_if.is_none_or(|sw_if| n.sw_if_index.0 == sw_if.0)
-    };
-    (format!("{addr} {sw_if:?}"), passes)
+    let watch = Watch { sw_if, ip: Some(IpAddr::from(ip)).filter(|ip| !ip.is_unspecified()) };
+    (watch.to_key(), move |n: &IpNeighbor| watch.covers(SwIfIndex(n.sw_if_index.0), n.ip_address.into()))
 }
 
 fn want(w: &World, c: &Caller<'_, World>, r: WantIpNeighborEvents) -> Result<()> {

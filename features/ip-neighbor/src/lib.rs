@@ -13,6 +13,7 @@ mod set;
 mod show;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use cli::Command;
 use graph::{Plugin, World};
@@ -50,9 +51,10 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
+/// VPP takes the words in any order.
 const SET: &str = "flush [<interface:interface>] \
-     | del <interface:interface> <ip:ip> [<mac:mac>] [static] [no-fib-entry] [count <count:u32>] \
-     | <interface:interface> <ip:ip> <mac:mac> [static] [no-fib-entry] [count <count:u32>]";
+     | [del|delete] [static] [no-fib-entry] [count <count:u32>] <interface:interface> <ip:ip> [<mac:mac>] \
+       [del|delete] [static] [no-fib-entry] [count <count:u32>]";
 
 const fn show(
     path: &'static str,
@@ -93,6 +95,12 @@ const COMMANDS: &[Command<World>] = &[
         usage: "[<interface:interface>]",
         help: "Questions and answers about neighbours, by interface",
         run: show::stats,
+    },
+    Command {
+        path: "show ip neighbor-watcher",
+        usage: "",
+        help: "Clients that want to hear of neighbours",
+        run: watch::show,
     },
     show("show ip neighbors", show::both),
     show("show ip neighbor", show::both),

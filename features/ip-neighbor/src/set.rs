@@ -26,7 +26,7 @@ pub fn neighbor(w: &World, m: &Matches) -> Result<Output> {
     for i in 0..m.get::<u32>("count").unwrap_or(1) {
         let ip = add_ip(first, i)
             .ok_or_else(|| Error::parse("there are not so many addresses").at(m.span("count")))?;
-        if m.flag("del") {
+        if m.flag("del") || m.flag("delete") {
             neighbors.remove(w, sw_if, ip)?;
             continue;
         }

@@ -58,6 +58,88 @@ fn entries_are_set_shown_and_removed() {
 }
 
 #[test]
+fn words_come_in_any_order() {
+    let (bench, tree) = bench();
+    let mac = "02:00:00:00:00:02";
+    for (line, want) in [
+        (format!("set ip neighbor static t0 10.0.0.2 {mac}"), vec!["10.0.0.2 S 02:00:00:00:00:02 t0"]),
+        (format!("set ip neighbor delete t0 10.0.0.2 {mac}"), vec![]),
+        (
+            format!("set ip neighbor count 2 no-fib-entry t0 10.0.0.2 {mac}"),
+            vec!["10.0.0.2 DN 02:00:00:00:00:02 t0", "10.0.0.3 DN 02:00:00:00:00:03 t0"],
+        ),
+        (format!("ip neighbor count 2 t0 10.0.0.2 {mac} del"), vec![]),
+        (format!("ip neighbor static count 1 t1 10.0.0.2 {mac}"), vec!["10.0.0.2 S 02:00:00:00:00:02 t1"]),
+        (format!("ip neighbor t1 10.0.0.2 {mac} static delete"), vec![]),
+        (
+            format!("set ip neighbor t0 10.0.0.2 {mac} count 1 static"),
+            vec!["10.0.0.2 S 02:00:00:00:00:02 t0"],
+        ),
+        (format!("set ip neighbor static delete t0 10.0.0.2 {mac}"), vec![]),
+    ] {
+        run(&bench, &tree, &line);
+        assert_eq!(shown(&bench, &tree, "show ip neighbors"), want, "{line}");
+    }
+}
+
+#[test]
+fn what_was_set_for_good_stays_until_it_is_removed() {
+    let (bench, tree) = bench();
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:03 static");
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:03");
+    let kept = ["10.0.0.2 S 02:00:00:00:00:03 t0"];
+    assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
+    let error =
+        tree.execute(&bench.world, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04").err().expect("kept");
+    assert!(error.code() == -2 && error.to_string().contains("02:00:00:00:00:03"), "{error}");
+    assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04 static");
+    assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["10.0.0.2 S 02:00:00:00:00:04 t0"]);
+}
+
+#[test]
+fn clients_that_watch_neighbours_are_shown() {
+    use crate::api::*;
+    use net::api::InterfaceIndex;
+    let (bench, tree) = bench();
+    assert_eq!(run(&bench, &tree, "sh ip neighbor-watcher"), "");
+    let mut client = bench.api();
+    let any = std::net::IpAddr::from([0, 0, 0, 0]).into();
+    let ip = std::net::IpAddr::from([10, 0, 0, 2]).into();
+    let (all, t0) = (InterfaceIndex::NONE, InterfaceIndex(1));
+    for (pid, ip, sw_if_index) in [(7, any, all), (8, any, t0), (9, ip, t0)] {
+        client.call(WantIpNeighborEvents { enable: true, pid, ip, sw_if_index }).expect("taken");
+    }
+    client.call(WantIpNeighborEventsV2 { enable: true, pid: 10, ip, sw_if_index: t0 }).expect("taken");
+    let lines = |text: String| {
+        let of = |line: &str| line.split(", client:").next().unwrap_or_default().to_string();
+        text.lines().map(of).collect::<Vec<_>>()
+    };
+    let text = lines(run(&bench, &tree, "show ip neighbor-watcher"));
+    let want = [
+        "Key: [t0, 10.0.0.2]",
+        "  [pid:9",
+        "  [pid:10",
+        "Key: [t0, any]",
+        "  [pid:8",
+        "Key: [all, any]",
+        "  [pid:7",
+    ];
+    assert_eq!(text, want);
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&bench, &tree, "show ip neighbor-watcher -j")).expect("JSON");
+    assert_eq!((json[0]["interface"].as_str(), json[0]["ip"].as_str()), (Some("t0"), Some("10.0.0.2")));
+    // Each registration brings an event of its own.
+    run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
+    let mut pids: Vec<u32> = client.events::<IpNeighborEvent>().into_iter().map(|(pid, _)| pid).collect();
+    pids.sort_unstable();
+    assert_eq!(pids, [7, 8, 9]);
+    client.call(WantIpNeighborEvents { enable: false, pid: 9, ip, sw_if_index: t0 }).expect("taken");
+    assert_eq!(lines(run(&bench, &tree, "show ip neighbor-watcher")).len(), 6);
+}
+
+#[test]
 fn limits_are_set_and_shown() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle retry 0");

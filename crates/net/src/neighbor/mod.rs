@@ -70,11 +70,11 @@ impl Shared for Neighbors {
             match event {
                 IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
                     neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
-                    neighbors.forgive(world, |key| key.sw_if == sw_if);
+                    neighbors.forget_open(world, sw_if);
                 }
                 IfEvent::Deleting(sw_if) => {
                     neighbors.remove_if(world, |n| n.sw_if == sw_if);
-                    neighbors.forgive(world, |key| key.sw_if == sw_if);
+                    neighbors.forget_open(world, sw_if);
                 }
                 _ => {}
             }
@@ -127,10 +127,11 @@ impl Neighbors {
         }
     }
 
-    /// Adds an entry, or replaces the one that is there.
+    /// Adds an entry, or replaces the one that is there. One that was set for good stays so until it is removed.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or has no neighbours, an address that is no neighbour's (−7), a full table.
+    /// An interface that isn't there (−2) or has no neighbours, an address that is no neighbour's (−7), one that was set for good at
+    /// another station (−2, as in VPP), a full table.
     pub fn set(&self, world: &World, new: Neighbor) -> Result<(), Error> {
         let interface = self.interfaces.get(new.sw_if)?;
         if interface.kind != IfKind::Ethernet {
@@ -143,8 +144,18 @@ impl Neighbors {
             return Err(Error::parse(format!("{} is no address of one host", new.ip)).retval(-7));
         }
         let ip6 = new.ip.is_ipv6();
-        let new = Neighbor { updated: world.clock.now(), state: NeighborState::Reachable, ..new };
         let old = self.table(ip6).get(new.key());
+        let kept = old.is_some_and(|old| old.is_static && !new.is_static);
+        if let Some(old) = old.filter(|old| kept && old.mac != new.mac) {
+            let why = format!("{} is set for good at {}: remove that first", old.ip, old.mac);
+            return Err(Error::failed(why).retval(-2));
+        }
+        let new = Neighbor {
+            updated: world.clock.now(),
+            state: NeighborState::Reachable,
+            is_static: new.is_static || kept,
+            ..new
+        };
         let set = self.with_usage(world, |usage| self.table(ip6).set(new, usage));
         let gone = set.map_err(|_| {
             let limit = self.config(ip6).limit;
@@ -163,6 +174,12 @@ impl Neighbors {
     /// Notes that a protocol has asked for an address: its answer will be welcome.
     pub fn ask(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
         self.table(ip.is_ipv6()).ask(Key { sw_if, ip }, world.clock.now());
+    }
+
+    /// Questions on an interface are open no more, and nothing bad is known of its next hops.
+    fn forget_open(&self, world: &World, sw_if: SwIfIndex) {
+        [false, true].into_iter().for_each(|ip6| self.table(ip6).forget_asked(sw_if));
+        self.forgive(world, |key| key.sw_if == sw_if);
     }
 
     /// Takes what a protocol has seen on the wire: `ip` is at `mac`. The protocol has checked that they may be.

@@ -89,6 +89,11 @@ impl Shares {
         self.change(key.sw_if, |share| share.0.iter_mut().find_map(|times| times.remove(key)))
     }
 
+    /// Removes all of an interface's keys.
+    pub fn forget(&mut self, sw_if: SwIfIndex) {
+        self.change(sw_if, |share| *share = Share::default());
+    }
+
     /// A key's rank, if it is there.
     pub fn rank(&self, key: Key) -> Option<Rank> {
         let share = self.of.get(&key.sw_if)?;

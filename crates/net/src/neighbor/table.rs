@@ -168,6 +168,11 @@ impl Table {
         self.asked.set(key, Rank::Idle, now + ASKED_FOR);
     }
 
+    /// Forgets what was asked for on an interface: answers aren't welcome any more.
+    pub fn forget_asked(&mut self, sw_if: SwIfIndex) {
+        self.asked.forget(sw_if);
+    }
+
     /// Adds or replaces an entry by hand. Gives what had to go for it.
     pub fn set(&mut self, new: Neighbor, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         let key = new.key();

@@ -53,10 +53,15 @@ pub fn start<P: Protocol>(world: &World) {
         NeighborEvent::Gone { .. } => {}
     });
     Notes::<P>::start(world);
-    world.get::<Interfaces>().subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) | IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) = event {
-            give_up_on::<P>(world, sw_if);
+    world.get::<Interfaces>().subscribe(|world, event| match event {
+        IfEvent::Deleting(sw_if) | IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
+            on_resolvers::<P>(world, move |resolver| resolver.give_up_on(sw_if.0));
         }
+        IfEvent::Mac(sw_if) => on_resolvers::<P>(world, move |resolver| resolver.renew(sw_if.0)),
+        IfEvent::Address(sw_if, ip6) if ip6 == P::Net::IS_V6 => {
+            on_resolvers::<P>(world, move |resolver| resolver.renew(sw_if.0));
+        }
+        _ => {}
     });
 }
 
@@ -71,12 +76,13 @@ fn resolvers<P: Protocol>(world: &World) -> [(NodeIndex, OfThread<P>); 2] {
     ]
 }
 
-fn give_up_on<P: Protocol>(world: &World, sw_if: SwIfIndex) {
+/// Does something to what waits, on every thread.
+fn on_resolvers<P: Protocol>(world: &World, f: impl Fn(&mut Resolver<P>) + Send + Sync + Clone + 'static) {
     let nodes = resolvers::<P>(world);
     world.on_threads(move |rt| {
         for (node, of) in nodes {
             if let Some(resolver) = of(rt, node) {
-                resolver.give_up_on(sw_if.0);
+                f(resolver);
             }
         }
     });

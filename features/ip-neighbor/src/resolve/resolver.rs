@@ -20,6 +20,9 @@ pub enum To {
     /// The question's way out; or the packet's, if the neighbour is known by now.
     #[dynamic]
     Node(NodeIndex),
+    /// {ARP requests|neighbor solicitations} sent.
+    #[count]
+    RequestSent,
     /// The packet waits for the answer.
     #[keep]
     Wait,
@@ -43,18 +46,21 @@ pub enum To {
     Displaced,
     /// interface has no address to ask with.
     #[drop]
+    #[counter("no_source_address")]
     NoSource,
     /// interface is down.
     #[drop]
     InterfaceDown,
     /// no buffer for the {ARP request|neighbor solicitation}.
     #[drop]
+    #[counter("no_buffers")]
     NoBuffer,
     /// control is too far behind to hear of an answer.
     #[drop]
     Busy,
     /// adjacency is gone.
     #[drop]
+    #[counter("{non_arp_adj|no_adjacency}")]
     NoAdjacency,
     /// packet is shorter than an {IPv4|IPv6} header.
     #[drop]
@@ -138,7 +144,9 @@ impl<P: Protocol> Resolver<P> {
         let now = cx.now();
         let slot = self.waiting.find(target);
         let ask = match slot {
-            Some(at) => self.waiting.may_ask(at, now) && self.pace().take(target.share(), Try::Again, now),
+            Some(at) => {
+                self.waiting.may_ask(at, source, now) && self.pace().take(target.share(), Try::Again, now)
+            }
             None => {
                 let kind = match &mut self.sightings {
                     Some((sightings, seed)) => sightings.note(seed.hash(target), now),
@@ -160,7 +168,7 @@ impl<P: Protocol> Resolver<P> {
         };
         let at = slot.unwrap_or_else(|| waiting.claim(target, &mut displaced));
         if ask {
-            waiting.asked(at, true, now);
+            waiting.asked(at, source, true, now);
         }
         let place = waiting.take_place(at, ask, displaced);
         let Some(place) = place else { return (To::Overflow, ask) };
@@ -192,6 +200,7 @@ impl<P: Protocol> Resolver<P> {
             return Err(To::Busy);
         }
         self.tx.requests.add(target.sw_if as usize, 1);
+        cx.count(To::RequestSent, 1);
         self.send(view, b, cx);
         Ok(())
     }
@@ -237,8 +246,9 @@ impl<P: Protocol> Resolver<P> {
                 Some(Due::Ask(target)) => {
                     // Whatever hinders the question: it counts as one.
                     let paced = self.pace().take(target.share(), Try::Again, cx.now());
-                    let sent = paced && self.ask(target, None, cx).is_ok();
-                    self.waiting.asked(at, sent, cx.now());
+                    let source = self.waiting.source(at);
+                    let sent = paced && self.ask(target, source, cx).is_ok();
+                    self.waiting.asked(at, source, sent, cx.now());
                 }
                 Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
                     if matches!(due, Due::GiveUp(_)) {
@@ -271,6 +281,11 @@ impl<P: Protocol> Resolver<P> {
 
     pub(super) fn put_back(&mut self, released: Vec<Owned>) {
         self.released = released;
+    }
+
+    /// The interface's address has changed, of either layer: what was asked no longer holds.
+    pub(super) fn renew(&mut self, sw_if: u32) {
+        self.waiting.renew(sw_if);
     }
 
     /// Nothing can be sent by the interface any more.

@@ -25,6 +25,12 @@ const END: u16 = u16::MAX;
 #[derive(Clone, Copy)]
 struct Slot<A> {
     target: Target<A>,
+    /// The address that it was asked with last, if a route gave one.
+    source: Option<A>,
+    /// What was asked no longer holds: the next packet asks anew, whatever the time.
+    renew: bool,
+    /// It was asked with another source address since it was asked in time.
+    varied: bool,
     /// It may be asked for from this time on.
     next: u64,
     asked: u8,
@@ -115,6 +121,9 @@ impl<A: Address, T> Default for Waiting<A, T> {
     fn default() -> Self {
         let slot = Slot {
             target: Target { sw_if: u32::MAX, ip: A::ZERO },
+            source: None,
+            renew: false,
+            varied: false,
             next: 0,
             asked: 0,
             sent: true,
@@ -169,6 +178,9 @@ impl<A: Address, T> Waiting<A, T> {
         let round = slot.round;
         *slot = Slot {
             target,
+            source: None,
+            renew: false,
+            varied: false,
             next: 0,
             asked: 0,
             sent: true,
@@ -186,22 +198,35 @@ impl<A: Address, T> Waiting<A, T> {
         at
     }
 
-    /// Whether the slot's neighbour may be asked for now, by a packet that comes. Not if it is to be given up: or packets
-    /// that come all the time would keep asking for ever.
+    /// Whether the slot's neighbour may be asked for now, with this source address, by a packet that comes. Not if it is to be given
+    /// up: or packets that come all the time would keep asking for ever. A question that differs from the last one needn't wait.
     #[inline(always)]
-    pub fn may_ask(&self, at: usize, now: u64) -> bool {
+    pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
-        slot.next <= now && (slot.taken == 0 || slot.asked < QUESTIONS)
+        let in_time = slot.next <= now && (slot.taken == 0 || slot.asked < QUESTIONS);
+        in_time || slot.renew || slot.source != source && !slot.varied
     }
 
     /// Notes that the slot's neighbour was asked for, or that something hindered that.
     #[inline(always)]
-    pub fn asked(&mut self, at: usize, sent: bool, now: u64) {
+    pub fn asked(&mut self, at: usize, source: Option<A>, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
+        slot.renew = false;
+        if slot.next > now {
+            // Between two questions in time: these go on as they would have.
+            (slot.varied, slot.source) = (slot.varied || slot.source != source, source);
+            return;
+        }
+        (slot.varied, slot.source) = (false, source);
         slot.next = now + INTERVAL;
         // One that is asked for while nothing waits begins anew.
         (slot.asked, slot.sent) =
             if slot.taken == 0 { (1, sent) } else { (slot.asked.saturating_add(1), slot.sent && sent) };
+    }
+
+    /// The address that a route gave to ask the slot's neighbour with.
+    pub fn source(&self, at: usize) -> Option<A> {
+        self.slots[at].source
     }
 
     /// Takes a place in the slot for something that [`Self::put`] brings; `None` if there is none. When all are taken, others'
@@ -294,6 +319,13 @@ impl<A: Address, T> Waiting<A, T> {
     pub fn give_up_on(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
+        }
+    }
+
+    /// Lets the next packet for each neighbour on an interface ask anew: from another address, or of another station.
+    pub fn renew(&mut self, sw_if: u32) {
+        for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
+            slot.renew = true;
         }
     }
 

@@ -33,38 +33,62 @@ fn all(w: &mut Items, n: u32) -> Vec<u32> {
 fn a_neighbour_is_asked_three_times_and_given_up() {
     let mut w = Items::default();
     let at = slot(&mut w, target(1));
-    assert!(w.may_ask(at, 0));
-    w.asked(at, true, 0);
-    assert!(!w.may_ask(at, INTERVAL - 1), "throttled");
+    assert!(w.may_ask(at, None, 0));
+    w.asked(at, None, true, 0);
+    assert!(!w.may_ask(at, None, INTERVAL - 1), "throttled");
     assert_eq!(w.due(at, INTERVAL), None, "nothing waits");
     assert!(add(&mut w, 1, 7));
     assert_eq!(w.due(at, INTERVAL), Some(Due::Ask(target(1))));
-    w.asked(at, true, INTERVAL);
+    w.asked(at, None, true, INTERVAL);
     assert_eq!(w.due(at, INTERVAL), None);
-    w.asked(at, true, 2 * INTERVAL);
+    w.asked(at, None, true, 2 * INTERVAL);
     assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))));
     assert_eq!(all(&mut w, 1), [7]);
     assert_eq!((w.taken(), w.due(at, 3 * INTERVAL)), (0, None));
-    w.asked(at, true, 3 * INTERVAL);
+    w.asked(at, None, true, 3 * INTERVAL);
     assert!(add(&mut w, 1, 8));
     assert_eq!(w.due(at, 4 * INTERVAL), Some(Due::Ask(target(1))), "from the start");
     w.give_up_on(target(1).sw_if);
     assert_eq!(w.due(at, 0), Some(Due::Abandon(target(1))));
     assert_eq!(all(&mut w, 1), [8]);
     w.give_up_on(target(1).sw_if);
-    w.asked(at, true, 5 * INTERVAL);
+    w.asked(at, None, true, 5 * INTERVAL);
     assert!(add(&mut w, 1, 9));
     assert_eq!(w.due(at, 6 * INTERVAL), Some(Due::Ask(target(1))));
     // Who couldn't be asked each time hasn't been silent.
-    w.asked(at, false, 6 * INTERVAL);
-    w.asked(at, true, 7 * INTERVAL);
+    w.asked(at, None, false, 6 * INTERVAL);
+    w.asked(at, None, true, 7 * INTERVAL);
     assert_eq!(w.due(at, 8 * INTERVAL), Some(Due::Abandon(target(1))));
     assert_eq!(all(&mut w, 1), [9]);
-    w.asked(at, true, 9 * INTERVAL);
+    w.asked(at, None, true, 9 * INTERVAL);
     assert!(add(&mut w, 1, 10));
-    w.asked(at, true, 10 * INTERVAL);
-    w.asked(at, true, 11 * INTERVAL);
+    w.asked(at, None, true, 10 * INTERVAL);
+    w.asked(at, None, true, 11 * INTERVAL);
     assert_eq!(w.due(at, 12 * INTERVAL), Some(Due::GiveUp(target(1))));
+}
+
+#[test]
+fn a_question_that_differs_need_not_wait() {
+    let mut w = Items::default();
+    let at = slot(&mut w, target(1));
+    let source = |n: u16| Some(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, n));
+    assert!(w.may_ask(at, source(1), 0));
+    w.asked(at, source(1), true, 0);
+    assert!(add(&mut w, 1, 7));
+    assert!(!w.may_ask(at, source(1), 1) && w.may_ask(at, source(2), 1));
+    w.asked(at, source(2), true, 1);
+    assert!(!w.may_ask(at, source(1), 2) && !w.may_ask(at, source(3), 2), "once between two in time");
+    assert_eq!((w.due(at, INTERVAL - 1), w.due(at, INTERVAL)), (None, Some(Due::Ask(target(1)))));
+    w.asked(at, None, true, INTERVAL);
+    w.asked(at, None, true, 2 * INTERVAL);
+    w.renew(target(2).sw_if);
+    assert!(!w.may_ask(at, None, 2 * INTERVAL), "another interface");
+    w.renew(target(1).sw_if);
+    assert_eq!(w.due(at, 2 * INTERVAL), None, "only a packet asks");
+    assert!(w.may_ask(at, None, 2 * INTERVAL));
+    w.asked(at, None, true, 2 * INTERVAL + 1);
+    assert!(!w.may_ask(at, None, 2 * INTERVAL + 2));
+    assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))), "the end comes when it would have");
 }
 
 #[test]
@@ -73,8 +97,8 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
     let (mut asked, mut ends) = (0, Vec::new());
     for now in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10) {
         let at = slot(&mut w, target(1));
-        if w.may_ask(at, now) {
-            w.asked(at, true, now);
+        if w.may_ask(at, None, now) {
+            w.asked(at, None, true, now);
             asked += 1;
         }
         add(&mut w, 1, 7);
@@ -105,7 +129,7 @@ fn a_scan_displaces_its_own_oldest() {
     let came = |w: &mut Items, target, item, asked, displaced: &mut Vec<u32>| {
         let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| displaced.push(old)));
         if asked {
-            w.asked(at, true, 0);
+            w.asked(at, None, true, 0);
         }
         let place = w.take_place(at, asked, |old| displaced.push(old));
         place.is_some_and(|place| w.put(place, item).is_ok())

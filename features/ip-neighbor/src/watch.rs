@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show ip neighbor-watcher`: which clients want to hear of which neighbours.
+
+use crate::api::{IpNeighborEvent, IpNeighborEventV2};
+use cli::{Matches, Output, Result, Writer};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The neighbours that a client wants to hear of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watch {
+    /// On this interface, or on all.
+    pub sw_if: Option<SwIfIndex>,
+    /// Of this address, or of all.
+    pub ip: Option<IpAddr>,
+}
+
+impl Watch {
+    /// Whether it wants to hear of this neighbour.
+    pub fn covers(&self, sw_if: SwIfIndex, ip: IpAddr) -> bool {
+        self.sw_if.is_none_or(|wanted| wanted == sw_if) && self.ip.is_none_or(|wanted| wanted == ip)
+    }
+
+    /// What tells it from others.
+    pub fn to_key(self) -> String {
+        let sw_if = self.sw_if.map_or(u32::MAX, |sw_if| sw_if.0);
+        format!("{sw_if} {}", self.ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into()))
+    }
+
+    /// The one with this key.
+    fn of_key(key: &str) -> Option<Self> {
+        let (sw_if, ip) = key.split_once(' ')?;
+        let (sw_if, ip): (u32, IpAddr) = (sw_if.parse().ok()?, ip.parse().ok()?);
+        Some(Self {
+            sw_if: (sw_if != u32::MAX).then_some(SwIfIndex(sw_if)),
+            ip: Some(ip).filter(|ip| !ip.is_unspecified()),
+        })
+    }
+}
+
+pub fn show(w: &World, _: &Matches) -> Result<Output> {
+    let mut all = w.api.wants::<IpNeighborEvent>();
+    all.extend(w.api.wants::<IpNeighborEventV2>());
+    all.sort();
+    let mut last = String::new();
+    Ok(Output::list(all, move |w: &World, (key, pid, client): (String, u32, u32), out: &mut Writer| {
+        let Some(Watch { sw_if, ip }) = Watch::of_key(&key) else { return Ok(()) };
+        let name = sw_if.map_or_else(|| "all".into(), |sw_if| w.get::<Interfaces>().name(sw_if));
+        let ip = ip.map_or_else(|| "any".into(), |ip| ip.to_string());
+        out.value(|| json!({ "interface": name, "ip": ip, "pid": pid, "client": client }));
+        out.text(|text| {
+            if last != key {
+                writeln!(text, "Key: [{name}, {ip}]")?;
+            }
+            writeln!(text, "  [pid:{pid}, client:{client}]")
+        });
+        last = key;
+        Ok(())
+    }))
+}
