@@ -86,6 +86,7 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
     };
     let old = station(left.gateway).expect("known");
     // What it announces is taken from the host's table: it asked nothing.
+    router.run("set arp announce on");
     router.run(&format!("set interface mac address {} 02:00:00:00:00:55", left.port));
     eventually("the announcement", || (station(left.gateway)? == "02:00:00:00:00:55").then_some(()));
     assert_ne!(old, "02:00:00:00:00:55");

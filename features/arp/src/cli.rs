@@ -30,6 +30,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: set_gratuitous,
     },
     Command {
+        path: "set arp announce",
+        usage: "<state:on|off>",
+        help: "Tell everybody where our addresses are when they come or move",
+        run: set_announce,
+    },
+    Command {
         path: "show arp proxy",
         usage: "",
         help: "Addresses that are answered for, and the interfaces where",
@@ -56,6 +62,11 @@ fn set_gratuitous(w: &World, m: &Matches) -> Result<Output> {
         "update" => Gratuitous::Update,
         _ => Gratuitous::Ignore,
     });
+    Ok(Output::empty())
+}
+
+fn set_announce(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Arp>().set_announces(m.str("state") == "on");
     Ok(Output::empty())
 }
 

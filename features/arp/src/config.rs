@@ -20,6 +20,9 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let line = "set arp gratuitous";
         config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
+    if world.get::<Arp>().announces() {
+        config.push(Phase::Settings, "set arp announce on", "set arp announce off");
+    }
     for range in world.get::<Ranges>().list() {
         let table = match world.get::<Fib<Ip4>>().table_id(TableIndex(range.table)) {
             // The table was deleted, and nobody asks there.

@@ -9,7 +9,7 @@ use crate::ranges::{Range, Ranges};
 use crate::reply::ArpReply;
 use cli::Error;
 use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
-use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, source_for, transmit};
+use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit};
 use msg::retval;
 use net::fib::{Fib, TableIndex};
 use net::{Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
@@ -52,6 +52,8 @@ type OnConflict = Arc<dyn Fn(&World, Conflict) + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     gratuitous: Gratuitous,
+    /// Our addresses are announced when they come or move.
+    announce: bool,
     /// When an address was defended last.
     defended: HashMap<(SwIfIndex, Ipv4Addr), u64>,
     /// The addresses of each interface, as they were announced.
@@ -91,6 +93,17 @@ impl Arp {
         self.inner().gratuitous = what;
     }
 
+    /// Whether our addresses are announced when they come or move.
+    pub fn announces(&self) -> bool {
+        self.inner().announce
+    }
+
+    /// Says whether our addresses are announced when they come or move: an address that is new, an interface that goes up, a MAC
+    /// address that has changed.
+    pub fn set_announces(&self, on: bool) {
+        self.inner().announce = on;
+    }
+
     /// Calls `f` when another station uses an address of ours, on the control thread; not more often than the address is
     /// defended.
     pub fn subscribe_conflicts(&self, f: impl Fn(&World, Conflict) + Send + Sync + 'static) {
@@ -123,8 +136,10 @@ fn on_interface(world: &World, event: IfEvent) {
             );
             world.get::<Arp>().inner().forget(sw_if);
         }
-        IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) | IfEvent::Mac(sw_if) => {
-            announce(world, sw_if)
+        IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) | IfEvent::Mac(sw_if)
+            if world.get::<Arp>().announces() =>
+        {
+            announce(world, sw_if);
         }
         IfEvent::Address(sw_if, false) => on_address(world, sw_if),
         _ => {}
@@ -141,12 +156,15 @@ fn set_features(world: &World, sw_if: SwIfIndex, features: &[(&str, bool)]) {
     }
 }
 
-/// The interface's addresses have changed: new ones are announced, and who is no longer on the link is forgotten.
+/// The interface's addresses have changed: new ones may be announced, and who is no longer on the link is forgotten.
 fn on_address(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     let now: Vec<Ipv4Addr> = own.iter().map(|p| p.addr()).collect();
-    let before = world.get::<Arp>().inner().own.insert(sw_if, now.clone()).unwrap_or_default();
-    announce_some(world, sw_if, now.into_iter().filter(|ip| !before.contains(ip)).collect());
+    let arp = world.get::<Arp>();
+    let before = arp.inner().own.insert(sw_if, now.clone()).unwrap_or_default();
+    if arp.announces() {
+        announce_some(world, sw_if, now.into_iter().filter(|ip| !before.contains(ip)).collect());
+    }
     world.get::<Neighbors>().remove_if(world, |n| {
         let IpAddr::V4(ip) = n.ip else { return false };
         n.sw_if == sw_if && !n.is_static && !is_on_link(&own, ip)
@@ -256,7 +274,8 @@ impl Ask<Ip4> for Asker {
         source: Option<Ipv4Addr>,
         turn: &Turn<'_>,
     ) -> Option<[u8; LEN]> {
-        let source = source.or_else(|| source_for(self.own.of(target.sw_if, turn), target.ip))?;
+        let own = self.own.of(target.sw_if, turn);
+        let source = source.filter(|source| is_own(own, *source)).or_else(|| source_for(own, target.ip))?;
         Some(Request::who_has(target.ip, source).frame(view.mac))
     }
 }

@@ -24,10 +24,10 @@ pub enum To {
     TooShort,
     /// hardware type is not Ethernet (RFC 826).
     #[drop]
-    HardwareType,
+    L2TypeNotEthernet,
     /// protocol type is not IPv4 (RFC 826).
     #[drop]
-    ProtocolType,
+    L3TypeNotIp4,
     /// address lengths are not 6 and 4 (RFC 826).
     #[drop]
     AddressLength,
@@ -62,10 +62,10 @@ impl Node for ArpInput {
         }
         let Some(arp) = Arp::view(b.data()) else { return To::TooShort };
         if arp.hardware.get() != 1 {
-            return To::HardwareType;
+            return To::L2TypeNotEthernet;
         }
         if arp.protocol.get() != EtherType::IP4.0 {
-            return To::ProtocolType;
+            return To::L3TypeNotIp4;
         }
         if (arp.hardware_len, arp.protocol_len) != (6, 4) {
             return To::AddressLength;

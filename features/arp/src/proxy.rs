@@ -26,12 +26,16 @@ pub enum To {
     Output(NodeIndex),
     #[next_feature]
     Continue,
+    /// answers sent.
+    #[count]
+    RepliesSent,
     /// packet is shorter than an ARP header.
     #[drop]
     TooShort,
     /// request is for a host that nobody here answers for.
     #[drop]
-    RequestNotForUs,
+    #[counter("l3_dst_address_not_local")]
+    NotForUs,
     /// no room for the Ethernet header of the answer.
     #[drop]
     NoHeader,
@@ -65,12 +69,13 @@ impl Node for ArpProxy {
         let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
         if !asks || arp.sender_mac == view.mac || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn) {
             let last = cx.peek_feature(b).is_none_or(|next| next == self.drop);
-            return if last { To::RequestNotForUs } else { To::Continue };
+            return if last { To::NotForUs } else { To::Continue };
         }
         if !answer(b, l2, view.mac, arp.target_ip()) {
             return To::NoHeader;
         }
         self.tx.replies.add(rx_if as usize, 1);
+        cx.count(To::RepliesSent, 1);
         To::Output(view.output)
     }
 }

@@ -8,13 +8,17 @@ use crate::own::is_on_link;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target, is_own};
-use net::{Addresses, Evidence, IfView, Interfaces};
+use net::{Addresses, AdjKind, Adjacencies, Evidence, Fib, IfView, Interfaces, TableIndex};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use sync::Turn;
 use wire::{ArpOp, Ethernet, Header, Ip4, Ip4Prefix, MacAddr};
 
 pub struct ArpReply {
     interfaces: Arc<Interfaces>,
     own: Arc<Addresses<Ip4>>,
+    fib: Arc<Fib<Ip4>>,
+    adjacencies: Arc<Adjacencies>,
     notes: Arc<Notes<Arp>>,
     lately: Lately<Ip4>,
     tx: Lanes,
@@ -31,12 +35,19 @@ pub enum To {
     /// What a neighbour told was passed on.
     #[free]
     Noted,
+    /// answers sent.
+    #[count]
+    RepliesSent,
+    /// senders of replies and announcements noted.
+    #[count]
+    #[counter("l3_src_address_learned")]
+    Learned,
     /// packet is shorter than an ARP header.
     #[drop]
     TooShort,
     /// operation is neither request nor reply.
     #[drop]
-    Operation,
+    OpcodeNotRequest,
     /// sender's MAC address is not that of one station.
     #[drop]
     SenderMac,
@@ -48,19 +59,19 @@ pub enum To {
     OwnFrame,
     /// another station uses our address.
     #[drop]
+    #[counter("l3_src_address_is_local")]
     DuplicateAddress,
     /// sender's address is not that of one host.
     #[drop]
     SenderAddress,
     /// sender's address is not in a network of the interface.
     #[drop]
+    #[counter("l3_src_address_not_local")]
     SenderNotLocal,
-    /// request is for another host.
+    /// request, reply or announcement is for another host.
     #[drop]
-    RequestNotForUs,
-    /// reply is for another host.
-    #[drop]
-    ReplyNotForUs,
+    #[counter("l3_dst_address_not_local")]
+    NotForUs,
     /// control is too far behind to take note.
     #[drop]
     Busy,
@@ -74,6 +85,8 @@ impl Build for ArpReply {
         Self {
             interfaces: world.get(),
             own: world.get(),
+            fib: world.get(),
+            adjacencies: world.get(),
             notes: world.get(),
             lately: Lately::default(),
             tx: Lanes::tx::<Arp>(world, thread),
@@ -95,14 +108,27 @@ fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
     Some((source?, l2))
 }
 
+/// Whose an address is, as the interface sees it that it was heard on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Whose {
+    /// The interface's own, or one that a route delivers here by it.
+    Ours,
+    /// That of the interface whose addresses this one uses.
+    Lent,
+    /// A host's on the link.
+    Attached,
+    /// Somebody's elsewhere.
+    Foreign,
+}
+
 /// What is wrong with a packet, whoever it is for.
 #[inline(always)]
-fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView, own: &[Ip4Prefix]) -> Option<To> {
+fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
     // A virtual router answers with its virtual address from the real one's interface (RFC 5798 7.3).
     const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
     let sender = arp.sender_ip();
     if !matches!(arp.op(), ArpOp::REQUEST | ArpOp::REPLY) {
-        return Some(To::Operation);
+        return Some(To::OpcodeNotRequest);
     }
     if arp.sender_mac.is_multicast() || arp.sender_mac.is_zero() {
         return Some(To::SenderMac);
@@ -115,23 +141,92 @@ fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView, own: &[Ip4Prefix]) ->
     if arp.sender_mac == view.mac {
         return Some(To::OwnFrame);
     }
-    if sender.is_unspecified() && arp.op() == ArpOp::REQUEST {
-        // A probe (RFC 5227 2.1.1).
-        return None;
-    }
-    if sender.is_unspecified() || sender.is_multicast() || sender.is_broadcast() || sender.is_loopback() {
-        return Some(To::SenderAddress);
-    }
-    if is_own(own, sender) {
-        return Some(To::DuplicateAddress);
-    }
-    if !is_on_link(own, sender) {
-        return Some(To::SenderNotLocal);
-    }
-    None
+    let probe = sender.is_unspecified() && arp.op() == ArpOp::REQUEST;
+    let no_host =
+        sender.is_unspecified() || sender.is_multicast() || sender.is_broadcast() || sender.is_loopback();
+    (no_host && !probe).then_some(To::SenderAddress)
 }
 
 impl ArpReply {
+    /// Whose an address is: what the interface's own addresses leave open, routes say.
+    #[inline(always)]
+    fn whose(
+        &self,
+        ip: Ipv4Addr,
+        (sw_if, view): (u32, &IfView),
+        own: &[Ip4Prefix],
+        turn: &Turn<'_>,
+    ) -> Whose {
+        let adj =
+            self.fib.adj(TableIndex(view.fib4), ip, turn).and_then(|adj| self.adjacencies.get(adj, turn));
+        let here = adj.is_some_and(|adj| adj.tx_if == sw_if);
+        match adj.map(|adj| adj.kind) {
+            Some(AdjKind::Receive) if here => Whose::Ours,
+            Some(AdjKind::Receive) if is_own(own, ip) => Whose::Lent,
+            Some(AdjKind::Receive) if is_on_link(own, ip) => Whose::Ours,
+            _ if is_own(own, ip) => Whose::Ours,
+            _ if is_on_link(own, ip) => Whose::Attached,
+            Some(AdjKind::Glean) if here => Whose::Attached,
+            // Its own neighbour, not one behind a router.
+            Some(AdjKind::Rewrite | AdjKind::Incomplete)
+                if here && adj.is_some_and(|adj| adj.nexthop() == ip) =>
+            {
+                Whose::Attached
+            }
+            _ => Whose::Foreign,
+        }
+    }
+
+    /// What is wrong with a packet's sender.
+    #[inline(always)]
+    fn refuse_sender<const TRACED: bool>(
+        &mut self,
+        arp: &wire::Arp,
+        (sender, target): (Whose, Whose),
+        b: &Buffer,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<To> {
+        match sender {
+            Whose::Attached => None,
+            // A host may have the address that its router lends to the link between them, and ask by it for what the router
+            // answers for.
+            Whose::Lent if self.has_more(b, cx) => Some(To::Continue),
+            Whose::Ours | Whose::Lent => {
+                let who = Target { sw_if: b.rx_if, ip: arp.sender_ip() };
+                let conflict = Note::Conflict(who, arp.sender_mac);
+                // If control can't hear it now, the other station will be heard again.
+                let _ = self.lately.post(&self.notes, conflict, cx.now());
+                Some(To::DuplicateAddress)
+            }
+            // On a link with lent addresses the other end may have any.
+            Whose::Foreign if target == Whose::Lent => None,
+            Whose::Foreign if arp.is_gratuitous() => Some(To::NotForUs),
+            Whose::Foreign => Some(To::SenderNotLocal),
+        }
+    }
+
+    /// Whether another feature may take the packet.
+    #[inline(always)]
+    fn has_more<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> bool {
+        cx.peek_feature(b).is_some_and(|next| next != self.drop)
+    }
+
+    /// Tells control of the sender of what goes no further.
+    #[inline(always)]
+    fn noted<const TRACED: bool>(
+        &mut self,
+        arp: &wire::Arp,
+        sw_if: u32,
+        evidence: Evidence,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> To {
+        if !self.note(arp, sw_if, evidence, cx.now()) {
+            return To::Busy;
+        }
+        cx.count(To::Learned, 1);
+        To::Noted
+    }
+
     /// Tells control of the sender; false if it can't be told.
     #[inline(always)]
     fn note(&mut self, arp: &wire::Arp, sw_if: u32, evidence: Evidence, now: u64) -> bool {
@@ -160,31 +255,28 @@ impl Node for ArpReply {
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let Some((source, l2)) = ethernet_source(b) else { return To::NoHeader };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
-        let (for_us, refused) = {
+        if let Some(refused) = refuse(&arp, source, &view) {
+            return refused;
+        }
+        let (sender, target) = {
             let own = self.own.of(rx_if, cx.turn);
-            (is_own(own, arp.target_ip()), refuse(&arp, source, &view, own))
+            let whose = |ip| self.whose(ip, (rx_if, &view), own, cx.turn);
+            (whose(arp.sender_ip()), whose(arp.target_ip()))
         };
-        if let Some(refused) = refused {
-            if let To::DuplicateAddress = refused {
-                let who = Target { sw_if: rx_if, ip: arp.sender_ip() };
-                let conflict = Note::Conflict(who, arp.sender_mac);
-                // If control can't hear it now, the other station will be heard again.
-                let _ = self.lately.post(&self.notes, conflict, now);
-            }
+        let probe = arp.sender_ip().is_unspecified();
+        if !probe && let Some(refused) = self.refuse_sender(&arp, (sender, target), b, cx) {
             return refused;
         }
         if arp.is_gratuitous() {
-            let told = self.note(&arp, rx_if, Evidence::Announcement { create: false }, now);
-            return if told { To::Noted } else { To::Busy };
+            return self.noted(&arp, rx_if, Evidence::Announcement { create: false }, cx);
         }
-        match (arp.op(), for_us) {
-            (ArpOp::REPLY, true) if self.note(&arp, rx_if, Evidence::Reply, now) => To::Noted,
-            (ArpOp::REPLY, true) => To::Busy,
-            (ArpOp::REPLY, false) => To::ReplyNotForUs,
-            (_, false) if cx.peek_feature(b).is_none_or(|next| next == self.drop) => To::RequestNotForUs,
-            (_, false) => To::Continue,
+        match (arp.op(), matches!(target, Whose::Ours | Whose::Lent)) {
+            (ArpOp::REPLY, true) => self.noted(&arp, rx_if, Evidence::Reply, cx),
+            (ArpOp::REPLY, false) => To::NotForUs,
+            (_, false) if self.has_more(b, cx) => To::Continue,
+            (_, false) => To::NotForUs,
             (_, true) => {
-                if !arp.sender_ip().is_unspecified() {
+                if !probe {
                     // The answer goes out whether control can listen or not: it will be asked again.
                     self.note(&arp, rx_if, Evidence::Request, now);
                 }
@@ -192,6 +284,7 @@ impl Node for ArpReply {
                     return To::NoHeader;
                 }
                 self.tx.replies.add(rx_if as usize, 1);
+                cx.count(To::RepliesSent, 1);
                 To::Output(view.output)
             }
         }

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::{Gratuitous, control::Arp};
+use cli::Tree;
+use net::PathKind;
 
 /// Runs `arp-reply` over one frame and tells where it went.
 fn arp_reply(r: &mut Rig, frame: Vec<u8>) -> Option<(String, Option<&'static str>)> {
@@ -64,6 +66,123 @@ fn tags_of_the_request_go_back_with_the_answer() {
 }
 
 #[test]
+fn counters_have_the_names_that_monitoring_systems_know() {
+    let mut r = rig();
+    let (us, peer) = ([10, 0, 0, 1], [10, 0, 0, 9]);
+    let mut spoofed = arp(1, (PEER, peer), (OWN, us), OWN);
+    spoofed[6] = 4;
+    for frame in [
+        request((PEER, peer), us),
+        reply((PEER, peer)),
+        request((PEER, peer), peer),
+        request((PEER, peer), [10, 0, 0, 7]),
+        request((PEER, [10, 9, 0, 9]), us),
+        request((PEER, us), us),
+        arp(3, (PEER, peer), (OWN, us), OWN),
+        spoofed,
+    ] {
+        r.receive(&frame);
+    }
+    let counted = |name: &str| {
+        let reader = stats::Reader::new(&r.bench.world.stats).expect("a segment");
+        reader.get(&format!("/err/arp-reply/{name}")).expect("readable").map(|value| value.total())
+    };
+    for (name, n) in [
+        ("replies_sent", 1),
+        ("l3_src_address_learned", 2),
+        ("l3_dst_address_not_local", 1),
+        ("l3_src_address_not_local", 1),
+        ("l3_src_address_is_local", 1),
+        ("opcode_not_request", 1),
+        ("l2_address_mismatch", 1),
+    ] {
+        assert_eq!(counted(name), Some(n), "{name}");
+    }
+}
+
+fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
+    let prefix = prefix.parse().expect("a prefix");
+    let fib = world.get::<net::Fib<Ip4>>();
+    fib.set(world, net::TableIndex::DEFAULT, prefix, net::Source::Api, &[net::Path::new(path)]).expect("set");
+}
+
+/// Such a route is like a second address of the interface.
+#[test]
+fn what_a_route_delivers_here_is_answered_for() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let ask = |r: &mut Rig, target| {
+        r.receive(&request((PEER, [10, 0, 0, 9]), target));
+        r.sent()
+    };
+    assert!(ask(&mut r, [10, 0, 0, 5]).is_empty());
+    let sw_if = r.t0;
+    add_route(&world, "10.0.0.5/32", PathKind::Receive { sw_if, address: [10, 0, 0, 5].into() });
+    add_route(&world, "10.7.0.5/32", PathKind::Receive { sw_if, address: [10, 7, 0, 5].into() });
+    let other = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
+    add_route(&world, "10.7.0.6/32", PathKind::Receive { sw_if: other, address: [10, 7, 0, 6].into() });
+    for target in [[10, 0, 0, 5], [10, 7, 0, 5]] {
+        assert_eq!(ask(&mut r, target), [arp(2, (OWN, target), (PEER, [10, 0, 0, 9]), PEER)]);
+    }
+    assert!(ask(&mut r, [10, 7, 0, 6]).is_empty(), "that is another interface's");
+}
+
+/// What matters is that the host is on the link, not by which route packets reach it.
+#[test]
+fn a_host_is_answered_that_a_route_says_is_on_the_link() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let (far, router) = ([10, 9, 0, 9], [10, 0, 0, 7]);
+    let ask = |r: &mut Rig, sender| {
+        r.receive(&request((PEER, sender), [10, 0, 0, 1]));
+        r.sent().len()
+    };
+    let by = |ip: [u8; 4]| PathKind::Neighbor { sw_if: SwIfIndex(1), nexthop: ip.into() };
+    assert_eq!((ask(&mut r, far), r.known(far)), (0, None));
+    add_route(&world, "10.9.0.0/16", by(router));
+    assert_eq!(ask(&mut r, far), 0, "it is behind a router");
+    add_route(&world, "10.9.0.9/32", by(far));
+    assert_eq!((ask(&mut r, far), r.known(far)), (1, Some(PEER)));
+    // A network without an address of ours in it.
+    add_route(&world, "10.8.0.0/16", PathKind::Attached { sw_if: r.t0, address: Ipv4Addr::UNSPECIFIED });
+    assert_eq!((ask(&mut r, [10, 8, 0, 9]), r.known([10, 8, 0, 9])), (1, Some(PEER)));
+    // A host of the interface's own network, whatever routes lead to it.
+    add_route(&world, "10.0.0.8/30", by(router));
+    assert_eq!(ask(&mut r, [10, 0, 0, 9]), 1);
+}
+
+/// `t1` has no address and uses those of `t0`: what runs at its other end may have any.
+#[test]
+fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+    let t1 = create(&world, "t1", mac);
+    world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
+    let ask = |r: &mut Rig, sender, target| {
+        r.bench.send("ethernet-input", &request((PEER, sender), target), |b| b.rx_if = t1.0);
+        r.sent()
+    };
+    let answer = |sender, target| arp(2, (mac, target), (PEER, sender), PEER);
+    assert!(ask(&mut r, [10, 5, 0, 9], [10, 0, 0, 1]).is_empty(), "without IPv4");
+    world.get::<Addresses<Ip4>>().set_unnumbered(&world, t1, Some(r.t0)).expect("set");
+    r.bench.settle();
+    r.sent();
+    for sender in [[10, 5, 0, 9], [10, 0, 0, 77]] {
+        assert_eq!(ask(&mut r, sender, [10, 0, 0, 1]), [answer(sender, [10, 0, 0, 1])]);
+        assert_eq!(r.neighbors.get(t1, sender.into()).map(|n| n.mac), Some(PEER));
+    }
+    assert!(ask(&mut r, [10, 5, 0, 9], [10, 0, 0, 7]).is_empty(), "somebody else's address");
+    // A host that has the router's own address asks by it: it gets answers for others, and isn't taken for a thief.
+    let (tree, host) = (Tree::new(PLUGIN.cli).expect("well-formed"), [10, 0, 0, 1]);
+    for line in ["set arp proxy start 10.0.0.0 end 10.0.0.255", "set interface proxy-arp t1 enable"] {
+        tree.answer(&world, line).expect(line);
+    }
+    assert_eq!(ask(&mut r, host, [10, 0, 0, 7]), [answer(host, [10, 0, 0, 7])]);
+    assert_eq!(r.neighbors.get(t1, host.into()), None);
+}
+
+#[test]
 fn a_probe_is_answered_and_not_noted() {
     let mut r = rig();
     r.receive(&request((PEER, [0, 0, 0, 0]), [10, 0, 0, 1]));
@@ -97,8 +216,12 @@ fn each_refusal_has_its_name() {
         (arp(1, (PEER, [10, 0, 1, 9]), us, OWN), "sender's address is not in a network of the interface"),
         (arp(1, (PEER, [10, 0, 0, 255]), us, OWN), "sender's address is not in a network of the interface"),
         (arp(1, (PEER, [10, 0, 0, 0]), us, OWN), "sender's address is not in a network of the interface"),
-        (request((PEER, peer), [10, 0, 0, 7]), "request is for another host"),
-        (arp(2, (PEER, peer), (PEER, [10, 0, 0, 7]), OWN), "reply is for another host"),
+        (request((PEER, peer), [10, 0, 0, 7]), "request, reply or announcement is for another host"),
+        (
+            arp(2, (PEER, peer), (PEER, [10, 0, 0, 7]), OWN),
+            "request, reply or announcement is for another host",
+        ),
+        (request((PEER, [10, 0, 1, 9]), [10, 0, 1, 9]), "request, reply or announcement is for another host"),
     ];
     for (frame, why) in cases {
         let drops = r.bench.drops();
@@ -122,8 +245,8 @@ fn a_frame_is_checked_before_its_sender() {
     };
     for (frame, reason) in [
         (good[..41].to_vec(), "too_short"),
-        (with(1, 6), "hardware_type"),
-        (with(2, 0x86), "protocol_type"),
+        (with(1, 6), "l2_type_not_ethernet"),
+        (with(2, 0x86), "l3_type_not_ip4"),
         (with(4, 8), "address_length"),
         (with(5, 16), "address_length"),
     ] {
@@ -234,7 +357,7 @@ fn our_address_is_defended() {
     r.pass(6);
     r.receive(&thief);
     assert_eq!(r.sent(), [defence]);
-    assert_eq!(r.bench.count("arp-reply", "duplicate_address"), 3);
+    assert_eq!(r.bench.count("arp-reply", "l3_src_address_is_local"), 3);
     assert_eq!(*heard.lock().expect("no panic inside"), [([10, 0, 0, 1].into(), PEER); 2]);
     assert_eq!(r.known([10, 0, 0, 1]), None);
 }

@@ -13,7 +13,14 @@ fn announcement(mac: MacAddr, ip: [u8; 4]) -> Vec<u8> {
 fn our_addresses_are_announced_when_they_come_or_move() {
     let mut r = rig();
     let world = r.bench.world.clone();
-    let interfaces = world.get::<Interfaces>();
+    let (interfaces, tree) = (world.get::<Interfaces>(), Tree::new(PLUGIN.cli).expect("well-formed"));
+    add_address(&world, r.t0, "10.0.2.1/24");
+    interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 6])).expect("set");
+    world.get::<Addresses<Ip4>>().remove(&world, r.t0, "10.0.2.1/24".parse().expect("one")).expect("there");
+    interfaces.set_mac(&world, r.t0, OWN).expect("set");
+    r.bench.settle();
+    assert!(r.sent().is_empty(), "not unless that is asked for");
+    run(&r, &tree, "set arp announce on");
     add_address(&world, r.t0, "10.0.1.1/24");
     r.bench.settle();
     assert_eq!(r.sent(), [announcement(OWN, [10, 0, 1, 1])], "the new one only");
@@ -30,7 +37,11 @@ fn our_addresses_are_announced_when_they_come_or_move() {
     interfaces.set_link(&world, r.t0, true).expect("up");
     r.bench.settle();
     assert_eq!(r.sent(), both);
-    assert_eq!(r.counted("tx/gratuitous"), 6);
+    assert_eq!(r.counted("tx/gratuitous"), 5);
+    run(&r, &tree, "set arp announce off");
+    interfaces.set_mac(&world, r.t0, OWN).expect("set");
+    r.bench.settle();
+    assert!(r.sent().is_empty());
 }
 
 #[test]
@@ -89,14 +100,14 @@ fn others_are_answered_for_where_that_is_enabled() {
     };
     let answer = |ip| arp(2, (OWN, ip), (PEER, [10, 0, 0, 9]), PEER);
     assert!(ask(&mut r, [10, 0, 0, 9], [10, 0, 0, 20]).is_empty(), "not enabled");
-    assert_eq!(r.bench.count("arp-reply", "request_not_for_us"), 1);
+    assert_eq!(r.bench.count("arp-reply", "l3_dst_address_not_local"), 1);
     run(&r, &tree, "set interface proxy-arp t0 enable");
     for (ip, answered) in [(19, false), (20, true), (29, true), (30, false), (40, true)] {
         let target = [10, 0, 0, ip];
         let want: Vec<_> = answered.then(|| answer(target)).into_iter().collect();
         assert_eq!(ask(&mut r, [10, 0, 0, 9], target), want, "{ip}");
     }
-    assert_eq!(r.bench.count("arp-proxy", "request_not_for_us"), 2);
+    assert_eq!(r.bench.count("arp-proxy", "l3_dst_address_not_local"), 2);
     assert!(
         ask(&mut r, [0, 0, 0, 0], [10, 0, 0, 20]).is_empty(),
         "whether an address is free is not ours to say"

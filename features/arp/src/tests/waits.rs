@@ -52,7 +52,7 @@ fn they_wait_for_the_answer_and_go_in_order() {
     }
     assert_eq!(r.sent(), [question([10, 0, 0, 9])], "asked once");
     assert!(r.rewritten().is_empty());
-    assert_eq!(r.counted("tx/requests"), 1);
+    assert_eq!((r.counted("tx/requests"), r.bench.count("ip4-arp", "request_sent")), (1, 1));
     r.receive(&reply((PEER, [10, 0, 0, 9])));
     let gone = r.rewritten();
     assert_eq!(ids(&gone), [0, 1, 2, 3, 4]);
@@ -120,6 +120,45 @@ fn a_destination_on_the_link_is_asked_for_by_itself() {
 }
 
 #[test]
+fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
+    let mut r = rig();
+    let (world, adj) = (r.bench.world.clone(), r.route([10, 0, 0, 9]));
+    let ask = |r: &mut Rig| {
+        r.bench.settle();
+        r.sent();
+        r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
+        r.sent()
+    };
+    assert_eq!(ask(&mut r), [question([10, 0, 0, 9])]);
+    assert!(ask(&mut r).is_empty());
+    let mac = MacAddr([2, 0, 0, 0, 0, 5]);
+    world.get::<Interfaces>().set_mac(&world, r.t0, mac).expect("set");
+    let from = |ip| request((mac, ip), [10, 0, 0, 9])[..42].to_vec();
+    assert_eq!(ask(&mut r), [from([10, 0, 0, 1])], "answers went to the old station");
+    assert!(ask(&mut r).is_empty());
+    add_address(&world, r.t0, "10.0.0.2/24");
+    assert_eq!(ask(&mut r), [from([10, 0, 0, 1])]);
+    let addresses = world.get::<Addresses<Ip4>>();
+    addresses.remove(&world, r.t0, "10.0.0.1/24".parse().expect("a prefix")).expect("there");
+    assert_eq!(ask(&mut r), [from([10, 0, 0, 2])]);
+}
+
+/// Whoever was asked before the link went may answer with what is no longer true.
+#[test]
+fn questions_end_with_the_link() {
+    let mut r = rig();
+    let (world, interfaces) = (r.bench.world.clone(), r.bench.world.get::<Interfaces>());
+    let adj = r.route([10, 0, 0, 9]);
+    r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
+    for up in [false, true] {
+        interfaces.set_admin(&world, r.t0, up).expect("set");
+        r.bench.settle();
+    }
+    r.receive(&reply((PEER, [10, 0, 0, 9])));
+    assert_eq!((r.known([10, 0, 0, 9]), r.counted("refused/unsolicited")), (None, 1));
+}
+
+#[test]
 fn one_that_is_known_but_has_no_route_is_asked_for_all_the_same() {
     let mut r = rig();
     let n = net::Neighbor { no_fib_entry: true, ..net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER) };
@@ -153,10 +192,10 @@ fn nothing_waits_where_nothing_can_be_asked() {
     assert_eq!(r.bench.count("ip4-arp", "interface_down"), 1);
     world.get::<Interfaces>().set_admin(&world, t1, true).expect("up");
     r.send_to("ip4-arp", adj, &packet([10, 9, 0, 9], 1));
-    assert_eq!(r.bench.count("ip4-arp", "no_source"), 1);
+    assert_eq!(r.bench.count("ip4-arp", "no_source_address"), 1);
     r.send_to("ip4-arp", AdjIndex(4000), &packet([10, 9, 0, 9], 1));
     r.send_to("ip4-arp", AdjIndex::DROP, &packet([10, 9, 0, 9], 1));
-    assert_eq!(r.bench.count("ip4-arp", "no_adjacency"), 2);
+    assert_eq!(r.bench.count("ip4-arp", "non_arp_adj"), 2);
     assert_eq!(world.stats.simple("/net/arp/tx/requests").sum(t1.at()), 0);
 }
 
@@ -169,7 +208,7 @@ fn an_interface_that_goes_down_keeps_nobody_waiting() {
     r.pass(2);
     assert_eq!(r.bench.count("ip4-arp", "no_answer"), 1);
     let counters = r.bench.world.get::<IfCounters>();
-    assert_eq!(counters.tx.sum(r.t0.at()).0, 2, "an announcement and a question, nothing else");
+    assert_eq!(counters.tx.sum(r.t0.at()).0, 1, "a question, nothing else");
 }
 
 /// A rig with an interface more, `t1`, that has 10.1.0.1/16, and that network's adjacency.
