@@ -62,7 +62,7 @@ pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
 pub use runtime::Runtime;
-pub use threads::{ThreadInfo, ThreadPlan, Threads, usable_cores};
+pub use threads::{ThreadInfo, ThreadPlan, Threads, thread_name, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Label, Record, Trace, TraceLog};
 pub use words::{fill, filled};
 pub use world::{Shared, World, WorldConfig};

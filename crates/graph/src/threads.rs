@@ -5,7 +5,7 @@
 //! faster than that, and then sleeps on its descriptors: those of its queues and its own waker. Descriptors are
 //! level-triggered, so what arrives between the last poll and the sleep ends the sleep at once.
 
-use crate::{InputMode, Runtime, World};
+use crate::{InputMode, Runtime, ThreadIndex, World};
 use rustix::event::{Timespec, epoll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -119,7 +119,11 @@ impl Gauges {
     }
 }
 
-/// A thread's name.
+/// The name of the thread that runs a graph.
+pub fn thread_name(thread: ThreadIndex) -> String {
+    name(thread.at())
+}
+
 pub(crate) fn name(thread: usize) -> String {
     match thread.checked_sub(1) {
         None => "ferrovia_main".to_string(),

@@ -114,6 +114,18 @@ impl IfCounters {
         )
     }
 
+    /// Starts what drivers count for these interfaces, or for all if it names none, again at zero.
+    pub fn clear_device(&self, world: &World, only: &[SwIfIndex]) -> Asked<()> {
+        let counters = [&self.rx_no_buf, &self.rx_miss, &self.rx_error, &self.tx_error].map(|c| c.vector());
+        let indices: Vec<Option<usize>> =
+            if only.is_empty() { vec![None] } else { only.iter().map(|sw_if| Some(sw_if.at())).collect() };
+        let each = move |f: &dyn Fn(&dyn stats::Vector, Option<usize>)| {
+            counters.iter().for_each(|counter| indices.iter().for_each(|index| f(&**counter, *index)));
+        };
+        each(&|counter, index| counter.zero_control(index));
+        world.ask(move |rt| each(&|counter, index| counter.zero(rt.thread().at(), index)))
+    }
+
     /// Makes room for an interface, before anything can count for it.
     pub(crate) fn extend(&self, world: &World, sw_if: SwIfIndex) {
         world.stats.extend(Space::Interface, sw_if.at() + 1);

@@ -63,6 +63,11 @@ pub trait Device: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Transmit queues; of `n`, thread `t` sends by the one of number `t % n`.
+    fn tx_queues(&self) -> u16 {
+        0
+    }
+
     /// Moves a receive queue to another thread, or changes how it is polled.
     ///
     /// # Errors

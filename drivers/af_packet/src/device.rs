@@ -261,6 +261,10 @@ impl Device for HostDevice {
         self.rx.list()
     }
 
+    fn tx_queues(&self) -> u16 {
+        self.state().senders.try_into().unwrap_or(u16::MAX)
+    }
+
     fn place(&self, world: &World, queue: net::RxQueue) -> Result<(), Error> {
         self.rx.place(world, queue)
     }

@@ -102,6 +102,10 @@ impl Device for TapDevice {
         self.rx.list()
     }
 
+    fn tx_queues(&self) -> u16 {
+        self.config.queues
+    }
+
     fn place(&self, world: &World, queue: net::RxQueue) -> Result<(), Error> {
         self.rx.place(world, queue)
     }

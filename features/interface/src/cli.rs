@@ -4,26 +4,33 @@
 use cli::Command;
 use graph::World;
 
-use crate::{clear, hardware, rx, set, show};
+use crate::names::chosen;
+use crate::{address, clear, hardware, rx, set, show};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show interface",
-        usage: "[<interface:interface>]...",
-        help: "State, MTU and counters of interfaces",
+        usage: "[<interface:interface>]... [address|addr|features|feat|tag] [verbose]",
+        help: "State, MTU and counters of interfaces, by name or by number",
         run: show::interface,
     },
     Command {
+        path: "show interface address",
+        usage: "[<interface:interface>]...",
+        help: "Addresses of interfaces",
+        run: |w, m| address::show(w, chosen(w, m)?),
+    },
+    Command {
         path: "show interface features",
-        usage: "<interface:interface>",
-        help: "Features enabled on an interface, arc by arc, in order",
-        run: show::features,
+        usage: "[<interface:interface>]...",
+        help: "Features enabled on interfaces, arc by arc, in order",
+        run: |w, m| show::features(w, chosen(w, m)?),
     },
     Command {
         path: "show interface tag",
-        usage: "<interface:interface>",
-        help: "An interface's tag",
-        run: show::tag,
+        usage: "[<interface:interface>]...",
+        help: "Interfaces' tags",
+        run: |w, m| show::tags(w, chosen(w, m)?),
     },
     Command {
         path: "show interface rx-placement",
@@ -36,6 +43,12 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "[brief] [verbose] [detail] [<interface:interface>]...",
         help: "Hardware interfaces and what their drivers tell",
         run: hardware::show,
+    },
+    Command {
+        path: "clear hardware-interfaces",
+        usage: "[<interface:interface>]...",
+        help: "Start what drivers count again at zero: packets missed, bad, without a buffer, not sent",
+        run: hardware::clear,
     },
     Command {
         path: "clear interfaces",

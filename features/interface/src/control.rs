@@ -53,6 +53,11 @@ pub fn clear_counters(w: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
     w.get::<IfCounters>().clear(w, sw_if)
 }
 
+/// Starts what drivers count for interfaces, or for all, again at zero.
+pub fn clear_device_counters(w: &World, only: &[SwIfIndex]) -> Asked<()> {
+    w.get::<IfCounters>().clear_device(w, only)
+}
+
 /// The receive queues of all interfaces, or of one, with their interfaces.
 pub fn placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, RxQueue)> {
     let mut all = w.get::<Interfaces>().list();

@@ -1,40 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show hardware-interfaces`.
+//! `show hardware-interfaces`, `clear hardware-interfaces`.
 
+use crate::control;
+use crate::layout::{NAME, centre};
+use crate::names::chosen;
 use cli::{Error, Matches, Output, Writer};
-use graph::World;
+use graph::{ThreadIndex, World};
 use net::{IfKind, Interface, Interfaces, MtuKind};
-use std::fmt::Write;
+use serde_json::json;
+use std::fmt::{self, Write};
+
+pub fn clear(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only = chosen(w, m)?;
+    Ok(control::clear_device_counters(w, &only).then(|_| Ok(Output::empty())))
+}
 
 pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     let interfaces = w.get::<Interfaces>();
-    let only: Vec<String> = m.all("interface")?;
-    for name in &only {
-        interfaces.find(name)?;
-    }
+    let only = chosen(w, m)?;
     let brief = m.flag("brief");
     let items = [None].into_iter().chain(interfaces.indices().map(Some));
-    Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
+    Ok(Output::list(items, move |w: &World, sw_if, out: &mut Writer| {
         let Some(sw_if) = sw_if else {
-            out.text(|text| writeln!(text, "{:>20}{:>6}{:>6}  Hardware", "Name", "Idx", "Link"));
+            let (name, idx, link) = (centre("Name", NAME), centre("Idx", 6), centre("Link", 8));
+            out.text(|text| writeln!(text, "{name}{idx}{link}Hardware"));
             return Ok(());
         };
         let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
-        if i.parent == sw_if && (only.is_empty() || only.contains(&i.name)) {
-            write(&i, brief, out);
+        if i.parent == sw_if && (only.is_empty() || only.contains(&sw_if)) {
+            write(w, &i, brief, out);
         }
         Ok(())
     }))
 }
 
-fn write(i: &Interface, brief: bool, out: &mut Writer) {
+/// The threads that send by a transmit queue.
+fn senders(w: &World, queue: u16, queues: u16) -> impl Iterator<Item = u16> {
+    (queue..w.threads() as u16).step_by(usize::from(queues.max(1)))
+}
+
+fn thread(thread: ThreadIndex) -> String {
+    format!("{} ({})", graph::thread_name(thread), thread.0)
+}
+
+fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
+    let (rx, tx) = (control::queues_of(i), i.device.tx_queues());
+    if !rx.is_empty() {
+        writeln!(text, "  RX Queues:\n    {:<6}{:<15}mode", "queue", "thread")?;
+        for q in rx {
+            // VPP's threads have shorter names: a blank stands between them and the mode in any case.
+            writeln!(text, "    {:<6}{:<14} {}", q.queue, thread(q.thread), q.mode)?;
+        }
+    }
+    if tx > 0 {
+        writeln!(text, "  TX Queues:\n    {:<6}{:<7}thread(s)", "queue", "shared")?;
+        for queue in 0..tx {
+            let threads: Vec<String> = senders(w, queue, tx).map(|thread| thread.to_string()).collect();
+            let shared = if threads.len() > 1 { "yes" } else { "no" };
+            writeln!(text, "    {queue:<6}{shared:<7}{}", threads.join(","))?;
+        }
+    }
+    Ok(())
+}
+
+fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
     let link = if i.link_up { "up" } else { "down" };
     let details = i.device.details();
     out.text(|text| {
-        writeln!(text, "{:<20}{:>6}{:>6}  {}", i.name, i.sw_if.0, link, i.name)?;
+        let (idx, link) = (centre(i.sw_if.0, 6), centre(link, 8));
+        writeln!(text, "{:<NAME$}{idx}{link}{}", i.name, i.name)?;
         if brief {
             return Ok(());
         }
+        // No device tells its speed.
+        writeln!(text, "  Link speed: unknown")?;
+        write_queues(w, i, text)?;
         if i.kind == IfKind::Ethernet {
             writeln!(text, "  Ethernet address {}", i.mac)?;
         }
@@ -42,7 +82,13 @@ fn write(i: &Interface, brief: bool, out: &mut Writer) {
         details.iter().try_for_each(|line| writeln!(text, "  {line}"))
     });
     out.value(|| {
-        serde_json::json!({
+        let rx = control::queues_of(i);
+        let rx =
+            rx.iter().map(|q| json!({ "queue": q.queue, "thread": q.thread.0, "mode": q.mode.to_string() }));
+        let tx = i.device.tx_queues();
+        let tx = (0..tx)
+            .map(|queue| json!({ "queue": queue, "threads": senders(w, queue, tx).collect::<Vec<_>>() }));
+        json!({
             "name": i.name,
             "idx": i.sw_if.0,
             "link": link,
@@ -50,6 +96,8 @@ fn write(i: &Interface, brief: bool, out: &mut Writer) {
             "driver": i.device.driver(),
             "mac": i.mac.to_string(),
             "mtu": i.mtu_of(MtuKind::Link),
+            "rx_queues": rx.collect::<Vec<_>>(),
+            "tx_queues": tx.collect::<Vec<_>>(),
             "details": details,
         })
     });

@@ -9,6 +9,7 @@
 //!
 //! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
 
+mod address;
 mod api;
 mod chosen;
 mod clear;
@@ -17,6 +18,8 @@ mod config;
 mod control;
 mod drop;
 mod hardware;
+mod layout;
+mod names;
 mod output;
 mod rx;
 mod set;

@@ -3,10 +3,11 @@
 
 use crate::control::{self, Poller};
 use crate::set::named;
-use cli::{Error, Matches, Output, Table, Writer};
+use cli::{Error, Matches, Output, Writer};
 use graph::{InputMode, ThreadIndex, World};
-use net::Interfaces;
+use net::{Interface, Interfaces, RxQueue};
 use serde_json::json;
+use std::fmt::Write;
 
 fn mode(m: &Matches) -> Option<InputMode> {
     match m.str("mode") {
@@ -55,34 +56,34 @@ pub fn thread_words(thread: ThreadIndex) -> String {
     }
 }
 
-/// The name of a thread as VPP's commands write it.
-fn thread_name(thread: ThreadIndex) -> String {
-    match thread.0.checked_sub(1) {
-        None => "main".into(),
-        Some(worker) => format!("wk_{worker}"),
-    }
-}
-
+/// By thread and input node, as VPP shows it.
 pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     let only = m.has("interface").then(|| named(w, m)).transpose()?.map(|(_, sw_if)| sw_if);
-    let (table, interfaces) =
-        (Table::new().left("Thread").left("Name").left("Interface"), w.get::<Interfaces>());
-    let table = table.right("Queue").left("Mode").left("Node");
-    Ok(table.list(interfaces.indices(), move |_: &World, sw_if, out: &mut Writer| {
-        let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
-        if only.is_some_and(|only| only != sw_if) {
-            return Ok(());
-        }
-        for q in control::queues_of(&i) {
-            out.row([
-                u64::from(q.thread.0).into(),
-                thread_name(q.thread).into(),
-                i.name.as_str().into(),
-                u64::from(q.queue).into(),
-                q.mode.to_string().into(),
-                i.device.input_node().into(),
-            ]);
-        }
+    let mut all = control::placements(w, only);
+    all.sort_by_key(|(i, q)| (q.thread.0, i.device.input_node(), i.sw_if, q.queue));
+    let (mut thread, mut node) = (None, "");
+    Ok(Output::list(all, move |_: &World, (i, q): (Interface, RxQueue), out: &mut Writer| {
+        let (name, input) = (graph::thread_name(q.thread), i.device.input_node());
+        out.text(|text| {
+            if thread.replace(q.thread) != Some(q.thread) {
+                node = "";
+                writeln!(text, "Thread {} ({name}):", q.thread.0)?;
+            }
+            if std::mem::replace(&mut node, input) != input {
+                writeln!(text, "  node {input}:")?;
+            }
+            writeln!(text, "    {} queue {} ({})", i.name, q.queue, q.mode)
+        });
+        out.value(|| {
+            json!({
+                "thread": q.thread.0,
+                "name": name,
+                "interface": i.name,
+                "queue": q.queue,
+                "mode": q.mode.to_string(),
+                "node": input,
+            })
+        });
         Ok(())
     }))
 }

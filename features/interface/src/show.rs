@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show interface …`.
 
+use crate::address;
 use crate::control;
-use crate::set::named;
+use crate::layout::{NAME, centre};
+use crate::names::{by_name, chosen};
 use cli::{Error, Matches, Output, Writer};
-use graph::World;
+use graph::{SwIfIndex, World};
 use net::{IfCounters, Interface, Interfaces, MtuKind};
 use serde_json::{Map, Value, json};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
-/// The counters that aren't zero, by the names that VPP prints.
-fn counters(all: &IfCounters, sw_if: usize) -> Vec<(String, u64)> {
+/// The counters that aren't zero, by the names that VPP prints; `all`: also those by kind of destination.
+fn counters(of: &IfCounters, sw_if: usize, all: bool) -> Vec<(String, u64)> {
     let mut out = Vec::new();
-    for (name, counter) in all.combined() {
-        // The per-cast counters go to the stats segment and to JSON readers of it; the table keeps VPP's lines.
-        if name.contains('-') {
-            continue;
-        }
+    for (name, counter) in of.combined().into_iter().filter(|(name, _)| all || !name.contains('-')) {
         let (packets, bytes) = counter.sum(sw_if);
         out.push((format!("{name} packets"), packets));
         out.push((format!("{name} bytes"), bytes));
     }
-    out.extend(all.simple().map(|(name, counter)| (name.to_string(), counter.sum(sw_if))));
+    out.extend(of.simple().map(|(name, counter)| (name.to_string(), counter.sum(sw_if))));
     out.retain(|(_, n)| *n != 0);
     out
 }
@@ -30,40 +28,56 @@ fn mtus(i: &Interface) -> String {
     control::mtus(i).map(|mtu| mtu.to_string()).join("/")
 }
 
+/// In VPP the words stand in any order, also behind the interfaces.
 pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
-    let interfaces = w.get::<Interfaces>();
-    let all_counters = w.get::<IfCounters>();
-    let only: Vec<String> = m.all("interface")?;
-    for name in &only {
-        interfaces.find(name)?;
+    let only = chosen(w, m)?;
+    if m.flag("address") || m.flag("addr") {
+        return address::show(w, only);
     }
-    let items = [None].into_iter().chain(interfaces.indices().map(Some));
+    if m.flag("features") || m.flag("feat") {
+        return features(w, only);
+    }
+    if m.flag("tag") {
+        return tags(w, only);
+    }
+    let (interfaces, all_counters, verbose) =
+        (w.get::<Interfaces>(), w.get::<IfCounters>(), m.flag("verbose"));
+    let listed = if only.is_empty() { by_name(w) } else { only };
+    let items = [None].into_iter().chain(listed.into_iter().map(Some));
     Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
         let Some(sw_if) = sw_if else {
-            let head = ("Name", "Idx", "State", "MTU (L3/IP4/IP6/MPLS)", "Counter", "Count");
-            let (name, idx, state, mtu, counter, count) = head;
-            out.text(|text| writeln!(text, "{name:>18}{idx:>14}{state:>6}{mtu:>22}{counter:>20}{count:>16}"));
+            let line = columns("Name", "Idx", "State", "MTU (L3/IP4/IP6/MPLS)");
+            let (counter, count) = (centre("Counter", COUNTER), centre("Count", COUNTER));
+            out.text(|text| writeln!(text, "{}", format!("{line}{counter}{count}").trim_end()));
             return Ok(());
         };
-        match interfaces.get(sw_if) {
-            Ok(i) if only.is_empty() || only.contains(&i.name) => {
-                write(&i, counters(&all_counters, sw_if.at()), out)
-            }
-            _ => {}
+        if let Ok(i) = interfaces.get(sw_if) {
+            write(&i, counters(&all_counters, sw_if.at(), verbose), out);
         }
         Ok(())
     }))
 }
 
+/// Of a counter's name, and of its value.
+const COUNTER: usize = 16;
+
+/// The columns in front of the counters.
+fn columns(name: impl Display, idx: impl Display, state: &str, mtu: &str) -> String {
+    let name = name.to_string();
+    let name = if name == "Name" { centre(name, NAME) } else { format!("{name:<NAME$}") };
+    format!("{name}{}{}{}", centre(idx, 5), centre(state, 10), centre(mtu, 21))
+}
+
 fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
     let state = if i.admin_up { "up" } else { "down" };
     out.text(|text| {
-        let mut line = format!("{:<25}{:>7}{:>6}{:>22}", i.name, i.sw_if.0, state, mtus(i));
+        let mut line = columns(&i.name, i.sw_if.0, state, &mtus(i));
+        let width = line.len();
         for (name, n) in &counters {
-            writeln!(text, "{line:<60}{name:<24}{n:>12}")?;
+            writeln!(text, "{line:<width$}{name:<COUNTER$}{n:>COUNTER$}")?;
             line.clear();
         }
-        if line.is_empty() { Ok(()) } else { writeln!(text, "{}", line.trim_end()) }
+        if counters.is_empty() { writeln!(text, "{}", line.trim_end()) } else { Ok(()) }
     });
     out.value(|| {
         let counters: Map<String, Value> =
@@ -81,29 +95,33 @@ fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
     });
 }
 
-pub fn features(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    let mut text = format!("Feature paths configured on {}...\n", interfaces.name(sw_if));
-    let mut json = Map::new();
-    for (name, _) in w.arc_list() {
-        let Some(arc) = w.arc(name) else { continue };
-        let enabled: Vec<_> = w.features_of(arc, sw_if).into_iter().map(|(feature, _)| feature).collect();
-        let list = if enabled.is_empty() {
-            "  none configured".to_string()
-        } else {
-            format!("  {}", enabled.join("\n  "))
-        };
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "\n{name}:\n{list}");
-        json.insert(name.to_string(), enabled.into());
-    }
-    Ok(Output::both(text, Value::Object(json)))
+pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
+    let interfaces = w.get::<Interfaces>();
+    let listed = if only.is_empty() { by_name(w) } else { only };
+    Ok(Output::list(listed, move |w: &World, sw_if, out: &mut Writer| {
+        let name = interfaces.name(sw_if);
+        out.text(|text| writeln!(text, "Feature paths configured on {name}..."));
+        let mut json = Map::new();
+        for (arc_name, _) in w.arc_list() {
+            let Some(arc) = w.arc(arc_name) else { continue };
+            let enabled: Vec<_> = w.features_of(arc, sw_if).into_iter().map(|(feature, _)| feature).collect();
+            let list = if enabled.is_empty() { "none configured".to_string() } else { enabled.join("\n  ") };
+            out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
+            json.insert(arc_name.to_string(), enabled.into());
+        }
+        out.value(|| json!({ "name": name, "arcs": json }));
+        Ok(())
+    }))
 }
 
-pub fn tag(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    let i = interfaces.get(sw_if)?;
-    let text =
-        if i.tag.is_empty() { format!("{}: no tag\n", i.name) } else { format!("{}: {}\n", i.name, i.tag) };
-    Ok(Output::both(text, json!({ "name": i.name, "tag": i.tag })))
+pub fn tags(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
+    let interfaces = w.get::<Interfaces>();
+    let listed = if only.is_empty() { by_name(w) } else { only };
+    Ok(Output::list(listed, move |_: &World, sw_if, out: &mut Writer| {
+        let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
+        let tag = if i.tag.is_empty() { "no tag" } else { &i.tag };
+        out.text(|text| writeln!(text, "{}: {tag}", i.name));
+        out.value(|| json!({ "name": i.name, "tag": i.tag }));
+        Ok(())
+    }))
 }
