@@ -145,8 +145,8 @@ fn requests_are_traced_saved_and_asked_once_more() {
     let dumped = dump.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del_b8ecfe0d");
     let fields = &dumped.unwrap_or_else(|| panic!("{dump:#}"))["fields"];
     assert_eq!(
-        (&fields["is_add"], &fields["route"]["prefix"]["len"]),
-        (&true.into(), &24.into()),
+        (&fields["is_add"], &fields["route"]["prefix"]),
+        (&true.into(), &"20.0.1.0/24".into()),
         "{fields:#}"
     );
 
@@ -156,9 +156,30 @@ fn requests_are_traced_saved_and_asked_once_more() {
     std::fs::remove_file(&file).expect("the file that was saved");
     assert_eq!(replayed["refused"], 0, "{replayed}");
     assert!(router.run("show ip fib 20.0.1.0/24").contains("10.0.1.2"));
+
+    // The same in VPP's form; answers are recorded, but aren't asked once more.
+    router.run("api trace free");
+    router.run("api trace on");
+    router.run("api trace tx on");
+    ask(request(true));
+    let recorded = router.json("api trace dump-json");
+    let names: Vec<_> = recorded.as_array().into_iter().flatten().map(|r| r["_msgname"].clone()).collect();
+    assert_eq!(names, ["ip_route_add_del", "ip_route_add_del_reply"], "{recorded:#}");
+    assert_eq!(recorded[0]["_crc"], "b8ecfe0d");
+    router.run("api trace off");
+    router.run("api trace tx off");
+    router.run(&format!("api trace save-json {name}"));
+    ask(request(false));
+    let replayed = router.json(&format!("api trace replay-json {file}"));
+    std::fs::remove_file(&file).expect("the file that was saved");
+    assert_eq!((&replayed["asked"], &replayed["refused"]), (&1.into(), &0.into()), "{replayed}");
+    assert!(router.run("show ip fib 20.0.1.0/24").contains("10.0.1.2"));
+    router.run("api trace free");
+    assert!(router.run("api trace status").contains("off, 0 requests recorded"));
+
     let statistics = router.json("show api statistics");
     let row = statistics.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del");
-    assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 3);
+    assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 6);
     assert!(router.run("show api clients").contains("test"));
 }
 

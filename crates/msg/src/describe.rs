@@ -107,7 +107,7 @@ impl Type {
 }
 
 /// Bytes of a scalar type.
-fn scalar(name: &str) -> usize {
+pub(crate) fn scalar(name: &str) -> usize {
     match name {
         "u8" | "i8" | "bool" => 1,
         "u16" | "i16" => 2,

@@ -4,7 +4,7 @@
 use crate::json;
 use crate::memclnt;
 use crate::message::{Head, Message};
-use crate::out::Out;
+use crate::out::{HEADER, Out};
 use crate::table::{Caller, Module, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -27,6 +27,8 @@ pub struct Hub<W: 'static> {
     /// Events were published since somebody looked.
     news: AtomicBool,
     tracing: AtomicBool,
+    /// The trace keeps answers too.
+    tracing_answers: AtomicBool,
     trace: Mutex<VecDeque<Traced>>,
     /// Requests that the trace keeps.
     traced: AtomicUsize,
@@ -74,13 +76,15 @@ pub struct ClientInfo {
     pub events: Vec<&'static str>,
 }
 
-/// A request that was traced.
+/// A request that was traced, or an answer.
 #[derive(Clone, Debug)]
 pub struct Traced {
     /// When it came.
     pub at: SystemTime,
     /// Whose it is.
     pub client: u32,
+    /// It went to the client.
+    pub sent: bool,
     /// The message from its id on.
     pub bytes: Vec<u8>,
 }
@@ -99,6 +103,7 @@ impl<W: 'static> Hub<W> {
             unknown: AtomicU64::new(0),
             news: AtomicBool::new(false),
             tracing: AtomicBool::new(false),
+            tracing_answers: AtomicBool::new(false),
             trace: Mutex::default(),
             traced: AtomicUsize::new(TRACED),
         })
@@ -292,15 +297,43 @@ impl<W: 'static> Hub<W> {
         self.tracing.load(Ordering::Relaxed)
     }
 
+    /// Starts or stops tracing what is sent to clients, whatever becomes of their requests.
+    pub fn set_tracing_answers(&self, on: bool) {
+        self.tracing_answers.store(on, Ordering::Relaxed);
+    }
+
+    /// What is sent to clients is traced.
+    pub fn tracing_answers(&self) -> bool {
+        self.tracing_answers.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn trace(&self, client: u32, bytes: &[u8]) {
-        if !self.tracing() {
+        if self.tracing() {
+            self.keep(client, false, bytes);
+        }
+    }
+
+    /// Traces what was framed for a client.
+    pub(crate) fn trace_answers(&self, client: u32, mut frames: &[u8]) {
+        if !self.tracing_answers() {
             return;
         }
+        while let Some((header, rest)) = frames.split_first_chunk::<HEADER>() {
+            let [.., a, b, c, d, _, _, _, _] = *header;
+            let Some((bytes, rest)) = rest.split_at_checked(u32::from_be_bytes([a, b, c, d]) as usize) else {
+                break;
+            };
+            self.keep(client, true, bytes);
+            frames = rest;
+        }
+    }
+
+    fn keep(&self, client: u32, sent: bool, bytes: &[u8]) {
         let mut trace = self.trace.lock().expect("no panic inside");
         while trace.len() >= self.traced.load(Ordering::Relaxed).max(1) {
             trace.pop_front();
         }
-        trace.push_back(Traced { at: SystemTime::now(), client, bytes: bytes.to_vec() });
+        trace.push_back(Traced { at: SystemTime::now(), client, sent, bytes: bytes.to_vec() });
     }
 
     /// What was traced, oldest first.

@@ -36,6 +36,7 @@ extern crate self as msg;
 mod answer;
 pub mod check;
 mod describe;
+mod encode;
 mod flags;
 mod hub;
 mod json;
@@ -53,6 +54,7 @@ mod wire;
 
 pub use answer::Pending;
 pub use describe::{Field, Many, Shape, Type, crc};
+pub use encode::fields as encode_fields;
 pub use hub::{ClientInfo, Hub, Traced};
 pub use json::{module as api_json, shared as api_json_shared, whole as api_json_whole};
 pub use loopback::Loopback;

@@ -169,6 +169,13 @@ impl<W: 'static> Session<W> {
     /// # Errors
     /// Why the connection has to end at once.
     pub fn run(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
+        let before = self.out.waiting().len();
+        let turn = self.steps(world, hub, now, budget);
+        hub.trace_answers(self.client.unwrap_or(0), &self.out.waiting()[before..]);
+        turn
+    }
+
+    fn steps(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
         if let Some(client) = self.client {
             hub.take_events(client, &mut self.out).map_err(|()| Fault::Slow)?;
         }

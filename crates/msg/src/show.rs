@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A message's bytes as JSON, by its description: for traces.
+//! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts, bytes are hexadecimal, as VPP has it.
 
 use crate::describe::{Field, Many, Shape, Type};
 use crate::wire::{Malformed, Reader, Wire};
 use serde_json::{Map, Value, json};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The fields of a message; bytes that are left over come as `rest`.
 ///
@@ -32,7 +33,9 @@ pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>
 fn several(kind: &Type, n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     match (&kind.shape, kind.name) {
         (Shape::Text(_), _) => Ok(json!(text(r.take(n)?))),
-        (Shape::Scalar, "u8") => Ok(json!(r.take(n)?.iter().map(|b| format!("{b:02x}")).collect::<String>())),
+        (Shape::Scalar, "u8") => {
+            Ok(json!(r.take(n)?.iter().map(|b| format!("{b:02x}")).fold("0x".to_string(), |all, b| all + &b)))
+        }
         _ => (0..n).map(|_| value(kind, r)).collect(),
     }
 }
@@ -57,7 +60,38 @@ fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     })
 }
 
+/// What VPP writes as text though it isn't one.
+fn special(kind: &Type, r: &mut Reader<'_>) -> Result<Option<String>, Malformed> {
+    let v4 = |r: &mut Reader<'_>| -> Result<_, Malformed> {
+        Ok(Ipv4Addr::from(*r.take(4)?.first_chunk::<4>().ok_or(Malformed::Short)?))
+    };
+    let v6 = |r: &mut Reader<'_>| -> Result<_, Malformed> {
+        Ok(Ipv6Addr::from(*r.take(16)?.first_chunk::<16>().ok_or(Malformed::Short)?))
+    };
+    let either = |r: &mut Reader<'_>| -> Result<IpAddr, Malformed> {
+        if u8::get(r)? == 1 {
+            return Ok(v6(r)?.into());
+        }
+        let address = v4(r)?.into();
+        r.take(12)?;
+        Ok(address)
+    };
+    Ok(Some(match kind.name {
+        "mac_address" => r.take(6)?.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":"),
+        "ip4_address" => v4(r)?.to_string(),
+        "ip6_address" => v6(r)?.to_string(),
+        "address" => either(r)?.to_string(),
+        "prefix" => format!("{}/{}", either(r)?, u8::get(r)?),
+        "ip4_prefix" => format!("{}/{}", v4(r)?, u8::get(r)?),
+        "ip6_prefix" => format!("{}/{}", v6(r)?, u8::get(r)?),
+        _ => return Ok(None),
+    }))
+}
+
 fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    if let Some(text) = special(kind, r)? {
+        return Ok(json!(text));
+    }
     Ok(match &kind.shape {
         Shape::Scalar => scalar(kind.name, r)?,
         Shape::Text(0) => json!(String::get(r)?),

@@ -56,6 +56,36 @@ pub const COMMANDS: &[Command<World>] = &[
         },
     },
     Command {
+        path: "api trace free",
+        usage: "",
+        help: "Record no further requests or answers, and forget what was recorded",
+        run: trace::free,
+    },
+    Command {
+        path: "api trace tx",
+        usage: "{on | off}",
+        help: "Record what is sent to clients, or no longer",
+        run: trace::answers,
+    },
+    Command {
+        path: "api trace save-json",
+        usage: "<name>",
+        help: "Write the requests that were recorded to /tmp/<name> as JSON, in VPP's form",
+        run: trace::save_json,
+    },
+    Command {
+        path: "api trace dump-json",
+        usage: "",
+        help: "Print what was recorded as JSON, in VPP's form",
+        run: trace::dump_json,
+    },
+    Command {
+        path: "api trace replay-json",
+        usage: "<file:string>",
+        help: "Ask once more what a file in VPP's form holds",
+        run: trace::replay_json,
+    },
+    Command {
         path: "api trace status",
         usage: "",
         help: "Whether requests are recorded, and how many",

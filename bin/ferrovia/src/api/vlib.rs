@@ -73,7 +73,9 @@ fn cli_inband(
     r: CliInband,
 ) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
     let mut runner = Runner::default();
-    runner.script("cli_inband", r.cmd, false);
+    let mut text = r.cmd;
+    ::cli::close_blocks(&mut text);
+    runner.script("cli_inband", text, false);
     Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None }))
 }
 
