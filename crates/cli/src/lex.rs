@@ -126,6 +126,11 @@ impl Braces {
         None
     }
 
+    /// How many blocks are open.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// Where `text` ends inside a block: how deep.
     pub fn open(text: &str) -> Option<Self> {
         if !text.as_bytes().contains(&b'{') {

@@ -136,6 +136,7 @@ pub use near::nearest;
 pub use output::{Output, Task, TaskState};
 pub use quote::quote;
 pub use runner::{Runner, Said};
+pub use script::close_blocks;
 pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table};
 pub use tree::{Command, Live, Outcome, Parsed, Tree};

@@ -57,6 +57,15 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
+/// Closes the blocks that are open where `text` ends, as VPP does for a client's command, which ends there for certain.
+pub fn close_blocks(text: &mut String) {
+    let open = Lines::new(text).last().and_then(|line| lex::Braces::open(line.text));
+    if let Some(open) = open {
+        text.push('\n');
+        text.extend(std::iter::repeat_n('}', open.depth()));
+    }
+}
+
 /// Behind the first newline.
 fn line_end(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |n| n + 1)
@@ -252,6 +261,21 @@ mod tests {
         }
         assert_eq!(Lines::new("a {\nb").count(), 1);
         assert_eq!(Lines::new("a\r\n").next().unwrap().text, "a");
+    }
+
+    #[test]
+    fn blocks_that_are_open_at_the_end_are_closed() {
+        for (text, closed) in [
+            ("a {\n b\n c { d\n", "a {\n b\n c { d\n\n}}"),
+            ("a {\n}\nb { \"}\"", "a {\n}\nb { \"}\"\n}"),
+            ("a { b }\n", "a { b }\n"),
+            ("a {\n}\n# it's a { comment", "a {\n}\n# it's a { comment"),
+            ("", ""),
+        ] {
+            let mut text = text.to_string();
+            close_blocks(&mut text);
+            assert_eq!(text, closed);
+        }
     }
 
     fn run(text: &str) -> (Result<()>, String) {
