@@ -54,6 +54,7 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "pcap trace",
         usage: "[rx] [tx] [drop] [off] [status] [max <max:u64>] [intfc <interface:interface>] [file <file:string>] \
                 [max-bytes-per-pkt <bytes:32-65535>] [filter {<expression:block>|<expression:string>}] \
+                [error {<node:block> <reason> | <reason>}] \
                 [preallocate-data] [free-data]",
         help: "Write packets that come in, leave or are dropped to a pcapng file",
         run: pcap_trace,
@@ -139,5 +140,9 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     let filter =
         m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
     let file = m.has("file").then(|| m.str("file"));
-    pcap::start(world, on, interface, limits, filter, file).map(Output::text)
+    let reason = m.has("reason").then(|| match m.str("node") {
+        "" => m.str("reason").to_string(),
+        node => format!("{{{}}}{}", node.trim(), m.str("reason")),
+    });
+    pcap::start(world, on, interface, limits, filter, reason.as_deref(), file).map(Output::text)
 }

@@ -278,6 +278,34 @@ fn a_capture_has_names_directions_and_reasons() {
 }
 
 #[test]
+fn drops_are_captured_by_reason() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let why = "no feature takes this Ethernet type";
+    let reasons = bench.world.reasons();
+    let name = reasons.iter().find(|r| &*r.node == "ethernet-input" && r.text == why).expect("one").reason;
+    let forms = [format!("{{ethernet-input}}.{{{name}}}"), format!("ethernet-input.{name}")];
+    for (n, form) in forms.iter().enumerate() {
+        let path = folder.path().join(n.to_string());
+        run(&mut bench, &format!("pcap trace drop error {form} file {}", path.display()));
+        assert!(run(&mut bench, "pcap trace status").contains(&format!("drop by {form} of any")));
+        receive(&mut bench, 0, [ping(OWN), vec![2; 9], ping(OTHER), ping(OWN)]);
+        assert!(run(&mut bench, "pcap trace off").starts_with("2 packets"), "the others have other reasons");
+        let (_, packets) = read(&path);
+        let comment = Some(format!("dropped: ethernet-input: {why}"));
+        assert_eq!(packets, [(0, 1, comment.clone(), ping(OWN)), (0, 1, comment, ping(OWN))]);
+    }
+    for (line, part) in [
+        ("pcap trace drop error ethernet-input.nothing", "for the reason `nothing'"),
+        ("pcap trace drop error nonsense", "expected a node and a reason"),
+        ("pcap trace rx error ethernet-input.x", "capture `drop'"),
+    ] {
+        let error = bench.cli(line).expect_err(line).to_string();
+        assert!(error.contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
 fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");

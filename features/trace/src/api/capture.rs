@@ -40,9 +40,9 @@ pub struct PcapTraceOn {
     pub max_bytes_per_packet: u32,
     /// Of an interface; 0, or all bits set, for all.
     pub sw_if_index: InterfaceIndex,
-    /// Dropped for this reason only: refused, it isn't built yet.
+    /// Of dropped packets, those of this reason only: `{node}.{reason}`.
     pub error: Str<128>,
-    /// The file, which mustn't be there; a bare name lies in /tmp. Empty for a name that is free.
+    /// The file, which mustn't be there; a bare name lies in /tmp.
     pub filename: Str<64>,
 }
 
@@ -51,11 +51,12 @@ pub struct PcapTraceOn {
 pub struct PcapTraceOff {}
 
 fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
-    for (asked, what) in [(r.filter, "a classifier"), (!r.error.0.is_empty(), "a reason")] {
-        if asked {
-            let error = format!("captures by {what} aren't built yet");
-            return Err(Error::unsupported(error).retval(retval::UNIMPLEMENTED));
-        }
+    if r.filter {
+        let error = "captures by a classifier aren't built yet";
+        return Err(Error::unsupported(error).retval(retval::UNIMPLEMENTED));
+    }
+    if r.filename.as_str().is_empty() {
+        return Err(Error::usage("a capture needs a file").retval(retval::INVALID_VALUE));
     }
     let on = Directions { rx: r.capture_rx, tx: r.capture_tx, drop: r.capture_drop };
     let interface = match r.sw_if_index {
@@ -67,6 +68,6 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
         packets: if r.max_packets == 0 { usual.packets } else { r.max_packets.into() },
         bytes: if r.max_bytes_per_packet == 0 { usual.bytes } else { r.max_bytes_per_packet as usize },
     };
-    let file = Some(r.filename.as_str()).filter(|name| !name.is_empty());
-    pcap::start(w, on, interface, limits, None, file).map(drop)
+    let reason = Some(r.error.as_str()).filter(|name| !name.is_empty());
+    pcap::start(w, on, interface, limits, None, reason, Some(r.filename.as_str())).map(drop)
 }

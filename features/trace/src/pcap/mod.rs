@@ -88,6 +88,7 @@ struct Running {
     on: Directions,
     interface: Option<SwIfIndex>,
     limits: Limits,
+    reason: Option<String>,
     path: PathBuf,
     /// Of the interfaces that the node was ever put on: packets are written later, when one may be gone.
     names: HashMap<SwIfIndex, String>,
@@ -155,7 +156,7 @@ fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
         // Nobody chose this name, so another one will do.
         let stem = on.words().concat();
         let names = (1..1000)
-            .map(|n| if n == 1 { format!("/tmp/{stem}.pcapng") } else { format!("/tmp/{stem}-{n}.pcapng") });
+            .map(|n| if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") });
         let free = names.map(PathBuf::from).find(|path| path.symlink_metadata().is_err());
         return free
             .ok_or_else(|| Error::limit(format!("/tmp holds 999 captures named {stem}; give a file")));
@@ -170,10 +171,28 @@ fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
     }
 }
 
-/// Starts a capture, and says where it goes. No interface is any interface.
+/// The reason of drops that an operator names as VPP does: `{node}.{reason}`, or `node.reason`.
+fn reason_of(world: &World, text: &str) -> Result<u32, Error> {
+    let braced = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')?.split_once("}.{"));
+    let Some((node, name)) = braced.or_else(|| text.trim().rsplit_once('.')) else {
+        return Err(Error::parse(format!(
+            "`{text}': expected a node and a reason, as in {{ip4-input}}.{{time_expired}}"
+        ))
+        .retval(retval::INVALID_VALUE));
+    };
+    let all = world.reasons();
+    let found = all.iter().position(|r| *r.node == *node && r.reason == name);
+    found.map(|index| index as u32).ok_or_else(|| {
+        let own = all.iter().filter(|r| *r.node == *node).map(|r| r.reason.to_string());
+        let error = Error::not_found(format!("{node} drops nothing for the reason `{name}'"));
+        error.near(name, own).retval(retval::NO_SUCH_ENTRY)
+    })
+}
+
+/// Starts a capture, and says where it goes. No interface is any interface; `reason` chooses among dropped packets.
 ///
 /// # Errors
-/// No direction, or limits that can't be; one that runs already; an interface that brings nothing in that could be captured; an expression that can't be compiled; a
+/// No direction, or limits that can't be; a reason that there is none of; one that runs already; an interface that brings nothing in that could be captured; an expression that can't be compiled; a
 /// file that exists or can't be made.
 pub fn start(
     world: &World,
@@ -181,6 +200,7 @@ pub fn start(
     interface: Option<SwIfIndex>,
     limits: Limits,
     filter: Option<Expression>,
+    reason: Option<&str>,
     file: Option<&str>,
 ) -> Result<String, Error> {
     if !on.any() {
@@ -191,6 +211,11 @@ pub fn start(
         let error = format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
         return Err(Error::limit(error).retval(retval::INVALID_MEMORY_SIZE));
     }
+    if reason.is_some() && !on.drop {
+        return Err(Error::usage("a reason chooses among dropped packets: capture `drop'")
+            .retval(retval::INVALID_VALUE));
+    }
+    let chosen = reason.map(|reason| reason_of(world, reason)).transpose()?;
     let captures: Arc<Captures> = world.get();
     let mut inner = captures.inner();
     if let Some(running) = &inner.running {
@@ -232,7 +257,16 @@ pub fn start(
         }
         pipes.push(Pipe { full: from_worker, empty: to_worker });
         let (meter, signal) = (meter.clone(), captures.signal.clone());
-        let tap = Tap { full, empty, chunk: Chunk::new(), bytes: limits.bytes, filter, meter, signal };
+        let tap = Tap {
+            full,
+            empty,
+            chunk: Chunk::new(),
+            bytes: limits.bytes,
+            filter,
+            reason: chosen,
+            meter,
+            signal,
+        };
         world.on_thread(ThreadIndex(thread as u16), move |rt| {
             if let Some(node) = rt.node_mut::<Capture>(node) {
                 node.tap = Some(Box::new(tap));
@@ -240,8 +274,9 @@ pub fn start(
         });
     }
     let said = format!("Capturing to {}", path.display());
-    let names = HashMap::new();
-    let mut running = Running { on, interface, limits, path, names, writer, pipes, meter, ending: None };
+    let (names, reason) = (HashMap::new(), reason.map(String::from));
+    let mut running =
+        Running { on, interface, limits, reason, path, names, writer, pipes, meter, ending: None };
     for i in interfaces.list().iter().filter(|i| interface.is_none_or(|only| only == i.sw_if)) {
         running.hook(world, i.sw_if, true)?;
     }
@@ -449,13 +484,15 @@ pub fn status(world: &World) -> Output {
     let interface = running.interface.map_or("any".to_string(), |i| world.get::<Interfaces>().name(i));
     let (words, lost) = (running.on.words(), running.meter.lost.load(Ordering::Relaxed));
     let text = format!(
-        "Capturing {} of {interface} to {}: {captured} of {max} packets, {} bytes of each, {lost} lost\n",
+        "Capturing {}{} of {interface} to {}: {captured} of {max} packets, {} bytes of each, {lost} lost\n",
         words.join(" "),
+        running.reason.as_ref().map_or(String::new(), |reason| format!(" by {reason}")),
         running.path.display(),
         running.limits.bytes,
     );
     let json = json!({
         "directions": words,
+        "error": running.reason,
         "interface": interface,
         "file": running.path,
         "packets": captured,

@@ -36,6 +36,8 @@ pub struct Tap {
     pub chunk: Chunk,
     pub bytes: usize,
     pub filter: Option<Program>,
+    /// Of dropped packets, only those that were dropped for this reason.
+    pub reason: Option<u32>,
     pub meter: Arc<Meter>,
     pub signal: Signal,
 }
@@ -97,6 +99,9 @@ impl Capture {
     fn capture<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) {
         let Some(tap) = &mut self.tap else { return };
         let direction = Direction::ALL[cx.feature_config(b) as usize % 3];
+        if direction == Direction::Drop && tap.reason.is_some_and(|reason| reason != b.error()) {
+            return;
+        }
         let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
         let view = self.interfaces.views(cx.turn).get(interface as usize);
         let mut ip = view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));

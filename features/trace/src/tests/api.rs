@@ -135,7 +135,10 @@ fn captures_are_switched() {
     assert_eq!(off(&mut bench, &mut client), Err(-81));
     assert_eq!(client.call(on(false, "x")), Err(-7));
     assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, "x") }), Err(-9));
-    assert_eq!(client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }), Err(-9));
+    assert_eq!(client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }), Err(-7), "not of drops");
+    let drops = PcapTraceOn { capture_drop: true, error: "{a}.{b}".into(), ..on(true, "x") };
+    assert_eq!(client.call(drops), Err(-6), "no such reason");
+    assert_eq!(client.call(PcapTraceOn { filename: "".into(), ..on(true, "x") }), Err(-7));
     assert_eq!(client.call(PcapTraceOn { max_bytes_per_packet: 9, ..on(true, "x") }), Err(-70));
     assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(77), ..on(true, "x") }), Err(-2));
     assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(1), ..on(true, "rx") }), Ok(()));
