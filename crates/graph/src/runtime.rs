@@ -207,6 +207,12 @@ impl Runtime {
         self.inputs.iter().map(|i| (i.rt.index, i.mode))
     }
 
+    /// Frames of packets that wait for nodes, and frames that are kept for the next ones.
+    pub fn frames(&self) -> (usize, usize) {
+        let waiting = |open: &Open| usize::from(open.frame.is_some()) + open.full.len();
+        (self.core.open.iter().map(waiting).sum(), self.core.spare.len())
+    }
+
     /// Selects the node's loop for a level; false if the processor hasn't got it.
     pub fn set_variant(&mut self, index: NodeIndex, level: Level) -> bool {
         let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) else { return false };

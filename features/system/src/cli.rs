@@ -80,6 +80,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "The graph in the language of graphviz",
         run: graphs::dot,
     },
+    Command {
+        path: "show vlib frame-allocation",
+        usage: "",
+        help: "Frames of packets that wait for nodes, and empty ones, by thread",
+        run: graphs::frames,
+    },
     Command { path: "show graph dot", usage: "", help: "The same as `show vlib graphviz'", run: graphs::dot },
     Command {
         path: "show threads",

@@ -2,12 +2,32 @@
 //! `show vlib graph` and the picture of it.
 
 use crate::cli::named;
-use cli::{Error, Matches, Output, Writer};
+use buffer::Frame;
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::{NodeIndex, NodeInfo, World};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
+
+/// Frames of each thread: one that is in use while its command is answered is one that was forgotten.
+pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
+    let asked = world.ask(|rt| rt.frames());
+    Ok(asked.then(|threads| {
+        let mut table = Table::new()
+            .right("Thread")
+            .right("Size")
+            .right("# Alloc")
+            .key("alloc")
+            .right("# Free")
+            .key("free");
+        for (thread, frames) in threads.into_iter().enumerate() {
+            let (used, free) = frames.unwrap_or_default();
+            table.row([thread.into(), size_of::<Frame>().into(), used.into(), free.into()]);
+        }
+        Ok(table.into())
+    }))
+}
 
 pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     let only = named(world, m, "node")?.map(|n| n.index);

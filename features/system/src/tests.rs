@@ -293,3 +293,19 @@ fn the_stats_segment_says_what_show_says() {
     run(&mut bench, "clear runtime");
     assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/clocks")), (0, 0));
 }
+
+#[test]
+fn no_frame_stays_in_use_when_an_interface_is_made() {
+    let mut bench = bench();
+    let before = run(&mut bench, "show vlib frame-allocation -j");
+    let rows: serde_json::Value = serde_json::from_str(&before).expect("JSON");
+    let row = &rows.as_array().expect("a table")[0];
+    let number =
+        |key: &str| row.as_object().and_then(|r| r.get(key)?.as_u64()).unwrap_or_else(|| panic!("{rows}"));
+    assert_eq!((number("thread"), number("size")), (0, size_of::<buffer::Frame>() as u64));
+    assert!(number("free") > 0);
+    bench.settle();
+    assert_eq!(run(&mut bench, "show vlib frame-allocation -j"), before);
+    let text = run(&mut bench, "show vlib frame-allocation");
+    assert!(text.lines().nth(1).is_some_and(|l| l.split_whitespace().count() == 4), "{text}");
+}
