@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
 //! Commands by which clients' tests drive a feature from outside, as VPP's plugin `unittest` has them: a link that goes down, a
-//! line in the log. They are no use to an operator, so the feature is off unless startup.conf enables it:
+//! line in the log, rings and histograms in the stats segment, a clock that is watched. They are no use to an operator, so the feature is off unless startup.conf enables it:
 //! `plugins { plugin unittest_plugin.so { enable } }`.
 //!
 //! VPP's commands that run C code of its own (`test bihash`, `test heap-validate`, …) are not here: there is nothing that they
 //! could test.
 
+mod selftest;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,24 @@ pub static PLUGIN: Plugin = Plugin {
             usage: "<level:emerg|alert|crit|err|error|warn|notice|info|debug> <class> <subclass> <message:rest>",
             help: "Write a line to the log",
             run: log_line,
+        },
+        Command {
+            path: "test counter",
+            usage: "{simple | combined} expand",
+            help: "Count while a counter grows, and look whether a client sees it all",
+            run: selftest::counter,
+        },
+        Command {
+            path: "test time",
+            usage: "[monotonicity | discontinuity | barrier | all]",
+            help: "Look on every thread whether the clock goes back; with `discontinuity' it is moved on by a millisecond",
+            run: selftest::time,
+        },
+        Command {
+            path: "test api internal",
+            usage: "",
+            help: "Connect to the binary API from inside, and ask something",
+            run: selftest::api,
         },
         Command {
             path: "test stats ring-buffer-gen",

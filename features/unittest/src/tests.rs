@@ -62,3 +62,20 @@ fn a_histogram_gets_values_of_all_sizes() {
     assert_eq!(value(&bench, "/test/h"), None);
     bench.cli("test stats histogram-clear /test/h").expect_err("gone");
 }
+
+#[test]
+fn promises_are_tried() {
+    let mut bench = Bench::new(PLUGINS);
+    for _ in 0..2 {
+        for line in ["test counter simple expand", "test counter combined expand", "test api internal"] {
+            assert_eq!(bench.cli(line).expect(line), "");
+        }
+    }
+    assert_eq!(value(&bench, "/test/counter/simple").map(|v| v.total()), Some(11_111));
+    for what in ["", "monotonicity", "barrier"] {
+        assert!(bench.cli(&format!("test time {what}")).expect("kept").contains("has not gone back"));
+    }
+    let before = bench.world.clock.now();
+    bench.cli("test time discontinuity").expect("kept");
+    assert!(bench.world.clock.now() - before >= 1_000_000);
+}
