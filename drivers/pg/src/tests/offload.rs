@@ -90,14 +90,15 @@ fn super_packets_are_cut_where_the_interface_does_not_take_them() {
         assert_eq!(got.len(), 90);
         assert_eq!(got, [&parts[..], &parts[..]].concat(), "v6: {v6}");
         assert!(got.iter().all(|f| verify(&f[14..]) == Ok(Verdict::Valid)));
-        let (_, got) = pass("gso-enabled gso-size 1460", "gso-enabled gso-size 1400", &[whole.clone()]);
+        let (_, got) =
+            pass("gso-enabled gso-size 1460", "gso-enabled gso-size 1400", std::slice::from_ref(&whole));
         assert_eq!(got.len(), 1);
         let l4 = if v6 { 54 } else { 34 };
         assert_eq!(without_checksum(got[0].clone(), l4 + 16), without_checksum(whole.clone(), l4 + 16));
         // What fits in one segment is none; neither is anything without a size.
         let (small, _) = tcp(1460, 1460, v6);
-        assert_eq!(pass("gso-enabled gso-size 1460", "", &[small.clone()]).1, [small]);
-        assert_eq!(pass("gso-enabled gso-size 0", "", &[whole.clone()]).1, [whole]);
+        assert_eq!(pass("gso-enabled gso-size 1460", "", std::slice::from_ref(&small)).1, [small]);
+        assert_eq!(pass("gso-enabled gso-size 0", "", std::slice::from_ref(&whole)).1, [whole]);
     }
 }
 
