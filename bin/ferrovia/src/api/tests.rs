@@ -140,7 +140,7 @@ fn messages_as_json_become_the_same_bytes() {
     assert_eq!(bytes, want);
     let shown = json("sw_interface_add_del_address", &bytes);
     assert_eq!(shown["prefix"], "2001:db8::1/64");
-    let names = object(serde_json::json!({ "sw_if_index": 1, "flags": ["IF_STATUS_API_FLAG_ADMIN_UP"] }));
+    let names = object(serde_json::json!({ "sw_if_index": 1, "flags": "IF_STATUS_API_FLAG_ADMIN_UP" }));
     let bytes = msg::encode_fields(&entry("sw_interface_set_flags").fields, &names).expect("good");
     assert_eq!(bytes[8..], [0, 0, 0, 1, 0, 0, 0, 1]);
 
