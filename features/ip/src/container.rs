@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6, Prefix};
 
-/// By prefix and interface, the table that the interface was in.
+/// By prefix and interface, the table that the interface is in.
 type All<F> = BTreeMap<(Prefix<<F as wire::Family>::Addr>, SwIfIndex), TableIndex>;
 
 /// The containers of one version.
@@ -20,11 +20,17 @@ pub struct Containers<F: Net>(Mutex<All<F>>);
 impl<F: Net> Shared for Containers<F> {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
-                let containers = world.get::<Self>();
-                for (prefix, _) in containers.list().into_iter().filter(|(_, i)| *i == sw_if) {
-                    // Whatever is there already gone is what was wanted.
-                    let _ = containers.set(world, prefix, sw_if, false);
+            let (sw_if, goes) = match event {
+                IfEvent::Deleting(sw_if) => (sw_if, true),
+                IfEvent::Table(sw_if, ip6) if ip6 == F::IS_V6 => (sw_if, false),
+                _ => return,
+            };
+            let containers = world.get::<Self>();
+            for (prefix, _) in containers.list().into_iter().filter(|(_, i)| *i == sw_if) {
+                // What is gone already is what was wanted; behind an interface that moves they move with it.
+                let _ = containers.set(world, prefix, sw_if, false);
+                if !goes && let Err(error) = containers.set(world, prefix, sw_if, true) {
+                    log::error!("container {prefix}: {error}");
                 }
             }
         });
@@ -48,14 +54,15 @@ impl<F: Net> Containers<F> {
     /// An interface that isn't there (−2); taking back what isn't there (−6).
     pub fn set(&self, world: &World, prefix: Prefix<F::Addr>, sw_if: SwIfIndex, on: bool) -> Result<()> {
         let (fib, at) = (world.get::<Fib<F>>(), (prefix.network(), sw_if));
+        // Others may have paths to the same prefix.
+        let path = Path::new(PathKind::Receive { sw_if, address: at.0.addr() });
         if !on {
             let none = || Error::not_found(format!("there is no container {}", at.0));
             let table = self.all().remove(&at).ok_or_else(|| none().retval(retval::NO_SUCH_ENTRY))?;
-            return fib.remove(world, table, at.0, Source::Plugin, &[]);
+            return fib.remove(world, table, at.0, Source::Plugin, &[path]);
         }
         let table = world.get::<Addresses<F>>().table_of(sw_if)?;
-        let path = Path::new(PathKind::Receive { sw_if, address: prefix.addr() });
-        fib.set(world, table, at.0, Source::Plugin, &[path])?;
+        fib.add(world, table, at.0, Source::Plugin, &[path])?;
         self.all().insert(at, table);
         Ok(())
     }

@@ -169,7 +169,7 @@ fn on_interface(world: &World, event: IfEvent) {
         }
         IfEvent::Address(sw_if, true) => sync(world, sw_if),
         IfEvent::Table(sw_if, true) => {
-            proxy::publish_all(world);
+            proxy::moved(world, sw_if);
             rd::on_state(world, sw_if);
         }
         IfEvent::Admin(sw_if, up) | IfEvent::Link(sw_if, up) => {
@@ -220,8 +220,7 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     let dad = world.get::<Dad>();
     dad.retain(sw_if, &now);
     dad.begin(world, sw_if, &new);
-    ours.publish(world, sw_if);
-    world.get::<Listener>().sync(world, sw_if);
+    proxy::publish(world, sw_if);
     announce(world, sw_if, &new);
     let here = ours.here(sw_if);
     world.get::<Neighbors>().remove_if(world, |n| {

@@ -8,7 +8,7 @@ use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
 use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Turn;
@@ -19,8 +19,8 @@ const ARC: &str = "ip6-unicast";
 
 #[derive(Default)]
 struct Inner {
-    /// Hosts, and behind which interface they are.
-    hosts: BTreeSet<(SwIfIndex, Ipv6Addr)>,
+    /// Hosts, behind which interface they are, and the table that it is in.
+    hosts: BTreeMap<(SwIfIndex, Ipv6Addr), TableIndex>,
     /// Interfaces where all others are answered for.
     enabled: BTreeSet<SwIfIndex>,
 }
@@ -51,7 +51,7 @@ impl Proxies {
 
     /// The hosts, and behind which interface they are.
     pub fn hosts(&self) -> Vec<(SwIfIndex, Ipv6Addr)> {
-        self.inner().hosts.iter().copied().collect()
+        self.inner().hosts.keys().copied().collect()
     }
 
     /// The interfaces where all others are answered for.
@@ -87,17 +87,20 @@ impl Proxies {
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let fib = world.get::<Fib<Ip6>>();
-        let (table, host) = (TableIndex(interface.fib6), Prefix::host(ip));
+        let host = Prefix::host(ip);
+        // He may be behind several interfaces: each is a path.
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip.into() });
         if on {
-            fib.set(world, table, host, Source::Plugin, &[path])?;
-            self.inner().hosts.insert((sw_if, ip));
+            let table = TableIndex(interface.fib6);
+            fib.add(world, table, host, Source::Plugin, &[path])?;
+            self.inner().hosts.insert((sw_if, ip), table);
         } else {
-            if !self.inner().hosts.remove(&(sw_if, ip)) {
+            let none = || {
                 let why = format!("{ip} behind {} is not answered for", interface.name);
-                return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
-            }
-            fib.remove(world, table, host, Source::Plugin, &[])?;
+                Error::not_found(why).retval(retval::NO_SUCH_ENTRY)
+            };
+            let table = self.inner().hosts.remove(&(sw_if, ip)).ok_or_else(none)?;
+            fib.remove(world, table, host, Source::Plugin, &[path])?;
         }
         publish_all(world);
         Ok(())
@@ -122,13 +125,23 @@ impl Proxies {
 /// An interface goes.
 pub fn forget(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
-    for (i, ip) in proxies.hosts() {
-        if i == sw_if {
-            // Whatever is there already gone is what was wanted.
-            let _ = proxies.set_host(world, sw_if, ip, false);
-        }
+    for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
+        // What is gone already is what was wanted.
+        let _ = proxies.set_host(world, sw_if, ip, false);
     }
     let _ = proxies.enable(world, sw_if, false);
+}
+
+/// An interface has moved to another table: the hosts behind it with it.
+pub fn moved(world: &World, sw_if: SwIfIndex) {
+    let proxies = world.get::<Proxies>();
+    for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
+        let _ = proxies.set_host(world, sw_if, ip, false);
+        if let Err(error) = proxies.set_host(world, sw_if, ip, true) {
+            log::error!("{ip} is answered for no longer: {error}");
+        }
+    }
+    publish_all(world);
 }
 
 /// Lets workers know of whom they answer for everywhere.
@@ -140,7 +153,8 @@ pub fn publish_all(world: &World) {
     }
 }
 
-fn publish(world: &World, sw_if: SwIfIndex) {
+/// Lets workers know of what they answer for on an interface.
+pub fn publish(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     ours.publish(world, sw_if);
     let on = ours.here(sw_if).proxies();

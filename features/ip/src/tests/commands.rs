@@ -332,3 +332,26 @@ fn ipv6_has_the_same_commands() {
     back.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
     assert!(!bench.cli("show ip6-ll").expect("shown").contains("t2"));
 }
+
+/// A container is where its interface is: in its table, and beside those of other interfaces.
+#[test]
+fn containers_follow_their_interfaces() {
+    let mut bench = router();
+    let local = |bench: &mut Bench, table: u32| {
+        let shown = bench.cli(&format!("show ip fib table {table} 50.0.0.1"));
+        shown.map_or(0, |text| text.matches("receive: 50.0.0.1").count())
+    };
+    bench.cli("ip table add 7").expect("added");
+    let world = bench.world.clone();
+    let new = ethernet("t3".into(), MacAddr([2, 0, 0, 0, 0, 3]));
+    world.get::<Interfaces>().create(&world, new, |_, _, _| Tx).expect("created");
+    bench.cli("ip container 50.0.0.1 t1").expect("added");
+    bench.cli("ip container 50.0.0.1 t3").expect("added");
+    assert_eq!(local(&mut bench, 0), 2);
+    bench.cli("set interface ip table t3 7").expect("bound");
+    assert_eq!((local(&mut bench, 0), local(&mut bench, 7)), (1, 1));
+    bench.cli("ip container 50.0.0.1 t1 del").expect("gone");
+    assert_eq!((local(&mut bench, 0), local(&mut bench, 7)), (0, 1));
+    bench.cli("ip container 50.0.0.1 t3 del").expect("gone");
+    assert_eq!((local(&mut bench, 0), local(&mut bench, 7)), (0, 0));
+}

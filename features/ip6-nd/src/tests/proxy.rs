@@ -78,3 +78,41 @@ fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
     r.run("set interface ip6-nd proxy t0 disable");
     assert_eq!(r.json("show ip6 nd proxy")["interfaces"], serde_json::json!([]));
 }
+
+/// Whoever is enabled, moved or taken back later: who is answered for where is as if all had been set in another order.
+#[test]
+fn the_order_in_which_things_are_set_does_not_matter() {
+    let mut r = rig();
+    let t1 = r.second();
+    let world = r.bench.world.clone();
+    let (addresses, fib) = (world.get::<Addresses<Ip6>>(), world.get::<net::fib::Fib<Ip6>>());
+    let arc = world.arc("ip6-unicast").expect("an arc");
+    let looked_at = |sw_if| {
+        let all = world.features_of(arc, sw_if);
+        all.iter().any(|(name, _)| *name == "ip6-unicast-nd-proxy")
+    };
+    // The host comes before IPv6 is there.
+    r.run("set ip6 nd proxy t0 2001:db8::77");
+    assert!(!looked_at(t1));
+    addresses.enable(&world, t1, true).expect("enabled");
+    r.bench.settle();
+    assert!(looked_at(t1), "questions to one station are not routed");
+    addresses.enable(&world, t1, false).expect("disabled");
+    r.bench.settle();
+    assert!(!looked_at(t1));
+    // Behind two interfaces there are two ways to him, and taking one back leaves the other.
+    r.run("set ip6 nd proxy t1 2001:db8::77");
+    let ways = |table: u32| {
+        let route = fib.route(net::fib::TableIndex(table), wire::Prefix::host(ip("2001:db8::77")));
+        route.map_or(0, |route| route.sources[0].paths.len())
+    };
+    assert_eq!(ways(0), 2);
+    r.run("set ip6 nd proxy t0 del 2001:db8::77");
+    assert_eq!(ways(0), 1);
+    // With their interface they move to another table.
+    let table = fib.add_table(&world, 7, "").expect("a table");
+    addresses.set_table(&world, t1, 7).expect("bound");
+    assert_eq!((ways(0), ways(table.0)), (0, 1));
+    r.run("set ip6 nd proxy t1 del 2001:db8::77");
+    assert_eq!((ways(0), ways(table.0)), (0, 0));
+}
