@@ -32,6 +32,8 @@ pub enum Phase {
     Routes,
     /// Features of interfaces, and what needs any of the above.
     Features,
+    /// Features that an operator enabled or disabled by themselves, whatever else needs them.
+    Chosen,
     /// Streams of the packet generator.
     Streams,
     /// Interfaces that are up: nothing passes before all else is there.
@@ -52,6 +54,7 @@ impl Phase {
             Self::Neighbors => "neighbors",
             Self::Routes => "routes",
             Self::Features => "features",
+            Self::Chosen => "chosen features",
             Self::Streams => "streams",
             Self::Up => "up",
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was set for ARP, as commands.
 
-use crate::control::{Arp, Gratuitous, proxies};
+use crate::control::{Arp, Gratuitous};
 use crate::ranges::Ranges;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Fib, TableIndex};
+use net::{Fib, Interfaces, TableIndex};
 use wire::Ip4;
 
 /// Says what was set.
@@ -33,8 +33,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let rest = format!("{table}start {} end {}", range.start, range.end);
         config.push(Phase::Features, format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));
     }
-    for interface in proxies(world) {
-        let line = format!("set interface proxy-arp {}", quote(&interface.name));
+    for sw_if in world.get::<Arp>().proxies() {
+        let line = format!("set interface proxy-arp {}", quote(&world.get::<Interfaces>().name(sw_if)));
         config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
     }
 }

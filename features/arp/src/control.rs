@@ -13,7 +13,7 @@ use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, is_own, sou
 use msg::retval;
 use net::fib::{Fib, TableIndex};
 use net::{Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Turn;
@@ -58,6 +58,8 @@ struct Inner {
     defended: HashMap<(SwIfIndex, Ipv4Addr), u64>,
     /// The addresses of each interface, as they were announced.
     own: HashMap<SwIfIndex, Vec<Ipv4Addr>>,
+    /// Where others were told to be answered for.
+    proxies: BTreeSet<SwIfIndex>,
     on_conflict: Vec<OnConflict>,
 }
 
@@ -65,6 +67,7 @@ impl Inner {
     fn forget(&mut self, sw_if: SwIfIndex) {
         self.defended.retain(|(i, _), _| *i != sw_if);
         self.own.remove(&sw_if);
+        self.proxies.remove(&sw_if);
     }
 }
 
@@ -102,6 +105,11 @@ impl Arp {
     /// address that has changed.
     pub fn set_announces(&self, on: bool) {
         self.inner().announce = on;
+    }
+
+    /// Where others were told to be answered for; what an operator does to the feature by itself is not in it.
+    pub fn proxies(&self) -> Vec<SwIfIndex> {
+        self.inner().proxies.iter().copied().collect()
     }
 
     /// Calls `f` when another station uses an address of ours, on the control thread; not more often than the address is
@@ -290,7 +298,11 @@ pub fn set_proxy(world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error>
         let why = format!("{} carries no Ethernet frames", interface.name);
         return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
     }
-    world.set_feature(ARC, ArpProxy::NAME, sw_if, on.then_some(0)).map_err(Error::failed)
+    world.set_feature(ARC, ArpProxy::NAME, sw_if, on.then_some(0)).map_err(Error::failed)?;
+    let arp = world.get::<Arp>();
+    let mut inner = arp.inner();
+    _ = if on { inner.proxies.insert(sw_if) } else { inner.proxies.remove(&sw_if) };
+    Ok(())
 }
 
 /// The interfaces where others are answered for.

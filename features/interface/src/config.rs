@@ -33,7 +33,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let (name, feature, arc) = (quote(&interfaces.name(sw_if)), quote(&feature), quote(&arc));
         let (on, off) = if on { ("", " disable") } else { (" disable", "") };
         let line = format!("set interface feature {name} {feature} arc {arc}");
-        config.push(Phase::Features, format!("{line}{on}"), format!("{line}{off}"));
+        config.push(Phase::Chosen, format!("{line}{on}"), format!("{line}{off}"));
     }
     for interface in all.iter().filter(|i| i.admin_up) {
         let line = format!("set interface state {}", quote(&interface.name));

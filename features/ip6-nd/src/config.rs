@@ -27,9 +27,15 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         }
     }
     for (sw_if, link) in world.get::<Receiver>().list().into_iter().filter(|(_, link)| link.autoconfig) {
-        let line = format!("ip6 nd address autoconfig {}", quote(&interfaces.name(sw_if)));
+        let name = quote(&interfaces.name(sw_if));
+        let line = format!("ip6 nd address autoconfig {name}");
         let route = if link.default_route { " default-route" } else { "" };
         config.push(Phase::Features, format!("{line}{route}"), format!("{line} disable"));
+        if !interfaces.get(sw_if).is_ok_and(|i| i.ip_enabled[1]) {
+            // That has enabled IPv6, and an operator has disabled it since.
+            let line = format!("disable ip6 interface {name}");
+            config.push(Phase::Features, line.clone(), line);
+        }
     }
     let proxies = world.get::<Proxies>();
     for (sw_if, ip) in proxies.hosts() {
