@@ -9,7 +9,7 @@ use crate::{AdjIndex, NextHop};
 use cli::Error;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::Prefix;
 
@@ -197,7 +197,7 @@ impl<F: Net> Inner<F> {
         now.down = !leads_on && members.iter().any(|(way, _)| way.down);
         let kept = |way: &Way| now.down || !way.down;
         let best = members.iter().filter(|(way, _)| kept(way)).map(|(_, path)| path.preference).min();
-        let (members, others): (Vec<_>, Vec<_>) =
+        let (mut members, others): (Vec<_>, Vec<_>) =
             members.into_iter().partition(|(way, path)| kept(way) && Some(path.preference) == best);
         for (way, _) in others {
             if kept(&way) {
@@ -213,6 +213,8 @@ impl<F: Net> Inner<F> {
             }
             _ => State::Usable,
         };
+        // In an order that doesn't depend on what came first: a flow takes the same path after a restart.
+        members.sort_by_key(|(_, path)| path.kind);
         now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight)));
         now
     }
@@ -311,21 +313,22 @@ impl<F: Net> Inner<F> {
 
 /// One adjacency for several. The caller holds each once, and the result once.
 fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u8)>) -> AdjIndex {
-    let mut weights: BTreeMap<AdjIndex, u32> = BTreeMap::new();
+    let (mut adjs, mut weights, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     for (adj, weight) in members {
-        let sum = weights.entry(adj).or_default();
-        if *sum > 0 {
+        let at = *places.entry(adj).or_insert(adjs.len());
+        if at == adjs.len() {
+            adjs.push(adj);
+            weights.push(0u32);
+        } else {
             // Two paths to the same place are one with the weight of both.
             cx.adjacencies.release(adj);
         }
-        *sum += u32::from(weight.max(1));
+        weights[at] += u32::from(weight.max(1));
     }
-    let adjs: Vec<AdjIndex> = weights.keys().copied().collect();
     match adjs[..] {
         [] => AdjIndex::UNREACH,
         [one] => one,
         _ => {
-            let weights: Vec<u32> = weights.into_values().collect();
             let counts = spread(&weights);
             let buckets: Vec<AdjIndex> =
                 adjs.iter().zip(counts).flat_map(|(adj, n)| std::iter::repeat_n(*adj, n)).collect();
