@@ -5,26 +5,29 @@
 //! order. What one needs and another holds on to (an interface's table and its addresses) is not known beforehand: a line
 //! that fails is tried once more without the lines behind it that name the same things. What these, or a deletion, take
 //! with them that belongs to both is run again.
+//!
+//! Whatever grows with a configuration is done a slice at a time: what is written down of the one in force is little.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 
-use cli::script::{self, ScriptError};
-use cli::{Error, Output, Result, Said, Sequence, Step, Tree};
-use graph::ConfigLine;
-use serde_json::json;
+use cli::script;
+use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
+use graph::{ConfigLine, ConfigLines};
 
-use super::file::lines;
-use super::pending;
+use super::pending::{self, Rest};
 use crate::run::World;
 
 /// A change on its way.
 pub struct Change<W> {
     /// What is changed to, for messages.
     name: String,
-    text: String,
     target: Vec<String>,
+    /// By their hashes, where the lines of the target stand: there may be a million.
+    places: HashMap<u64, usize>,
+    hasher: RandomState,
     /// To be taken back, the next one last.
     undo: Vec<ConfigLine>,
     /// To be run. `None`: to be found out, when nothing is to be taken back.
@@ -35,7 +38,37 @@ pub struct Change<W> {
     now: Option<Doing>,
     /// What was run.
     done: Vec<String>,
+    at: At,
     world: PhantomData<fn(W)>,
+}
+
+/// How far a change is.
+enum At {
+    /// The target is looked through. Of what is wrong in it some lines are told.
+    Target { rest: Rest, wrong: String, count: usize },
+    /// The configuration in force is read for what is to be taken back.
+    Undo(ConfigLines),
+    /// Lines are taken back, the others run.
+    Run,
+    /// The configuration in force is read for what it has of the target (by hashes).
+    There(ConfigLines, HashSet<u64>),
+    /// The target is read, so far, for what isn't there.
+    Missing(HashSet<u64>, usize),
+    /// The configuration in force is read for what is in the way of a line that failed.
+    Around(ConfigLines, Box<Around>),
+    /// All was run: how the configuration in force differs from the target.
+    Outcome { lines: ConfigLines, more: usize, there: HashSet<u64> },
+}
+
+/// A line that failed, and what may be in its way.
+struct Around {
+    failed: Doing,
+    error: Error,
+    /// The things that it names.
+    names: BTreeSet<String>,
+    /// It was met in the configuration in force.
+    there: bool,
+    found: Vec<ConfigLine>,
 }
 
 enum Doing {
@@ -50,28 +83,25 @@ impl Doing {
             Doing::Do(line) => line,
         }
     }
+
+    fn into_command(self) -> String {
+        match self {
+            Doing::Undo(line) => line.undo,
+            Doing::Do(line) => line,
+        }
+    }
+
+    /// As it stands in a configuration.
+    fn line(&self) -> &str {
+        match self {
+            Doing::Undo(line) => &line.text,
+            Doing::Do(line) => line,
+        }
+    }
 }
 
 /// Lines of a failure's report.
 const LISTED: usize = 20;
-
-/// Lines that only the first has.
-pub fn only<'a>(
-    these: impl IntoIterator<Item = &'a str>,
-    those: impl IntoIterator<Item = &'a str>,
-) -> Vec<&'a str> {
-    let those: HashSet<&str> = those.into_iter().collect();
-    these.into_iter().filter(|line| !those.contains(line)).collect()
-}
-
-/// The texts of lines.
-pub fn texts(lines: &[ConfigLine]) -> impl Iterator<Item = &str> {
-    lines.iter().map(|l| l.text.as_str())
-}
-
-fn strs(lines: &[String]) -> impl Iterator<Item = &str> {
-    lines.iter().map(String::as_str)
-}
 
 /// The things that a command names.
 fn names<W>(tree: &Tree<W>, line: &str) -> BTreeSet<String> {
@@ -79,75 +109,115 @@ fn names<W>(tree: &Tree<W>, line: &str) -> BTreeSet<String> {
     parsed.map_or_else(BTreeSet::new, |p| p.matches().texts().map(String::from).collect())
 }
 
+/// The next lines of the configuration in force, and whether there are more.
+fn some<W: World>(world: &W, lines: &mut ConfigLines) -> (Vec<ConfigLine>, bool) {
+    let mut next = Vec::new();
+    let more = (0..SLICE).all(|_| world.config_step(lines, &mut next));
+    (next, more)
+}
+
 impl<W: World> Change<W> {
     /// To what the text says; `name` stands in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        let text = text.into();
+        let name = name.into();
+        let rest = Rest::new(&name, text.into(), false);
         Self {
-            name: name.into(),
-            target: lines(&text),
-            text,
+            name,
+            target: Vec::new(),
+            places: HashMap::new(),
+            hasher: RandomState::new(),
             undo: Vec::new(),
             todo: None,
             retried: HashSet::new(),
             now: None,
             done: Vec::new(),
+            at: At::Target { rest, wrong: String::new(), count: 0 },
             world: PhantomData,
         }
     }
 
-    fn start(&mut self, tree: &Tree<W>, world: &W) -> Result<()> {
-        // Lines that can't be understood, and couldn't when they were loaded, don't keep the others from being gone back to.
-        let known = |e: &ScriptError| {
-            let all = pending::all();
-            all.failed.iter().any(|p| p.reason == e.error.brief() && self.target.contains(&p.text))
-        };
-        let errors: Vec<_> = script::check(tree, &self.text).into_iter().filter(|e| !known(e)).collect();
-        if !errors.is_empty() {
-            let line =
-                |e: &ScriptError| format!("{}:{}:{}: {}\n", self.name, e.line, e.column, e.error.brief());
-            let n = errors.len();
-            let all: String = errors.iter().take(LISTED).map(line).collect();
-            return Err(Error::usage(format!("{all}{}: {n} wrong lines, nothing was changed", self.name)));
-        }
-        let target: HashSet<&str> = strs(&self.target).collect();
-        self.undo =
-            world.running_config().into_iter().filter(|l| !target.contains(l.text.as_str())).collect();
-        Ok(())
+    /// Where a line stands in the target.
+    fn place(&self, line: &str) -> Option<usize> {
+        self.places.get(&self.hasher.hash_one(line)).copied()
     }
 
-    /// Finds a way around a line that failed, or ends the change.
-    fn recover(&mut self, tree: &Tree<W>, world: &W, failed: Doing, error: &Error) -> Result<()> {
-        let running = world.running_config();
-        let (line, there) = match &failed {
-            Doing::Undo(line) => (&line.text, texts(&running).any(|l| l == line.text)),
-            Doing::Do(line) => (line, !texts(&running).any(|l| l == line)),
+    /// Takes some lines of the target, and those that can't be understood for errors.
+    fn read(
+        &mut self,
+        (tree, world): (&Tree<W>, &W),
+        mut rest: Rest,
+        mut wrong: String,
+        mut count: usize,
+    ) -> Result<At> {
+        for _ in 0..SLICE {
+            let Some((text, number)) = rest.next() else {
+                if count == 0 {
+                    return Ok(At::Undo(world.config_lines()));
+                }
+                let text = format!("{wrong}{}: {count} wrong lines, nothing was changed", self.name);
+                return Err(Error::usage(text));
+            };
+            let line = text.trim().to_string();
+            // What couldn't be understood when it was loaded doesn't keep the others from being gone back to.
+            let known =
+                |e: &Error| pending::all().failed.iter().any(|p| p.reason == e.brief() && p.text == line);
+            for e in script::check(tree, text).into_iter().filter(|e| !known(&e.error)) {
+                count += 1;
+                if count <= LISTED {
+                    let (at, column) = (number + e.line - 1, e.column);
+                    // Writing to a String can't fail.
+                    let _ = writeln!(wrong, "{}:{at}:{column}: {}", self.name, e.error.brief());
+                }
+            }
+            self.places.insert(self.hasher.hash_one(&line), self.target.len());
+            self.target.push(line);
+            rest.skip();
+        }
+        Ok(At::Target { rest, wrong, count })
+    }
+
+    /// Notes what is in the way of a line that failed, among some of the configuration in force.
+    fn look(&self, tree: &Tree<W>, around: &mut Around, lines: Vec<ConfigLine>) {
+        let Around { failed, names: of, there, found, .. } = around;
+        for line in lines {
+            let it = line.text == failed.line();
+            // Taking back goes by the order of what is there; what is to be run has its place in the order of the target.
+            let behind = match failed {
+                Doing::Undo(_) => *there,
+                Doing::Do(failed) => self.place(&line.text) > self.place(failed),
+            };
+            *there |= it;
+            // Most lines name nothing of it: that is seen without understanding them.
+            let same = || of.iter().any(|name| line.text.contains(name.as_str()));
+            if !it && behind && same() && !of.is_disjoint(&names(tree, &line.text)) {
+                found.push(line);
+            }
+        }
+    }
+
+    /// Goes around a line that failed, or ends the change.
+    fn recover(&mut self, around: Around) -> Result<()> {
+        let Around { failed, error, there, mut found, .. } = around;
+        let line = failed.line().to_string();
+        let still = match &failed {
+            Doing::Undo(_) => there,
+            Doing::Do(_) => !there,
         };
-        if !there || matches!(&failed, Doing::Do(line) if pending::all().has(line)) {
+        if !still || matches!(&failed, Doing::Do(line) if pending::all().has(line)) {
             // Another line had that effect already; or it failed before, and still waits.
             return Ok(());
         }
-        let mut of = names(tree, line);
-        of.extend(names(tree, failed.command()));
-        // Taking back goes by the order of what is there; what is to be run has its place in the order of the target.
-        let behind: HashSet<&str> = match &failed {
-            Doing::Undo(_) => texts(&running).skip_while(|l| l != line).skip(1).collect(),
-            Doing::Do(_) => strs(&self.target).skip_while(|l| l != line).skip(1).collect(),
-        };
-        let waiting: HashSet<&str> = texts(&self.undo).collect();
-        let in_the_way: Vec<ConfigLine> = running
-            .iter()
-            .filter(|l| behind.contains(l.text.as_str()) && !waiting.contains(l.text.as_str()))
-            .filter(|l| !of.is_disjoint(&names(tree, &l.text)))
-            .cloned()
-            .collect();
-        if in_the_way.is_empty() || !self.retried.insert(line.clone()) {
-            return Err(self.report(failed.command(), error));
+        let ours: HashSet<&str> = found.iter().map(|l| l.text.as_str()).collect();
+        let waiting: HashSet<String> =
+            self.undo.iter().filter(|l| ours.contains(l.text.as_str())).map(|l| l.text.clone()).collect();
+        found.retain(|l| !waiting.contains(&l.text));
+        if found.is_empty() || !self.retried.insert(line) {
+            return Err(self.report(failed.command(), &error));
         }
         if let Doing::Undo(line) = failed {
             self.undo.push(line);
         }
-        self.undo.extend(in_the_way);
+        self.undo.extend(found);
         self.todo = None;
         Ok(())
     }
@@ -167,16 +237,10 @@ impl<W: World> Change<W> {
         Error::new(error.kind(), text).retval(error.code())
     }
 
-    fn end(&self, world: &W) -> Output {
-        let running = world.running_config();
+    fn end(&mut self, more: usize, there: usize) -> Output {
         // What was pending of another configuration is gone with it.
-        let target: HashSet<&str> = strs(&self.target).collect();
-        let mut all = pending::all();
-        all.failed.retain(|p| !p.kept || target.contains(p.text.as_str()));
-        all.forget_running(&running);
-        drop(all);
-        let more = only(texts(&running), strs(&self.target)).len();
-        let less = only(strs(&self.target), texts(&running)).len();
+        pending::all().failed.retain(|p| !p.kept || self.place(&p.text).is_some());
+        let less = self.places.len() - there;
         let n = self.done.len();
         let mut text = match n {
             0 => format!("{}: nothing to change\n", self.name),
@@ -188,40 +252,116 @@ impl<W: World> Change<W> {
                 "{more} lines of the configuration in force are not in it, {less} of it read differently now\n"
             );
         }
-        Output::both(text, json!({ "run": self.done, "more": more, "less": less }))
+        let (mut text, mut done) = (Some(text), std::mem::take(&mut self.done).into_iter());
+        Output::record_while(move |_: &W, out: &mut Writer| {
+            if let Some(text) = text.take() {
+                out.text(|all| all.push_str(&text));
+                out.field("more", more);
+                out.field("less", less);
+                out.array("run");
+            }
+            let line = done.next();
+            let is_more = line.is_some();
+            match line {
+                Some(line) => out.value(|| line),
+                None => out.end(),
+            }
+            Ok(is_more)
+        })
+    }
+
+    /// Runs the next lines until one has more to do than it could by itself, or fails. `None`: there is none left.
+    fn run(&mut self, tree: &Tree<W>, world: &W) -> Option<Step> {
+        for _ in 0..SLICE {
+            let now = match self.undo.pop() {
+                Some(line) => Doing::Undo(line),
+                None => Doing::Do(self.todo.as_mut()?.pop_front()?),
+            };
+            // As when it is loaded: what the host lacks is waited for.
+            match world.restore(|| tree.execute(world, now.command())) {
+                Ok(outcome) if matches!(outcome.output, Output::Empty) => self.done.push(now.into_command()),
+                outcome => {
+                    self.now = Some(now);
+                    return Some(Step::Ran(outcome));
+                }
+            }
+        }
+        Some(Step::More(String::new()))
     }
 }
 
 impl<W: World> Sequence<W> for Change<W> {
     fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
-        let ended = match (self.now.take(), last) {
-            (Some(now), Some(Ok(_))) => {
-                self.done.push(now.command().to_string());
-                Ok(())
+        if let Some(failed) = self.now.take() {
+            match last {
+                Some(Err(error)) => {
+                    let mut of = names(tree, failed.line());
+                    of.extend(names(tree, failed.command()));
+                    let around = Around { failed, error, names: of, there: false, found: Vec::new() };
+                    self.at = At::Around(world.config_lines(), Box::new(around));
+                }
+                _ => self.done.push(failed.into_command()),
             }
-            (Some(now), Some(Err(error))) => self.recover(tree, world, now, &error),
-            _ => self.start(tree, world),
-        };
-        if let Err(error) = ended {
-            return Step::Failed(error);
         }
-        let now = match self.undo.pop() {
-            Some(line) => Doing::Undo(line),
-            None => {
-                let todo = self.todo.get_or_insert_with(|| {
-                    let running = world.running_config();
-                    only(strs(&self.target), texts(&running)).into_iter().map(String::from).collect()
-                });
-                match todo.pop_front() {
-                    Some(line) => Doing::Do(line),
-                    None => return Step::Done(self.end(world)),
+        let at = match std::mem::replace(&mut self.at, At::Run) {
+            At::Target { rest, wrong, count } => match self.read((tree, world), rest, wrong, count) {
+                Ok(at) => at,
+                Err(error) => return Step::Failed(error),
+            },
+            At::Undo(mut lines) => {
+                let (some, more) = some(world, &mut lines);
+                let gone = some.into_iter().filter(|l| self.place(&l.text).is_none()).collect::<Vec<_>>();
+                self.undo.extend(gone);
+                if more { At::Undo(lines) } else { At::Run }
+            }
+            At::Run => match self.run(tree, world) {
+                Some(step) => return step,
+                None if self.todo.is_none() => At::There(world.config_lines(), HashSet::new()),
+                None => At::Outcome { lines: world.config_lines(), more: 0, there: HashSet::new() },
+            },
+            At::There(mut lines, mut there) => {
+                let (some, more) = some(world, &mut lines);
+                there.extend(some.iter().map(|l| self.hasher.hash_one(&l.text)));
+                if more { At::There(lines, there) } else { At::Missing(there, 0) }
+            }
+            At::Missing(there, from) => {
+                let lines = self.target.iter().skip(from).take(SLICE);
+                let missing = lines.filter(|l| !there.contains(&self.hasher.hash_one(l))).cloned();
+                self.todo.get_or_insert_default().extend(missing);
+                match from + SLICE {
+                    next if next < self.target.len() => At::Missing(there, next),
+                    _ => At::Run,
                 }
             }
+            At::Around(mut lines, mut around) => {
+                let (some, more) = some(world, &mut lines);
+                self.look(tree, &mut around, some);
+                if more {
+                    At::Around(lines, around)
+                } else {
+                    match self.recover(*around) {
+                        Ok(()) => At::Run,
+                        Err(error) => return Step::Failed(error),
+                    }
+                }
+            }
+            At::Outcome { mut lines, mut more, mut there } => {
+                let (some, left) = some(world, &mut lines);
+                pending::all().forget_running(&some);
+                for line in &some {
+                    match self.place(&line.text) {
+                        None => more += 1,
+                        Some(_) => _ = there.insert(self.hasher.hash_one(&line.text)),
+                    }
+                }
+                if !left {
+                    return Step::Done(self.end(more, there.len()));
+                }
+                At::Outcome { lines, more, there }
+            }
         };
-        let command = now.command().to_string();
-        self.now = Some(now);
-        // As when it is loaded: what the host lacks is waited for.
-        Step::Ran(world.restore(|| tree.execute(world, &command)))
+        self.at = at;
+        Step::More(String::new())
     }
 
     fn cancel(&mut self) -> Error {

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cli::{Command, Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Table, Tree, Writer};
@@ -15,6 +16,7 @@ use serde_json::json;
 use super::change::Change;
 use super::file::{self, Version};
 use super::load::{self, Load};
+use super::pending::Rest;
 use super::{Body, pending, store, tech, until};
 use crate::run::World;
 use crate::server;
@@ -129,7 +131,18 @@ fn saving<W: World>(world: &W, m: &Matches, confirms: bool) -> Result<Output> {
         }
     };
     let (lines, place) = (world.config_lines(), m.span("file"));
-    Ok(Output::sequence::<W>(Save { lines, file, place, by: asker(), body: Body::default(), n: 0, confirms }))
+    let (by, body) = (asker(), Body::default());
+    Ok(Output::sequence::<W>(Save {
+        lines,
+        file,
+        place,
+        by,
+        body,
+        n: 0,
+        waiting: 0,
+        confirms,
+        writing: None,
+    }))
 }
 
 /// The configuration on its way to a file.
@@ -141,28 +154,43 @@ struct Save {
     by: String,
     body: Body,
     n: usize,
+    /// Those of them that aren't in force.
+    waiting: usize,
     /// Nothing goes back to an older version then.
     confirms: bool,
+    /// Gives the file, and whether it was written, or was the same already.
+    writing: Option<JoinHandle<Result<(PathBuf, bool)>>>,
 }
 
 impl Save {
-    fn write(&mut self) -> Result<Output> {
+    /// Begins to write. Disks are slow: everything else goes on meanwhile.
+    fn write(&mut self) -> Result<()> {
         let pending = pending::all().saved();
         self.body.pending(&pending);
-        self.n += pending.len();
-        let waiting = pending.len();
-        let (path, saved) = match &self.file {
+        self.waiting = pending.len();
+        self.n += self.waiting;
+        let (text, by) = (std::mem::take(&mut self.body.text), self.by.clone());
+        let (file, place, store) = (self.file.clone(), self.place.clone(), store());
+        let write = move || match file {
             Some(path) => {
-                let text = file::with_header(&self.body.text, &self.by);
-                file::export(path, &text).map_err(|e| e.at(self.place.clone()))?;
-                (path.clone(), true)
+                file::export(&path, &file::with_header(&text, &by)).map_err(|e| e.at(place))?;
+                Ok((path, true))
             }
             None => {
-                let store = store()?;
-                (store.file().to_path_buf(), store.save(&self.body.text, &self.by)?)
+                let store = store?;
+                let saved = store.save(&text, &by)?;
+                Ok((store.file().to_path_buf(), saved))
             }
         };
-        let (path, n) = (path.display().to_string(), self.n);
+        let thread = std::thread::Builder::new().name("ferrovia_save".into()).spawn(write);
+        self.writing = Some(thread.map_err(|e| Error::failed(format!("no thread to save by: {e}")))?);
+        Ok(())
+    }
+
+    /// What has become of it.
+    fn written(&mut self, writing: JoinHandle<Result<(PathBuf, bool)>>) -> Result<Output> {
+        let (path, saved) = writing.join().map_err(|_| Error::failed("saving has failed"))??;
+        let (path, n, waiting) = (path.display().to_string(), self.n, self.waiting);
         let mut text = match saved {
             true => format!("{n} lines saved in {path}\n"),
             false => format!("nothing has changed since the last version in {path}\n"),
@@ -179,19 +207,30 @@ impl Save {
 
 impl<W: World> Sequence<W> for Save {
     fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
-        let mut lines = Vec::new();
-        for _ in 0..SLICE {
-            if !world.config_step(&mut self.lines, &mut lines) {
-                self.add(lines);
-                return self.write().map_or_else(Step::Failed, Step::Done);
+        if let Some(writing) = self.writing.take() {
+            if writing.is_finished() {
+                return self.written(writing).map_or_else(Step::Failed, Step::Done);
             }
+            self.writing = Some(writing);
+            // The next turn comes at once: this one leaves the core to the thread that writes.
+            std::thread::yield_now();
+            return Step::More(String::new());
         }
+        let mut lines = Vec::new();
+        let more = (0..SLICE).all(|_| world.config_step(&mut self.lines, &mut lines));
         self.add(lines);
-        Step::More(String::new())
+        match more {
+            true => Step::More(String::new()),
+            false => self.write().map_or_else(Step::Failed, |()| Step::More(String::new())),
+        }
     }
 
     fn cancel(&mut self) -> Error {
-        Error::failed("cancelled: nothing was saved")
+        match self.writing.take().map(|writing| self.written(writing)) {
+            None => Error::failed("cancelled: nothing was saved"),
+            Some(Ok(_)) => Error::failed("too late to be cancelled: it was saved"),
+            Some(Err(error)) => error,
+        }
     }
 }
 
@@ -294,14 +333,75 @@ impl Diff {
 }
 
 fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
-    let mut table = Table::new().right("Version").left("Date").left("By").right("Lines");
-    for v in store()?.versions() {
-        table.row([v.number.into(), v.date.into(), v.by.into(), v.lines.len().into()]);
-    }
+    let columns = Table::new().right("Version").left("Date").left("By").right("Lines");
     let left = until().map(|at| at.saturating_sub(world.now()).as_secs());
-    let Some(left) = left else { return Ok(table.into()) };
-    let text = format!("{}back to version 0 in {left} s, unless `commit' comes first\n", table.render());
-    Ok(Output::both(text, json!({ "versions": table.to_json(), "rollback_in": left })))
+    let store = store()?;
+    let numbers = store.numbers();
+    let counts = numbers.filter_map(move |n| store.text(n).ok().map(|text| Count::new(n, text))).flatten();
+    let row = |row: Option<Count>, out: &mut Writer| {
+        if let Some(Count { number, rest, lines }) = row {
+            let of = |key| file::head(&rest.text, key).into();
+            out.row([number.into(), of(file::DATE), of(file::BY), lines.into()]);
+        }
+    };
+    let Some(left) = left else {
+        return Ok(columns.list(counts, move |_: &W, count, out: &mut Writer| {
+            row(count, out);
+            Ok(())
+        }));
+    };
+    let parts = [Part::Head].into_iter().chain(counts.map(Part::Row)).chain([Part::End]);
+    Ok(Output::record(parts, move |_: &W, part, out: &mut Writer| {
+        match part {
+            Part::Head => {
+                out.array("versions");
+                out.table(&columns);
+            }
+            Part::Row(count) => row(count, out),
+            Part::End => {
+                out.end();
+                out.text(|text| {
+                    *text += &format!("back to version 0 in {left} s, unless `commit' comes first\n");
+                });
+                out.field("rollback_in", left);
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// What `show config history` consists of.
+enum Part {
+    Head,
+    /// `None`: its lines are still being counted.
+    Row(Option<Count>),
+    End,
+}
+
+/// Counts the lines of a version, some at a time.
+struct Count {
+    number: u32,
+    rest: Rest,
+    lines: usize,
+}
+
+impl Count {
+    /// Gives nothing until all are counted.
+    fn new(number: u32, text: String) -> impl Iterator<Item = Option<Count>> {
+        let mut count = Some(Count { number, rest: Rest::new("", text, false), lines: 0 });
+        std::iter::from_fn(move || {
+            let mut now = count.take()?;
+            for _ in 0..SLICE {
+                if now.rest.next().is_none() {
+                    return Some(Some(now));
+                }
+                now.rest.skip();
+                now.lines += 1;
+            }
+            count = Some(now);
+            Some(None)
+        })
+    }
 }
 
 fn show_pending<W: World>(world: &W, _: &Matches) -> Result<Output> {
@@ -378,18 +478,14 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
     load::idle()?;
     let number = m.req("version")?;
     let store = store()?;
-    store.read(number).map_err(|e| e.at(m.span("version")))?;
-    let path = store.path(number);
-    let text =
-        std::fs::read_to_string(&path).map_err(|e| Error::failed(format!("{}: {e}", path.display())))?;
-    Ok(Output::sequence::<W>(Change::new(path.display().to_string(), text)))
+    let text = store.text(number).map_err(|e| e.at(m.span("version")))?;
+    Ok(Output::sequence::<W>(Change::new(store.path(number).display().to_string(), text)))
 }
 
 fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let Some(minutes) = m.get::<u64>("minutes") else { return saving(world, m, true) };
-    let last = store()?.read(0)?;
+    let date = file::head(&store()?.text(0)?, file::DATE);
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
-    let text =
-        format!("back to what was saved {} in {minutes} minutes, unless `commit' comes first\n", last.date);
-    Ok(Output::both(text, json!({ "rollback_in": minutes * 60, "saved": last.date })))
+    let text = format!("back to what was saved {} in {minutes} minutes, unless `commit' comes first\n", date);
+    Ok(Output::both(text, json!({ "rollback_in": minutes * 60, "saved": date })))
 }

@@ -2,7 +2,9 @@
 //! Saved configurations: a file, and beside it what it was before, `FILE.1` the latest.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use cli::Error;
 use cli::script::Lines;
@@ -13,6 +15,12 @@ use crate::process::arguments;
 
 /// What a file of ours begins with.
 const MARK: &str = "# Ferrovia configuration";
+
+/// When it was saved, in its head.
+pub const DATE: &str = "# date:";
+
+/// And by whom.
+pub const BY: &str = "# by:";
 
 /// Versions before the last one that are kept unless the configuration says otherwise.
 pub const HISTORY: u32 = 20;
@@ -47,8 +55,19 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
 }
 
 /// The commands of a configuration, without comments.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    Lines::new(text).map(|l| l.text.trim())
+}
+
+/// The same, as lines of their own.
 pub fn lines(text: &str) -> Vec<String> {
-    Lines::new(text).map(|l| l.text.trim().to_string()).collect()
+    commands(text).map(String::from).collect()
+}
+
+/// What stands behind a key in the head of a configuration.
+pub fn head(text: &str, key: &str) -> String {
+    let head = text.lines().take_while(|l| l.starts_with('#'));
+    head.filter_map(|l| l.strip_prefix(key)).next().unwrap_or("unknown").trim().to_string()
 }
 
 /// The text of a configuration with who wrote it and when.
@@ -56,7 +75,7 @@ pub fn with_header(body: &str, by: &str) -> String {
     let (version, date) = (arguments::version(), Date::now().long());
     // A name that isn't ours must not end the comment.
     let by = by.replace(|c: char| c.is_control(), " ");
-    format!("{MARK}\n# version: {version}\n# date: {date}\n# by: {by}\n\n{body}")
+    format!("{MARK}\n# version: {version}\n{DATE} {date}\n{BY} {by}\n\n{body}")
 }
 
 /// Writes a file, so that at any time there is the old one or the new one, whole. Links are replaced, not followed.
@@ -107,13 +126,13 @@ impl Store {
         name.into()
     }
 
-    /// A version.
+    /// The text of a version.
     ///
     /// # Errors
     /// One that isn't there; what the system says.
-    pub fn read(&self, number: u32) -> Result<Version, Error> {
+    pub fn text(&self, number: u32) -> Result<String, Error> {
         let path = self.path(number);
-        let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+        std::fs::read_to_string(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound if number == 0 => {
                 Error::not_found("nothing was saved yet").hint("`save' saves the configuration")
             }
@@ -121,17 +140,22 @@ impl Store {
                 Error::not_found(format!("there is no version {number}")).hint("see `show config history'")
             }
             _ => failed(&path)(e),
-        })?;
-        let of = |key: &str| {
-            let head = text.lines().take_while(|l| l.starts_with('#'));
-            head.filter_map(|l| l.strip_prefix(key)).next().unwrap_or("unknown").trim().to_string()
-        };
-        Ok(Version { number, date: of("# date:"), by: of("# by:"), lines: lines(&text) })
+        })
     }
 
-    /// All versions that can be read, the last one first. One more than are kept may be there, if a save was interrupted.
-    pub fn versions(&self) -> Vec<Version> {
-        (0..=self.history + 1).filter_map(|n| self.read(n).ok()).collect()
+    /// A version.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn read(&self, number: u32) -> Result<Version, Error> {
+        let text = self.text(number)?;
+        let (date, by) = (head(&text, DATE), head(&text, BY));
+        Ok(Version { number, date, by, lines: lines(&text) })
+    }
+
+    /// The numbers that versions may have. One more than are kept may be there, if a save was interrupted.
+    pub fn numbers(&self) -> RangeInclusive<u32> {
+        0..=self.history + 1
     }
 
     /// Saves a configuration as the last version. Gives false if that is what it is already.
@@ -139,6 +163,9 @@ impl Store {
     /// # Errors
     /// What the system says; all versions are then as they were.
     pub fn save(&self, body: &str, by: &str) -> Result<bool, Error> {
+        // One at a time: they move the same files.
+        static SAVING: Mutex<()> = Mutex::new(());
+        let _saving = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
         self.save_by(&System, body, by)
     }
 
@@ -147,7 +174,7 @@ impl Store {
     /// end in between leaves, [`Self::tidy`] puts in order.
     pub(super) fn save_by<D: Disk>(&self, disk: &D, body: &str, by: &str) -> Result<bool, Error> {
         let (file, dir) = (&self.file, dir_of(&self.file));
-        if self.read(0).is_ok_and(|last| last.lines == lines(body)) {
+        if self.text(0).is_ok_and(|last| commands(&last).eq(commands(body))) {
             // It may have been written when the directory couldn't be synced.
             disk.sync_dir(dir).map_err(failed(dir))?;
             return Ok(false);

@@ -5,18 +5,23 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 
+/// All versions that can be read, the last one first.
+fn versions(store: &Store) -> Vec<Version> {
+    store.numbers().filter_map(|n| store.read(n).ok()).collect()
+}
+
 #[test]
 fn versions_are_kept_and_the_oldest_goes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::new(dir.path().join("a/b/conf"), 3);
     assert!(store.read(0).unwrap_err().message().contains("nothing was saved yet"));
-    assert_eq!(store.versions(), []);
+    assert_eq!(versions(&store), []);
     for n in 0..6 {
         let body = format!("# section\necho {n}\n");
         assert_eq!(store.save(&body, &format!("me\n{n}")), Ok(true));
         assert_eq!(store.save(&body, "again"), Ok(false), "nothing has changed");
     }
-    let versions = store.versions();
+    let versions = versions(&store);
     let found: Vec<_> = versions.iter().map(|v| (v.number, v.by.as_str(), v.lines.clone())).collect();
     let expected =
         [(0, "me 5", "echo 5"), (1, "me 4", "echo 4"), (2, "me 3", "echo 3"), (3, "me 2", "echo 2")];
@@ -125,7 +130,7 @@ impl Disk for Faulty {
 
 /// The bodies of all versions that the store lists.
 fn bodies(store: &Store) -> Vec<String> {
-    store.versions().into_iter().map(|v| v.lines.join("\n")).collect()
+    versions(&store).into_iter().map(|v| v.lines.join("\n")).collect()
 }
 
 /// A store with some versions, the last one first.
@@ -169,7 +174,7 @@ fn survives(history: u32, saved: usize, fault: Fault, at: usize) -> bool {
     let now = bodies(&store);
     assert!(now == before || now == after, "{what}: {now:?}");
     assert!(result.is_err() || now == after, "{what}: {now:?}");
-    for version in store.versions() {
+    for version in versions(&store) {
         let text = std::fs::read_to_string(store.path(version.number)).unwrap();
         assert!(text.starts_with(MARK) && text.contains("\n\necho "), "{what}: {text}");
     }
