@@ -53,7 +53,7 @@ impl Loaded {
                 hi / 256,
                 hi % 256
             ));
-            this.run(&format!("set ip neighbor {at} 2001:db8:ffff::{i:x} {mac} static no-fib-entry"));
+            this.run(&format!("set ip neighbor {at} 2001:db8:ffff::{hi:x}:{lo:x} {mac} static no-fib-entry"));
             this.run(&format!("ip mroute add 239.{}.{}.{lo} via loop0 Accept", hi / 256, hi % 256));
         }
         for i in 0..few {
