@@ -343,7 +343,7 @@ fn containers_follow_their_interfaces() {
     };
     bench.cli("ip table add 7").expect("added");
     let world = bench.world.clone();
-    let new = ethernet("t3".into(), MacAddr([2, 0, 0, 0, 0, 3]));
+    let new = ethernet("t3", MacAddr([2, 0, 0, 0, 0, 3]));
     world.get::<Interfaces>().create(&world, new, |_, _, _| Tx).expect("created");
     bench.cli("ip container 50.0.0.1 t1").expect("added");
     bench.cli("ip container 50.0.0.1 t3").expect("added");
