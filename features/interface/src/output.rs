@@ -43,6 +43,7 @@ pub enum OutputTo {
     Node(NodeIndex),
     /// interface is down.
     #[drop]
+    #[counter("interface is down")]
     InterfaceDown,
 }
 

@@ -33,6 +33,7 @@ fn packets_leave_by_an_interface_that_is_up() {
     let packets = vec![vec![0; 64]; 20];
     let out = bench.node("t0-output", &packets, |b| b.rx_if = 1);
     assert!(out.iter().all(|o| o.node == "error-drop" && o.reason == Some("interface is down")), "{out:?}");
+    assert_eq!(bench.count("t0-output", "interface is down"), 20, "a name that VPP has");
     run(&bench, &tree, "set interface state t0 up");
     for n in [3, 20] {
         let out = bench.node("t0-output", &packets[..n], |_| {});

@@ -319,7 +319,9 @@ impl<F: Net + Internet> Churn<F> {
             neighbors.remove(world, sw_if, ip).expect("there");
         } else {
             let mac = MacAddr::local(self.rng.next() & 0xffff | 1);
-            let is_static = self.rng.one_in(2);
+            // One that was set for good stays so.
+            let was_static = neighbors.get(sw_if, ip).is_some_and(|n| n.is_static);
+            let is_static = self.rng.one_in(2) || was_static;
             neighbors.set(world, Neighbor { is_static, ..Neighbor::new(sw_if, ip, mac) }).expect("set");
         }
     }
