@@ -8,6 +8,10 @@ use std::time::Duration;
 
 /// Who has said nothing for so long and speaks no telnet gets a prompt.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long after an answer an idle script is sent a first further NUL ([`Session::remind`]); each next one takes twice as long,
+const REMINDER: Duration = Duration::from_millis(10);
+/// up to this.
+const MAX_REMINDER: Duration = Duration::from_secs(1);
 /// Commands taken up in one turn.
 const EVENTS: usize = 64;
 /// With more than this to send, a session waits until its client has read.
@@ -41,6 +45,8 @@ pub struct Console {
     since: Option<Duration>,
     /// The last turn ended before everything was looked at.
     more: bool,
+    /// When an idle script gets its next NUL, and how long after the one before that is.
+    reminder: Option<(Duration, Duration)>,
 }
 
 impl Console {
@@ -53,12 +59,14 @@ impl Console {
             json: false,
             since: None,
             more: false,
+            reminder: None,
         }
     }
 
     /// Bytes from the client; [`Console::poll`] acts on them.
     pub fn input(&mut self, bytes: &[u8]) {
         self.session.feed(bytes);
+        self.reminder = None;
         self.more = true;
     }
 
@@ -111,11 +119,31 @@ impl Console {
             return None;
         }
         let patience = self.session.is_new().then(|| self.since.map_or(now, |t| t + PATIENCE));
-        self.runner.wake_at(now).into_iter().chain(patience).min()
+        let reminder = self.reminder.map(|(at, _)| at);
+        self.runner.wake_at(now).into_iter().chain(patience).chain(reminder).min()
     }
 
     /// Acts on what has come and goes on with what runs, for one short turn. `now` is the daemon's clock.
     pub fn poll<W: Live>(&mut self, tree: &Tree<W>, world: &W, now: Duration) {
+        self.turn(tree, world, now);
+        self.remind(now);
+    }
+
+    fn remind(&mut self, now: Duration) {
+        if !self.session.is_idle_script() || self.session.is_closed() {
+            self.reminder = None;
+            return;
+        }
+        let first = if self.session.has_answered() { REMINDER } else { MAX_REMINDER };
+        let (at, wait) = *self.reminder.get_or_insert((now + first, first));
+        if now >= at {
+            self.session.remind();
+            let wait = (2 * wait).min(MAX_REMINDER);
+            self.reminder = Some((now + wait, wait));
+        }
+    }
+
+    fn turn<W: Live>(&mut self, tree: &Tree<W>, world: &W, now: Duration) {
         let since = *self.since.get_or_insert(now);
         if self.session.is_new() && now.saturating_sub(since) >= PATIENCE {
             self.session.impatient();
@@ -192,10 +220,12 @@ impl Console {
         found
     }
 
-    /// Whether a line is about the session itself. The world's commands win where both abbreviate to it.
+    /// Whether a line is about the session itself. The world's commands win where both abbreviate to it, unless they have the same name:
+    /// these are for clients without a terminal.
     fn is_local<W>(&self, tree: &Tree<W>, line: &str) -> bool {
         let local = |whole| self.local.reaches(line, whole);
-        !self.session.is_framed() && (local(true) || (local(false) && !tree.reaches(line, false)))
+        let world = || tree.reaches(line, false) && !self.local.reaches(&tree.meaning(line), true);
+        !self.session.is_framed() && (local(true) || (local(false) && !world()))
     }
 
     fn local(&mut self, line: &str) {

@@ -41,6 +41,9 @@ const fn leave(path: &'static str) -> Command<Terminal> {
     Command { path, usage: "", help: "Leave the CLI", run: |_, _| Ok(Output::empty()) }
 }
 
+/// Lines of history that are kept unless somebody says how many.
+pub(crate) const DEFAULT_HISTORY: usize = 100;
+
 static TERMINAL: &[Command<Terminal>] = &[
     leave("quit"),
     leave("exit"),
@@ -76,15 +79,18 @@ static TERMINAL: &[Command<Terminal>] = &[
     },
     Command {
         path: "set terminal pager",
-        usage: "{on|off}",
-        help: "Page long output of this session",
-        run: |t, m| t.wish(Wish::Pager(m.flag("on"))),
+        usage: "[on|off] [limit <lines:u32>]",
+        help: "Page long output of this session, of any length",
+        run: |t, m| t.wish(Wish::Pager(!m.flag("off"))),
     },
     Command {
         path: "set terminal history",
-        usage: "{off | limit <lines:0-10000>}",
+        usage: "[on|off] [limit <lines:0-10000>]",
         help: "Lines of history this session keeps",
-        run: |t, m| t.wish(Wish::History(m.get("lines").unwrap_or(0))),
+        run: |t, m| match m.flag("off") {
+            true => t.wish(Wish::History(0)),
+            false => t.wish(Wish::History(m.get("lines").unwrap_or(DEFAULT_HISTORY))),
+        },
     },
 ];
 

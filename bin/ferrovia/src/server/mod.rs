@@ -34,6 +34,8 @@ pub use terminal::{interactive, resize, restore};
 const PLACES: Places = Places { all: 256, kept: 16 };
 /// Bytes read from one client before others have their turn.
 const READ: usize = 64 << 10;
+/// How long a client has to close its side when its session is over.
+const LEAVE: Duration = Duration::from_secs(10);
 /// How long to wait when the system gives no descriptor for a new client.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -104,6 +106,8 @@ struct Client {
     spoke: bool,
     /// When a byte came from it or went to it last.
     last: Duration,
+    /// The session is over and the sending side is shut: when to wait no longer for the client's end.
+    leaving: Option<Duration>,
 }
 
 impl Client {
@@ -117,6 +121,9 @@ impl Client {
 
     /// When it has been idle for too long.
     fn ends_at(&self, timeout: Option<Duration>) -> Option<Duration> {
+        if self.leaving.is_some() {
+            return self.leaving;
+        }
         let idle = !self.own_terminal && !self.file && !self.console.is_busy();
         timeout.filter(|_| idle).map(|timeout| self.last + timeout)
     }
@@ -282,6 +289,7 @@ fn add<W: World>(
             peer,
             spoke: false,
             last,
+            leaving: None,
         },
     );
     log::debug!(target: "cli", "session {id}: {name}");
@@ -297,6 +305,12 @@ fn add<W: World>(
 fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
     let now = control.world.now();
     let Some(client) = control.server.clients.get_mut(&id) else { return };
+    if client.leaving.is_some() {
+        if ready.closed || drain(client) {
+            remove(control, events, id);
+        }
+        return;
+    }
     if ready.read || ready.write {
         client.last = now;
     }
@@ -332,6 +346,15 @@ fn read(client: &mut Client) -> bool {
     true
 }
 
+/// Throws away what comes behind the end of a session; true when the client has closed too.
+fn drain(client: &Client) -> bool {
+    let mut buffer = [0; 16 << 10];
+    match rustix::io::read(&client.input, &mut buffer[..]) {
+        Ok(n) => n == 0,
+        Err(e) => !matches!(e, Errno::AGAIN | Errno::INTR),
+    }
+}
+
 /// Writes what fits; false when nobody reads any more.
 fn write(client: &mut Client) -> bool {
     while !client.console.output().is_empty() {
@@ -348,7 +371,7 @@ fn write(client: &mut Client) -> bool {
 /// One turn of a session: what has come, what runs, what is to be sent.
 fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, tree, server, .. } = control;
-    let Some(client) = server.clients.get_mut(&id) else { return };
+    let Some(client) = server.clients.get_mut(&id).filter(|c| c.leaving.is_none()) else { return };
     if client.file && !read(client) {
         client.console.eof();
     }
@@ -358,8 +381,11 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let heard = write(client);
     client.wake = client.console.wake_at(world.now());
     let pending = !client.console.output().is_empty();
-    if !heard || (client.console.is_closed() && !pending) {
+    if !heard {
         return remove(control, events, id);
+    }
+    if client.console.is_closed() && !pending {
+        return leave(control, events, id);
     }
     let interest = Interest { read: client.console.wants_input(), write: pending };
     let one = client.writer.is_none();
@@ -371,6 +397,25 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
         log::error!(target: "cli", "session {id}: {e}");
         remove(control, events, id);
     }
+}
+
+/// Ends a session: shuts the sending side, and waits until the client has read everything and closed. `vppctl` sends `quit` more than
+/// once behind a script; it would be killed by a closed socket (SIGPIPE), and lose what it hasn't read yet.
+fn leave<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
+    let until = control.world.now() + LEAVE;
+    let Some(client) = control.server.clients.get_mut(&id) else { return };
+    let stays = match client.watched.filter(|_| !client.own_terminal) {
+        Some(token) => {
+            net::shutdown(&client.output, net::Shutdown::Write).is_ok()
+                && !drain(client)
+                && events.set_interest(token, Interest::READ).is_ok()
+        }
+        None => false,
+    };
+    if !stays {
+        return remove(control, events, id);
+    }
+    (client.leaving, client.wake) = (Some(until), None);
 }
 
 fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
@@ -408,6 +453,10 @@ pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<
     let late = |c: &Client| c.ends_at(timeout).is_some_and(|at| at <= now);
     let late: Vec<u64> = control.server.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
     for id in late {
+        if control.server.clients.get(&id).is_some_and(|c| c.leaving.is_some()) {
+            remove(control, events, id);
+            continue;
+        }
         log::info!(target: "cli", "session {id} ended: it was idle for too long");
         dismiss(control, events, id, "this session was idle for too long");
     }

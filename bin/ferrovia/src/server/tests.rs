@@ -89,7 +89,7 @@ fn received(stream: &mut UnixStream) -> Vec<u8> {
 fn a_client_that_does_not_read_rests_and_hinders_nobody() {
     let mut f = Fixture::new();
     let mut slow = f.client();
-    slow.write_all(&b"flood 400000\n".repeat(1000)).unwrap();
+    slow.write_all(&b"flood 400000\n\0".repeat(1000)).unwrap();
     let mut quick = f.client();
     quick.write_all(b"hello\n").unwrap();
     f.settle();
@@ -117,8 +117,26 @@ fn sessions_end_with_their_clients() {
     quits.write_all(b"hello\nquit\n").unwrap();
     shuts.shutdown(std::net::Shutdown::Write).unwrap();
     f.settle();
-    assert_eq!(f.sessions(), 0);
+    assert_eq!(f.sessions(), 1, "one may have more to say");
     assert!(received(&mut quits).ends_with(b"hello\n\0"));
+    quits.write_all(b"quit\n").unwrap();
+    f.settle();
+    drop(quits);
+    f.settle();
+    assert_eq!(f.sessions(), 0);
+}
+
+#[test]
+fn a_client_that_does_not_close_is_not_waited_for_for_ever() {
+    let mut f = Fixture::new();
+    let mut quits = f.client();
+    quits.write_all(b"quit\n").unwrap();
+    f.settle();
+    assert_eq!(f.sessions(), 1);
+    f.control.world.advance(LEAVE);
+    f.settle();
+    assert_eq!(f.sessions(), 0);
+    assert_eq!(ended(&quits).map(|text| text.contains("idle")), Some(false));
 }
 
 #[test]

@@ -146,7 +146,8 @@ impl Client {
     }
 
     pub fn send(&mut self, command: &str) {
-        self.0.write_all(format!("{command}\n").as_bytes()).unwrap();
+        // The NUL says that no script is coming: no answer but those asked for is sent.
+        self.0.write_all(format!("{command}\n\0").as_bytes()).unwrap();
     }
 
     pub fn answer(&mut self) -> String {

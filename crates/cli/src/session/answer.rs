@@ -47,6 +47,7 @@ impl Session {
             }
         }
         self.waiting = Waiting::No;
+        self.answered = true;
         (self.cancel, self.enough) = (false, false);
         match self.mode {
             Mode::Frames => self.reply(&Reply::End(status)),

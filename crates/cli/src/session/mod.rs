@@ -4,7 +4,8 @@
 //! A session finds out by itself whom it talks to:
 //!
 //! - `vppctl` with a command or a script says terminal type `vppctl`: no banner, prompt, echo or pager; every line is
-//!   answered by its output and one NUL;
+//!   answered by its output and one NUL; a client that sends a script gets further ones while it is idle
+//!   ([`Session::remind`]);
 //! - `ferroctl` says `ferroctl` and speaks [`crate::frames`];
 //! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing, history, Tab, `?`, pager;
 //! - who sends a line without speaking telnet (`socat`, `nc`) gets the output and nothing else;
@@ -93,6 +94,10 @@ pub struct Session {
     config: Config,
     cancel: bool,
     enough: bool,
+    /// A command was answered.
+    answered: bool,
+    /// The client ends its commands by a NUL: it sends one, not a script.
+    one_shot: bool,
     eof: bool,
     closed: bool,
     out: Vec<u8>,
@@ -119,6 +124,8 @@ impl Session {
             config: config.clone(),
             cancel: false,
             enough: false,
+            answered: false,
+            one_shot: false,
             eof: false,
             closed: false,
             out: Vec::new(),
@@ -201,6 +208,24 @@ impl Session {
     /// Ends the session; what is waiting is still sent.
     pub fn close(&mut self) {
         self.closed = true;
+    }
+
+    /// Whether `vppctl` is at the other end with a script, of which nothing is left to be done.
+    pub(crate) fn is_idle_script(&self) -> bool {
+        self.mode == Mode::Vppctl && !self.one_shot && self.waiting == Waiting::No && self.inbox.is_empty()
+    }
+
+    /// Whether a command was answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Sends a further NUL to an idle script. `vppctl` sends `quit` only when something comes from the socket after the end
+    /// of its standard input: if all answers came before, it would wait for ever. It shows no NUL.
+    pub(crate) fn remind(&mut self) {
+        if self.out.is_empty() {
+            self.out.push(0);
+        }
     }
 
     /// Whether it is not yet known who is at the other end.
@@ -413,7 +438,10 @@ impl Session {
                     self.line_received(line)
                 }
                 // vppctl ends its command by a NUL: a block that is still open stays open for ever.
-                0 => self.flush(),
+                0 => {
+                    self.one_shot = true;
+                    self.flush()
+                }
                 _ if self.line.len() < MAX_LINE => {
                     self.line.push(byte);
                     None

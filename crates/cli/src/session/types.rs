@@ -30,7 +30,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { banner: "Ferrovia\n\n".into(), prompt: "ferrovia# ".into(), history: 100, pager: true }
+        Self {
+            banner: "Ferrovia\n\n".into(),
+            prompt: "ferrovia# ".into(),
+            history: crate::terminal::DEFAULT_HISTORY,
+            pager: true,
+        }
     }
 }
 
