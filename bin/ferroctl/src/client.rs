@@ -21,6 +21,8 @@ pub struct Client {
     socket: PathBuf,
     received: Vec<u8>,
     interrupted: Arc<AtomicBool>,
+    /// A request was cancelled by ^C.
+    cancelled: bool,
 }
 
 impl Client {
@@ -30,7 +32,7 @@ impl Client {
         signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())
             .map_err(|e| format!("signals: {e}"))?;
         let (stream, received) = greeted(socket)?;
-        Ok(Self { stream, socket: socket.to_path_buf(), received, interrupted })
+        Ok(Self { stream, socket: socket.to_path_buf(), received, interrupted, cancelled: false })
     }
 
     /// Connects anew, to a daemon that was started again.
@@ -45,7 +47,7 @@ impl Client {
     pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply) -> bool) -> Result<i32, String> {
         self.interrupted.store(false, Ordering::Relaxed);
         self.send(&request.encode())?;
-        let mut cancelled = false;
+        self.cancelled = false;
         loop {
             match Reply::decode(&mut self.received) {
                 Ok(Some(Reply::End(status))) => return Ok(status),
@@ -57,10 +59,10 @@ impl Client {
                 Ok(None) => {
                     self.receive()?;
                     if self.interrupted.swap(false, Ordering::Relaxed) {
-                        if cancelled {
+                        if self.cancelled {
                             return Err("interrupted".into());
                         }
-                        cancelled = true;
+                        self.cancelled = true;
                         self.send(&Request::Cancel.encode())?;
                     }
                 }
@@ -69,9 +71,9 @@ impl Client {
         }
     }
 
-    /// Forgets a ^C that was meant for something else.
-    pub fn forget_interrupt(&self) {
-        self.interrupted.store(false, Ordering::Relaxed);
+    /// Whether ^C was pressed since the last request began, also if it was meant for something else.
+    pub fn take_interrupt(&mut self) -> bool {
+        self.interrupted.swap(false, Ordering::Relaxed) | std::mem::take(&mut self.cancelled)
     }
 
     fn send(&mut self, mut bytes: &[u8]) -> Result<(), String> {

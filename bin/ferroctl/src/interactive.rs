@@ -3,17 +3,18 @@
 
 use crate::args::Args;
 use crate::client::Client;
+use crate::keyboard::{Keyboard, Pasted};
 use crate::screen::Screen;
 use cli::frames::{Reply, Request};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::history::FileHistory;
+use rustyline::history::{FileHistory, History as _};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{
     Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler,
-    Helper, KeyEvent, RepeatCount,
+    Helper, KeyEvent, Modifiers, RepeatCount,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -30,31 +31,25 @@ type Question = Arc<Mutex<Option<(String, usize)>>>;
 pub fn run(args: &Args) -> Result<bool, String> {
     let client = Rc::new(RefCell::new(Client::connect(&args.socket)?));
     let question = Question::default();
-    let config = Config::builder()
-        .completion_type(CompletionType::List)
-        .completion_show_all_if_ambiguous(true)
-        .auto_add_history(false)
-        .max_history_size(HISTORY)
-        .map_err(|e| e.to_string())?
-        .build();
-    let mut editor: Editor<Assistant, FileHistory> =
-        Editor::with_config(config).map_err(|e| e.to_string())?;
-    editor.set_helper(Some(Assistant { client: client.clone(), question: question.clone() }));
-    let ask = EventHandler::Conditional(Box::new(Ask(question.clone())));
-    editor.bind_sequence(Event::KeySeq(vec![KeyEvent::new('?', rustyline::Modifiers::NONE)]), ask);
+    let keyboard = Keyboard::default();
+    let mut editor = editor(&client, &question, &keyboard)?;
     let history = history_file();
     if let Some(file) = &history {
         // The first time there is none.
         let _ = editor.load_history(file);
     }
     println!("Connected to {}. `?' helps, Tab completes, ^D leaves.", args.socket.display());
-    let mut again = (String::new(), String::new());
+    let _mode = keyboard.between_lines();
+    let (mut pager, mut again) = (true, (String::new(), String::new()));
     loop {
         let read = editor.readline_with_initial(PROMPT, (&again.0, &again.1));
         again = Default::default();
         let line = match read {
             Ok(line) => line,
-            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Interrupted) => {
+                keyboard.forget_paste();
+                continue;
+            }
             Err(ReadlineError::Eof) => return Ok(true),
             Err(e) => return Err(e.to_string()),
         };
@@ -79,13 +74,88 @@ pub fn run(args: &Args) -> Result<bool, String> {
             editor.history().iter().enumerate().for_each(|(i, l)| println!("{:5}  {l}", i + 1));
             continue;
         }
-        let rows = editor.dimensions().map_or(0, |(_, rows)| rows.into());
-        answer(&client, &Request::Run(line, args.json), rows);
+        match own(line.trim()) {
+            Some(Own::Pager(on)) => {
+                pager = on;
+                continue;
+            }
+            Some(Own::Show) => {
+                let (columns, rows) = editor.dimensions().unwrap_or_default();
+                let (paged, lines) = (if pager { "on" } else { "off" }, editor.history().len());
+                println!(
+                    "Terminal: {columns} columns, {rows} rows\nPager: {paged}\nHistory: {lines} of {HISTORY} lines"
+                );
+                continue;
+            }
+            None => {}
+        }
+        // A pager would take the lines that wait for keys.
+        let rows = if !pager || keyboard.is_ahead() {
+            0
+        } else {
+            editor.dimensions().map_or(0, |(_, rows)| rows.into())
+        };
+        if answer(&client, &Request::Run(line, args.json), rows) {
+            // What was typed ahead isn't run behind a command that was stopped: only the history is kept.
+            keyboard.forget_paste();
+            let fresh = self::editor(&client, &question, &keyboard)?;
+            let mut stopped = std::mem::replace(&mut editor, fresh);
+            std::mem::swap(editor.history_mut(), stopped.history_mut());
+        }
     }
 }
 
-/// Asks the daemon and shows what it says; connects anew when the daemon was started again.
-fn answer(client: &RefCell<Client>, request: &Request, rows: usize) {
+/// A command about this terminal, which the daemon knows nothing of.
+#[derive(Debug, PartialEq, Eq)]
+enum Own {
+    Pager(bool),
+    Show,
+}
+
+/// The command that a line is, its words abbreviated or not.
+fn own(line: &str) -> Option<Own> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is = |n: usize, word: &str, least: usize| {
+        words.get(n).is_some_and(|w| w.len() >= least && word.starts_with(w))
+    };
+    match words.len() {
+        2 if is(0, "show", 2) && is(1, "terminal", 3) => Some(Own::Show),
+        4 if is(0, "set", 3) && is(1, "terminal", 3) && is(2, "pager", 1) => match words[3] {
+            "on" => Some(Own::Pager(true)),
+            "off" => Some(Own::Pager(false)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// An editor with nothing typed ahead and no history.
+fn editor(
+    client: &Rc<RefCell<Client>>,
+    question: &Question,
+    keyboard: &Keyboard,
+) -> Result<Editor<Assistant, FileHistory>, String> {
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .auto_add_history(false)
+        .max_history_size(HISTORY)
+        .map_err(|e| e.to_string())?
+        .build();
+    let mut editor: Editor<Assistant, FileHistory> =
+        Editor::with_config(config).map_err(|e| e.to_string())?;
+    editor.set_helper(Some(Assistant { client: client.clone(), question: question.clone() }));
+    let mut bind = |key, handler| editor.bind_sequence(Event::KeySeq(vec![key]), handler);
+    let ask = Ask { question: question.clone(), pasted: keyboard.pasted() };
+    bind(KeyEvent::new('?', Modifiers::NONE), EventHandler::Conditional(Box::new(ask)));
+    for (key, handler) in keyboard.bindings() {
+        bind(key, handler);
+    }
+    Ok(editor)
+}
+
+/// Asks the daemon and shows what it says; connects anew when the daemon was started again. Gives true when ^C was pressed meanwhile.
+fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     let mut client = client.borrow_mut();
     let mut screen = Screen::new(rows);
     let mut errors = String::new();
@@ -101,13 +171,14 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) {
     screen.end();
     // Behind what was said before, and not into the pager's screen.
     eprint!("{errors}");
-    client.forget_interrupt();
+    let interrupted = client.take_interrupt();
     if let Err(e) = asked {
         match client.reconnect() {
             Ok(()) => eprintln!("{e}; connected again, please repeat the command"),
             Err(again) => eprintln!("{e}; {again}"),
         }
     }
+    interrupted
 }
 
 /// `$XDG_STATE_HOME/ferrovia/history`, its directory made.
@@ -164,16 +235,40 @@ impl Hinter for Assistant {
 impl Highlighter for Assistant {}
 impl Helper for Assistant {}
 
-/// `?` outside quotes asks for help about what stands before the cursor.
-struct Ask(Question);
+/// `?` outside quotes asks for help about what stands before the cursor, unless it is pasted.
+struct Ask {
+    question: Question,
+    pasted: Pasted,
+}
 
 impl ConditionalEventHandler for Ask {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
         let (line, cursor) = (ctx.line(), ctx.pos());
-        if line[..cursor].matches('"').count() % 2 == 1 {
+        if self.pasted.now() || line[..cursor].matches('"').count() % 2 == 1 {
             return None;
         }
-        *self.0.lock().ok()? = Some((line.to_string(), cursor));
+        *self.question.lock().ok()? = Some((line.to_string(), cursor));
         Some(Cmd::AcceptLine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_about_the_terminal_stay_here() {
+        assert_eq!(own("set terminal pager off"), Some(Own::Pager(false)));
+        assert_eq!(own("set  term pag on"), Some(Own::Pager(true)));
+        assert_eq!(own("sh term"), Some(Own::Show));
+        for other in [
+            "show te",
+            "set terminal pager",
+            "set terminal history off",
+            "set term pager maybe",
+            "show terminal x",
+        ] {
+            assert_eq!(own(other), None, "{other}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod args;
 mod client;
 mod interactive;
+mod keyboard;
 mod screen;
 
 use args::{Args, Wanted};

@@ -101,9 +101,10 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// `less` leaves at ^C (`-K`), so that a long answer ends there.
 fn pager() -> Option<(Child, ChildStdin)> {
     let set = |name| std::env::var(name).ok().filter(|p: &String| !p.trim().is_empty());
-    let pager = set("FERROCTL_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less -FRX".into());
+    let pager = set("FERROCTL_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less -FRXK".into());
     let mut words = pager.split_whitespace();
     let program = words.next().filter(|program| *program != "cat")?;
     let mut child = Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok()?;

@@ -4,6 +4,7 @@
 mod server;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::LocalModes;
 use server::Server;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -25,12 +26,23 @@ impl Terminal {
     }
 
     fn with_pager(server: &Server, args: &[&str], pager: &str) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_ferroctl")), server, args, pager)
+    }
+
+    /// As the terminal of a session of its own, so that ^C interrupts what runs.
+    fn controlling(server: &Server, args: &[&str], pager: &str) -> Self {
+        let mut setsid = Command::new("setsid");
+        setsid.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_ferroctl")]);
+        Self::spawn(setsid, server, args, pager)
+    }
+
+    fn spawn(mut program: Command, server: &Server, args: &[&str], pager: &str) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
         let name = ptsname(&master, Vec::new()).expect("its name").into_string().expect("text");
         let side = || Stdio::from(File::options().read(true).write(true).open(&name).expect("the terminal"));
         let home = tempfile::tempdir().expect("a directory");
-        let child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+        let child = program
             .arg("-s")
             .arg(&server.socket)
             .args(args)
@@ -142,6 +154,119 @@ fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer()
     t.type_in("q\r");
     assert_eq!(t.status(), Some(0));
     assert!(!t.seen.contains("cancelled"));
+}
+
+/// A hundred lines and what they say.
+fn hundred() -> (String, String) {
+    (0..100)
+        .map(|i| (format!("echo this is line {i} of them\r"), format!("\r\nthis is line {i} of them\r\n")))
+        .unzip()
+}
+
+/// Takes the answers in order; what is edited stands between them.
+#[track_caller]
+fn expect_each(t: &mut Terminal, answers: &str) {
+    answers
+        .split_inclusive("\r\n")
+        .filter(|l| !l.trim().is_empty())
+        .for_each(|l| t.expect(&format!("\n{l}")));
+}
+
+#[test]
+fn every_line_that_is_typed_ahead_runs_in_order() {
+    let server = Server::start();
+    let mut t = Terminal::start(&server, &[]);
+    t.expect("ferrovia# ");
+    let (lines, answers) = hundred();
+    t.type_in(&lines);
+    expect_each(&mut t, &answers);
+    // The last line has no end yet, and goes on where it was left.
+    t.type_in("echo one\recho tw");
+    t.expect("\r\none\r\n");
+    t.expect("echo tw");
+    t.type_in("o\rq\r");
+    t.expect("\r\ntwo\r\n");
+    assert_eq!(t.status(), Some(0));
+}
+
+#[test]
+fn every_line_of_a_bracketed_paste_runs_in_order() {
+    let server = Server::start();
+    let mut t = Terminal::start(&server, &[]);
+    t.expect("ferrovia# ");
+    let (lines, answers) = hundred();
+    t.type_in(&format!("\x1b[200~{}\x1b[201~", lines.replace('\r', "\n")));
+    expect_each(&mut t, &answers);
+    // Tabs and question marks are text, a block goes over its lines, and what has no end waits for Enter.
+    t.type_in("\x1b[200~echo\ta?b\npacket-generator new {\n\tx\n}\necho last\x1b[201~");
+    t.expect("\r\na?b\r\n");
+    t.expect("\r\n\r\n x\r\n");
+    t.expect("echo last");
+    t.type_in("\r");
+    t.expect("\r\nlast\r\n");
+    // Keys mean again what they mean.
+    t.expect("ferrovia# ");
+    t.type_in("sh\tv\t\r");
+    t.expect("toy 1\r\n");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
+}
+
+#[test]
+fn the_pager_takes_no_lines_that_were_pasted() {
+    let server = Server::start();
+    let mut t = Terminal::with_pager(&server, &[], "cat -");
+    t.expect("ferrovia# ");
+    t.type_in("\x1b[200~show many\recho one\r\x1b[201~");
+    t.expect("line\r\n");
+    t.expect("\r\none\r\n");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
+}
+
+#[test]
+fn interrupt_ends_a_long_answer_and_what_was_typed_ahead_of_its_end() {
+    let server = Server::start();
+    for (pager, json) in [("cat", false), ("cat", true), ("less -FRXK", false)] {
+        if pager != "cat" && Command::new("less").arg("-V").output().is_err() {
+            continue;
+        }
+        let args: &[&str] = if json { &["-j"] } else { &[] };
+        let mut t = Terminal::controlling(&server, args, pager);
+        t.expect("ferrovia# ");
+        t.type_in("show endless\r");
+        t.expect(if json { "1,\r\n" } else { "1\r\n" });
+        t.type_in("\x03");
+        t.expect("ferrovia# ");
+        t.type_in("echo still here\r");
+        t.expect("still here");
+        t.expect("still here");
+        if json {
+            continue;
+        }
+        // Lines behind a command that is stopped don't run.
+        t.type_in("ping\recho never\r");
+        t.expect("reply 2\r\n");
+        t.type_in("\x03");
+        t.expect("statistics\r\n");
+        t.expect("ferrovia# ");
+        t.type_in("echo end\r");
+        t.expect("\r\nend\r\n");
+        t.type_in("q\r");
+        assert_eq!(t.status(), Some(0));
+    }
+}
+
+#[test]
+fn the_terminal_gets_its_mode_back() {
+    let server = Server::start();
+    let mut t = Terminal::start(&server, &[]);
+    let modes = |t: &Terminal| rustix::termios::tcgetattr(&t.keyboard).expect("its mode").local_modes;
+    t.expect("ferrovia# ");
+    assert!(!modes(&t).contains(LocalModes::ECHO));
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
+    assert!(modes(&t).contains(LocalModes::ECHO | LocalModes::ICANON));
 }
 
 #[test]

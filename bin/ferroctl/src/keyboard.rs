@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is typed ahead or pasted: every line of it runs, in order, as if each had been typed when its turn came.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustyline::{
+    Cmd, ConditionalEventHandler, Event, EventContext, EventHandler, KeyCode, KeyEvent, Modifiers,
+    RepeatCount,
+};
+use std::io::stdin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether what comes from the keyboard is pasted, as far as the terminal says so (bracketed paste).
+#[derive(Clone, Default)]
+pub struct Pasted(Arc<AtomicBool>);
+
+impl Pasted {
+    /// Between the brackets.
+    pub fn now(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The keyboard of a conversation.
+#[derive(Default)]
+pub struct Keyboard {
+    pasted: Pasted,
+}
+
+impl Keyboard {
+    /// The flag that tells whether keys are pasted.
+    pub fn pasted(&self) -> Pasted {
+        self.pasted.clone()
+    }
+
+    /// Forgets that a paste has begun: its end may never come.
+    pub fn forget_paste(&self) {
+        self.pasted.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether more was typed or pasted than the line that runs now.
+    pub fn is_ahead(&self) -> bool {
+        let stdin = stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        self.pasted.now() || poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+    }
+
+    /// What the brackets of a paste do, and Tab within them: the text between them is taken as if it were typed, so its lines run.
+    pub fn bindings(&self) -> [(KeyEvent, EventHandler); 3] {
+        let bracket = |opens| EventHandler::Conditional(Box::new(Bracket(self.pasted(), opens)));
+        [
+            (KeyEvent(KeyCode::BracketedPasteStart, Modifiers::NONE), bracket(true)),
+            (KeyEvent(KeyCode::BracketedPasteEnd, Modifiers::NONE), bracket(false)),
+            (
+                KeyEvent(KeyCode::Tab, Modifiers::NONE),
+                EventHandler::Conditional(Box::new(Blank(self.pasted()))),
+            ),
+        ]
+    }
+
+    /// The terminal's mode while no line is edited: keys that come early are kept as they are, and nothing echoes them; ^C still
+    /// interrupts. It is given back when the value is dropped.
+    pub fn between_lines(&self) -> Option<Mode> {
+        let original = tcgetattr(stdin()).ok()?;
+        let mut quiet = original.clone();
+        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+        quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+        quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(stdin(), OptionalActions::Drain, &quiet).ok()?;
+        Some(Mode(original))
+    }
+}
+
+/// The mode in which the terminal was found.
+pub struct Mode(Termios);
+
+impl Drop for Mode {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no mode.
+        let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// Notes where a paste begins and ends.
+struct Bracket(Pasted, bool);
+
+impl ConditionalEventHandler for Bracket {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        self.0.0.store(self.1, Ordering::Relaxed);
+        Some(Cmd::Noop)
+    }
+}
+
+/// A pasted tabulator is a blank; one that is typed completes.
+struct Blank(Pasted);
+
+impl ConditionalEventHandler for Blank {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        self.0.now().then(|| Cmd::Insert(1, " ".into()))
+    }
+}
