@@ -3,7 +3,11 @@
 //!
 //! ```text
 //! usage   = sequence { "|" sequence }
-//! item    = literal | "<" name [ ":" type ] ">" | "{" usage "}" | "[" usage "]"     each may be followed by "..."
+//! item    = literal | "<" name [ ":" type ] ">" | "{" usage "}" | "[" usage "]" | "(" items ")"
+//! ```
+//! Each item but the last kind may be followed by "...".
+//! ```text
+//! items   = item { item }, in any order
 //! ```
 
 use crate::kind::Kind;
@@ -15,7 +19,7 @@ pub(crate) enum Node {
     Arg(&'static str, Kind),
     Sequence(Vec<Node>),
     Choice(Vec<Node>),
-    /// Optional parts in any order, each at most once unless it repeats.
+    /// Parts in any order, each at most once unless it repeats.
     Options(Vec<Part>),
     /// Once or more.
     Repeat(Box<Node>),
@@ -25,9 +29,11 @@ pub(crate) enum Node {
 pub(crate) struct Part {
     pub node: Node,
     pub repeats: bool,
+    /// It may not be left out.
+    pub required: bool,
 }
 
-/// More optional parts side by side than this are refused (they are kept as bits).
+/// More parts in any order than this are refused (they are kept as bits).
 const MAX_OPTIONS: usize = 64;
 const MAX_DEPTH: usize = 32;
 
@@ -104,37 +110,67 @@ impl Parser {
         let mut items: Vec<Node> = Vec::new();
         loop {
             self.blanks();
-            let item = match self.peek() {
-                None | Some(b'|' | b'}' | b']') => break,
-                Some(b'{') => {
-                    let node = self.bracketed(b'}')?;
-                    if self.dots() { Node::Repeat(Box::new(node)) } else { node }
+            if matches!(self.peek(), None | Some(b'|' | b'}' | b']' | b')')) {
+                break;
+            }
+            if self.peek() == Some(b'(') {
+                // Not joined with optional parts beside it.
+                items.push(Node::Sequence(vec![self.unordered()?]));
+                continue;
+            }
+            let part = self.part()?;
+            match items.last_mut() {
+                Some(Node::Options(parts)) if !part.required => {
+                    parts.push(part);
+                    self.few(parts)?;
                 }
-                Some(b'[') => {
-                    let node = self.bracketed(b']')?;
-                    let part = Part { node, repeats: self.dots() };
-                    if let Some(Node::Options(parts)) = items.last_mut() {
-                        parts.push(part);
-                        if parts.len() > MAX_OPTIONS {
-                            return Err(self.error("more than 64 optional parts side by side"));
-                        }
-                        continue;
-                    }
-                    Node::Options(vec![part])
-                }
-                Some(b'<') => {
-                    let arg = self.placeholder()?;
-                    if self.dots() { Node::Repeat(Box::new(arg)) } else { arg }
-                }
-                Some(b'>') => return Err(self.error("`>' without its opening")),
-                Some(_) => {
-                    let word = self.literal()?;
-                    if self.dots() { Node::Repeat(Box::new(word)) } else { word }
-                }
-            };
-            items.push(item);
+                _ if part.required => items.push(part.node),
+                _ => items.push(Node::Options(vec![part])),
+            }
         }
         Ok(if items.len() == 1 { items.remove(0) } else { Node::Sequence(items) })
+    }
+
+    /// `(…)`: parts in any order, of which those in brackets may be left out.
+    fn unordered(&mut self) -> Result<Node, String> {
+        self.at += 1;
+        let mut parts = Vec::new();
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b')') => break,
+                None | Some(b'|' | b'}' | b']' | b'(') => return Err(self.error("expected `)'")),
+                Some(_) => parts.push(self.part()?),
+            }
+            self.few(&parts)?;
+        }
+        if parts.is_empty() {
+            return Err(self.error("nothing between the brackets"));
+        }
+        self.at += 1;
+        Ok(Node::Options(parts))
+    }
+
+    fn few(&self, parts: &[Part]) -> Result<(), String> {
+        if parts.len() > MAX_OPTIONS {
+            return Err(self.error("more than 64 parts in any order"));
+        }
+        Ok(())
+    }
+
+    /// One item; required unless it stands in brackets.
+    fn part(&mut self) -> Result<Part, String> {
+        let (node, required) = match self.peek() {
+            Some(b'{') => (self.bracketed(b'}')?, true),
+            Some(b'[') => (self.bracketed(b']')?, false),
+            Some(b'<') => (self.placeholder()?, true),
+            Some(b'>') => return Err(self.error("`>' without its opening")),
+            _ => (self.literal()?, true),
+        };
+        Ok(match (self.dots(), required) {
+            (true, true) => Part { node: Node::Repeat(Box::new(node)), repeats: false, required },
+            (repeats, _) => Part { node, repeats, required },
+        })
     }
 
     fn bracketed(&mut self, close: u8) -> Result<Node, String> {
@@ -165,7 +201,7 @@ impl Parser {
 
     fn literal(&mut self) -> Result<Node, String> {
         let body = &self.usage[self.at..];
-        let end = body.find(|c: char| c.is_whitespace() || "{}[]|<>".contains(c)).unwrap_or(body.len());
+        let end = body.find(|c: char| c.is_whitespace() || "{}[]()|<>".contains(c)).unwrap_or(body.len());
         let word = &body[..end];
         let word = word.strip_suffix("...").unwrap_or(word);
         if word.is_empty() {
@@ -198,7 +234,7 @@ mod tests {
         let lit = Node::Literal;
         let arg = Node::Arg;
         let seq = Node::Sequence;
-        let part = |node| Part { node, repeats: false };
+        let part = |node| Part { node, repeats: false, required: false };
         assert_eq!(
             n,
             seq(vec![
@@ -219,15 +255,28 @@ mod tests {
         assert_eq!(parse("a...").unwrap(), Node::Repeat(Box::new(lit("a"))));
         assert_eq!(
             parse("[<a>]...").unwrap(),
-            Node::Options(vec![Part { node: arg("a", Kind::Word), repeats: true }])
+            Node::Options(vec![Part { repeats: true, ..part(arg("a", Kind::Word)) }])
+        );
+        let required = |node| Part { required: true, ..part(node) };
+        assert_eq!(
+            parse("([a] <b> {c | d}) [e]").unwrap(),
+            seq(vec![
+                seq(vec![Node::Options(vec![
+                    part(lit("a")),
+                    required(arg("b", Kind::Word)),
+                    required(Node::Choice(vec![lit("c"), lit("d")])),
+                ])]),
+                Node::Options(vec![part(lit("e"))]),
+            ])
         );
     }
 
     #[test]
     fn refuses_what_makes_no_sense() {
-        for bad in
-            ["{", "}", "[a", "a]", "<a", "a>", "<>", "<a:9>", "{}", "[]", "a |", "...", "{a|}", "<:u32>"]
-        {
+        for bad in [
+            "{", "}", "[a", "a]", "<a", "a>", "<>", "<a:9>", "{}", "[]", "a |", "...", "{a|}", "<:u32>",
+            "()", "(a", "a)", "(a|b)",
+        ] {
             let e = parse(bad).unwrap_err();
             assert!(e.contains("column"), "{bad}: {e}");
         }

@@ -75,6 +75,7 @@
 //! | `word` | the word itself; [`Matches::flag`] tells that it was there |
 //! | `{a \| b}` | one of these |
 //! | `[x]` | may be left out; optional parts side by side come in any order, each at most once |
+//! | `(x [y])` | these in any order, each once; what stands in brackets may be left out |
 //! | `x...` | once or more; `[x]...` any number of times; each turn of a `{…}...` is one of [`Matches::groups`] |
 //! | `<name>` | a word |
 //! | `<name:type>` | a value: `u8 u16 u32 u64 i32 f64 rate size ip4 ip6 ip prefix4 prefix6 prefix mac word string secret block rest range` |

@@ -161,6 +161,7 @@ impl Machine {
                     self.set(*register, at as u64);
                     true
                 }
+                Op::Need(register, bits) => self.registers[*register] & bits == *bits,
                 Op::Moved(register) => self.registers[*register] != at as u64,
                 Op::Open | Op::Close => {
                     self.take("", if matches!(op, Op::Open) { What::Open } else { What::Close }, 0, 0);

@@ -25,6 +25,8 @@ pub(crate) enum Op {
     Clear(usize),
     /// A register takes the position.
     Mark(usize),
+    /// Goes on only if all these bits are set in the register.
+    Need(usize, u64),
     /// Goes on only if the position has moved since the mark.
     Moved(usize),
     /// A repeated group begins.
@@ -146,6 +148,11 @@ impl Program {
             self.push(Op::Jump(choose));
         }
         ways.push(way(self.ops.len(), 0));
+        let needed = parts.iter().enumerate().filter(|(_, part)| part.required);
+        let needed = needed.fold(0, |bits, (i, _)| bits | 1 << i);
+        if needed != 0 {
+            self.push(Op::Need(taken, needed));
+        }
         self.ops[choose] = Op::Options(taken, ways.into());
     }
 

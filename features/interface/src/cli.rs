@@ -64,7 +64,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface state",
-        usage: "<interface:interface> <state:up|down>",
+        usage: "<interface:interface> <state:up|down|enable|disable>",
         help: "Take an interface up or down",
         run: set::state,
     },
@@ -94,7 +94,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface promiscuous",
-        usage: "<state:on|off> <interface:interface>",
+        usage: "(<state:on|off> <interface:interface>)",
         help: "Take frames for any MAC address",
         run: set::promiscuous,
     },
@@ -106,7 +106,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface rx-mode",
-        usage: "<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive|default>",
+        usage: "(<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive|default>)",
         help: "How a thread learns of received packets",
         run: rx::set_mode,
     },
@@ -124,7 +124,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface rx-placement",
-        usage: "<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main | default}",
+        usage: "(<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main | default})",
         help: "Which thread polls a receive queue",
         run: rx::set_placement,
     },

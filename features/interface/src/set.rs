@@ -18,7 +18,7 @@ pub fn named(w: &World, m: &Matches) -> Result<(Arc<Interfaces>, SwIfIndex), Err
 
 pub fn state(w: &World, m: &Matches) -> Result<Output, Error> {
     let (interfaces, sw_if) = named(w, m)?;
-    interfaces.set_admin(w, sw_if, m.str("state") == "up")?;
+    interfaces.set_admin(w, sw_if, matches!(m.str("state"), "up" | "enable"))?;
     Ok(Output::empty())
 }
 

@@ -12,14 +12,14 @@ use wire::Ip4Prefix;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set ip source-and-port-range-check",
-        usage: "vrf <vrf:u32> <network:prefix> {port <port:u16> | range <first:u16> - <last:u16>} [del]",
+        usage: "({vrf <vrf:u32>} <network:prefix> {port <port:u16> | range <first:u16> - <last:u16>} [del])",
         help: "Let the hosts of a network send to these ports",
         run: allow,
     },
     Command {
         path: "set interface ip source-and-port-range-check",
-        usage: "<interface:interface> [tcp-out-vrf <tcp-out-vrf:u32>] [udp-out-vrf <udp-out-vrf:u32>] \
-                [tcp-in-vrf <tcp-in-vrf:u32>] [udp-in-vrf <udp-in-vrf:u32>] [del]",
+        usage: "(<interface:interface> [tcp-out-vrf <tcp-out-vrf:u32>] [udp-out-vrf <udp-out-vrf:u32>] \
+                [tcp-in-vrf <tcp-in-vrf:u32>] [udp-in-vrf <udp-in-vrf:u32>] [del])",
         help: "Check the ports that hosts send to, in what comes in (out-vrf) and what leaves (in-vrf)",
         run: set,
     },

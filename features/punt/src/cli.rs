@@ -17,19 +17,19 @@ const REDIRECTS: &str = "Send what is punted to another router";
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set punt",
-        usage: "[ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] [del] {all|<number:u16>}",
+        usage: "([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] [del] {all|<number:u16>})",
         help: "Punt packets for us to a port, or of a protocol",
         run: set,
     },
     Command {
         path: "punt socket register",
-        usage: "{exception <reason:word> | [ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>}} socket <socket:string>",
+        usage: "{{exception <reason:word>} {socket <socket:string>} | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>} {socket <socket:string>})}",
         help: "Punt packets to a client's Unix datagram socket",
         run: register,
     },
     Command {
         path: "punt socket deregister",
-        usage: "{exception <reason:word> | [ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>}}",
+        usage: "{exception <reason:word> | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>})}",
         help: "Punt packets to a client's socket no longer",
         run: deregister,
     },

@@ -9,13 +9,13 @@ use net::Interfaces;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create teib",
-        usage: "<interface:interface> peer <peer:ip> nh <nexthop:ip> [nh-table-id <table:u32>]",
+        usage: "(<interface:interface> {peer <peer:ip>} {nh <nexthop:ip>} [nh-table-id <table:u32>])",
         help: "Say at which address of the underlay an interface's peer is",
         run: create,
     },
     Command {
         path: "delete teib",
-        usage: "<interface:interface> peer <peer:ip>",
+        usage: "(<interface:interface> {peer <peer:ip>})",
         help: "Forget where an interface's peer is",
         run: delete,
     },

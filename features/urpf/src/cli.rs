@@ -12,13 +12,13 @@ use wire::{Ip4Prefix, Ip6Prefix};
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set urpf",
-        usage: "[ip4|ip6] [rx|tx] {off|strict|loose} [allow-default|deny-default] <interface:interface> [table <table:u32>]",
+        usage: "([ip4|ip6] [rx|tx] [off|strict|loose] [allow-default|deny-default] <interface:interface> [table <table:u32>])",
         help: "Drop packets whose source has no route, or none by this interface",
         run: set,
     },
     Command {
         path: "set urpf-accept",
-        usage: "[table <table:u32>] [add|del] <prefix:prefix>",
+        usage: "([table <table:u32>] [add|del] <prefix:prefix>)",
         help: "Let sources of a network pass whatever their routes say",
         run: accept,
     },
@@ -33,9 +33,9 @@ pub const COMMANDS: &[Command<World>] = &[
 fn set(w: &World, m: &Matches) -> Result<Output> {
     let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let mode = match () {
-        () if m.flag("strict") => Mode::Strict,
+        () if m.flag("off") => Mode::Off,
         () if m.flag("loose") => Mode::Loose,
-        () => Mode::Off,
+        () => Mode::Strict,
     };
     let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
     let how = How { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };

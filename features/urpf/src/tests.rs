@@ -132,6 +132,38 @@ fn other_tables_and_accepted_networks() {
 }
 
 #[test]
+fn words_come_in_any_order() {
+    let mut bench = bench();
+    for (line, shown) in [
+        ("set urpf ip4 rx t0 loose", "t0 ip4 rx loose allow own"),
+        ("set urpf t0 off ip4", ""),
+        ("set urpf table 7 strict t0 tx ip4", "t0 ip4 tx strict allow 7"),
+        ("set urpf t0 tx off", ""),
+        // VPP's default.
+        ("set urpf ip6 t0 deny-default", "t0 ip6 rx strict deny own"),
+    ] {
+        run(&mut bench, line);
+        let text = run(&mut bench, "show urpf t0");
+        let rows: Vec<_> =
+            text.lines().skip(1).map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(rows.join(", "), shown, "{line}: {text}");
+    }
+    for line in [
+        "set urpf-accept table 7 192.0.2.0/24 add",
+        "set urpf-accept 198.51.100.0/24 table 7",
+        "set urpf-accept add 203.0.113.0/24",
+    ] {
+        run(&mut bench, line);
+    }
+    let text = run(&mut bench, "show urpf");
+    for accepted in ["table 7: 192.0.2.0/24", "table 7: 198.51.100.0/24", "table 0: 203.0.113.0/24"] {
+        assert!(text.contains(accepted), "{text}");
+    }
+    run(&mut bench, "set urpf-accept 192.0.2.0/24 del table 7");
+    assert!(!run(&mut bench, "show urpf").contains("192.0.2.0/24"));
+}
+
+#[test]
 fn who_has_no_address_yet_may_ask() {
     let mut bench = bench();
     run(&mut bench, "set urpf strict t0");

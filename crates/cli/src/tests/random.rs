@@ -21,6 +21,12 @@ fn usage() -> impl Strategy<Value = String> {
             prop::collection::vec(inner.clone(), 1..4).prop_map(|v| v.join(" ")),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|v| format!("{{{}}}", v.join("|"))),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|v| format!("[{}]", v.join("] ["))),
+            prop::collection::vec((inner.clone(), any::<bool>()), 1..4).prop_map(|v| {
+                let part = |(s, required): &(String, bool)| {
+                    if *required { format!("{{{s}}}") } else { format!("[{s}]") }
+                };
+                format!("({})", v.iter().map(part).collect::<Vec<_>>().join(" "))
+            }),
             inner.clone().prop_map(|s| format!("{{{s}}}...")),
             inner.prop_map(|s| format!("[{s}]...")),
         ]
@@ -47,7 +53,7 @@ fn tree_of(usage: String) -> Tree<Toy> {
 
 proptest! {
     #[test]
-    fn any_text_as_usage(usage in "[a-c<>:|{}\\[\\]. ]{0,40}") {
+    fn any_text_as_usage(usage in "[a-c<>:|{}()\\[\\]. ]{0,40}") {
         let _ = Program::compile(Box::leak(usage.into_boxed_str()));
     }
 

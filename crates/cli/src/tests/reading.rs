@@ -200,3 +200,40 @@ fn repeats_of_what_may_be_empty_end() {
     tree.check("x a b b a c c d").unwrap();
     assert!(tree.check("x e").is_err());
 }
+
+#[test]
+fn parts_in_parentheses_come_in_any_order() {
+    static CLI: &[Command<Toy>] =
+        &[command("check", "([ip4|ip6] {on|off} <if:interface> [table <t:u32>])", "")];
+    let tree = Tree::new(CLI).unwrap();
+    for line in ["check ip6 on eth0 table 7", "check eth0 table 7 on ip6", "check table 7 ip6 eth0 on"] {
+        let parsed = tree.parse(line).unwrap().unwrap();
+        let m = parsed.matches();
+        assert_eq!(
+            (m.flag("ip6"), m.flag("on"), m.str("if"), m.get::<u32>("t")),
+            (true, true, "eth0", Some(7)),
+            "{line}"
+        );
+    }
+    let said = |line: &str| tree.check(line).unwrap_err().to_string();
+    // Only the first three are needed, and none comes twice.
+    assert!(tree.check("check eth0 off").is_ok());
+    assert!(
+        said("check eth0")
+            .starts_with("the line is not complete: expected `ip4', `ip6', `on', `off' or `table'"),
+        "{}",
+        said("check eth0")
+    );
+    assert!(
+        said("check on table 7").contains("expected `ip4', `ip6' or <if>"),
+        "{}",
+        said("check on table 7")
+    );
+    assert!(
+        said("check on eth0 off").contains("`off' is not expected here"),
+        "{}",
+        said("check on eth0 off")
+    );
+    let usage = "check ([ip4|ip6] {on|off} <if> [table <t>])";
+    assert!(said("check").contains(usage), "{}", said("check"));
+}

@@ -157,13 +157,13 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set ip flow-hash",
-        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...",
+        usage: "({table <table:u32>} [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...)",
         help: "What chooses among equal paths of a table's routes",
         run: table::flow_hash::<Ip4>,
     },
     Command {
         path: "set ip6 flow-hash",
-        usage: "table <table:u32> [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...",
+        usage: "({table <table:u32>} [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...)",
         help: "What chooses among equal paths of an IPv6 table's routes",
         run: table::flow_hash::<Ip6>,
     },
