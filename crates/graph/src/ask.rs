@@ -164,7 +164,7 @@ mod tests {
         let list = world.thread_list();
         assert_eq!(
             list.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
-            ["ferrovia_main", "ferrovia_wk_0", "ferrovia_wk_1"]
+            ["vpp_main", "vpp_wk_0", "vpp_wk_1"]
         );
         assert!(list.iter().all(|t| t.tid != 0 && t.core.is_none() && t.turns > 0), "{list:?}");
         drop(threads.stop(&world));

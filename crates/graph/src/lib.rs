@@ -61,7 +61,7 @@ pub use plugin::Plugin;
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
-pub use runtime::Runtime;
+pub use runtime::{Longest, Runtime};
 pub use threads::{ThreadInfo, ThreadPlan, Threads, thread_name, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Label, Record, Trace, TraceLog};
 pub use words::{fill, filled};

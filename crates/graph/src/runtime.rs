@@ -76,16 +76,36 @@ impl NodeRuntime {
     }
 }
 
+/// The longest call of a node on one thread, since runtime statistics began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Longest {
+    /// What it took, in ticks of the time-stamp counter.
+    pub clocks: u64,
+    /// Packets of that call.
+    pub vectors: usize,
+}
+
+impl Longest {
+    #[inline(always)]
+    fn note(&mut self, clocks: u64, vectors: usize) {
+        if clocks > self.clocks {
+            *self = Self { clocks, vectors };
+        }
+    }
+}
+
 pub(crate) struct NodeSlot {
     pub rt: NodeRuntime,
     pub node: ErasedNode,
     pub run: Run,
+    pub longest: Longest,
 }
 
 pub(crate) struct InputSlot {
     pub rt: NodeRuntime,
     pub input: InputBox,
     pub mode: InputMode,
+    pub longest: Longest,
 }
 
 /// What control sends to a thread.
@@ -213,6 +233,18 @@ impl Runtime {
         (self.core.open.iter().map(waiting).sum(), self.core.spare.len())
     }
 
+    /// The longest call of each node of this thread.
+    pub fn longest_calls(&self) -> impl Iterator<Item = (NodeIndex, Longest)> {
+        let inputs = self.inputs.iter().map(|i| (i.rt.index, i.longest));
+        self.nodes.iter().flatten().map(|n| (n.rt.index, n.longest)).chain(inputs)
+    }
+
+    /// Forgets the longest calls.
+    pub fn clear_longest_calls(&mut self) {
+        self.nodes.iter_mut().flatten().for_each(|n| n.longest = Longest::default());
+        self.inputs.iter_mut().for_each(|i| i.longest = Longest::default());
+    }
+
     /// Selects the node's loop for a level; false if the processor hasn't got it.
     pub fn set_variant(&mut self, index: NodeIndex, level: Level) -> bool {
         let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) else { return false };
@@ -338,6 +370,7 @@ impl Runtime {
                 let end = rdtsc();
                 self.core.nodes.vectors.add(at, n as u64);
                 self.core.nodes.clocks.add(at, end.wrapping_sub(clock));
+                slot.longest.note(end.wrapping_sub(clock), n);
                 packets += n;
                 clock = end;
             }
@@ -453,6 +486,7 @@ fn run_one(
 ) -> u64 {
     let mut frame = core.take_frame(node);
     let n = frame.len();
+    let end;
     if let Some(Some(slot)) = nodes.get_mut(node.at()) {
         if frame.traced {
             core.trace.set_time(core.clock.now());
@@ -461,15 +495,21 @@ fn run_one(
         // SAFETY: `slot.run` is one of the node's own variants.
         unsafe { slot.node.run(slot.run, &slot.rt, core, turn, arcs, &mut frame) };
         crash::leave();
-        if frame.is_empty() { core.give_spare(frame) } else { core.lose(frame) }
+        if frame.is_empty() {
+            core.give_spare(frame)
+        } else {
+            core.lose(frame)
+        }
+        end = rdtsc();
+        slot.longest.note(end.wrapping_sub(start), n);
     } else if core.open.get(node.at()).is_some_and(|open| open.gone) {
         core.orphan(node, &mut frame);
         core.give_spare(frame);
         return start;
     } else {
         core.lose(frame);
+        end = rdtsc();
     }
-    let end = rdtsc();
     core.nodes.calls.add(node.at(), 1);
     core.nodes.vectors.add(node.at(), n as u64);
     core.nodes.clocks.add(node.at(), end.wrapping_sub(start));

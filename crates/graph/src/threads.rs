@@ -35,7 +35,8 @@ pub struct ThreadPlan {
 /// What `show threads` tells.
 #[derive(Debug, Clone)]
 pub struct ThreadInfo {
-    /// `ferrovia_main`, `ferrovia_wk_0` …
+    /// VPP's name for such a thread, which scripts look for: `vpp_main`, `vpp_wk_0` … The kernel knows it as `ferrovia_main`,
+    /// `ferrovia_wk_0` …
     pub name: String,
     /// The kernel's thread id; 0 until it runs.
     pub tid: i32,
@@ -124,10 +125,15 @@ pub fn thread_name(thread: ThreadIndex) -> String {
     name(thread.at())
 }
 
+/// A thread's name, as commands and messages give it.
 pub(crate) fn name(thread: usize) -> String {
+    named("vpp", thread)
+}
+
+fn named(program: &str, thread: usize) -> String {
     match thread.checked_sub(1) {
-        None => "ferrovia_main".to_string(),
-        Some(worker) => format!("ferrovia_wk_{worker}"),
+        None => format!("{program}_main"),
+        Some(worker) => format!("{program}_wk_{worker}"),
     }
 }
 
@@ -149,7 +155,7 @@ impl Threads {
     pub fn start(runtimes: Vec<Runtime>, plan: &ThreadPlan) -> Result<Arc<Self>, String> {
         let mut threads = Vec::new();
         for (i, runtime) in runtimes.into_iter().enumerate() {
-            let name = name(i);
+            let name = named("ferrovia", i);
             let core = match i.checked_sub(1) {
                 None => plan.main_core,
                 Some(worker) => plan.worker_cores.get(worker).copied().flatten(),

@@ -10,7 +10,7 @@ use crate::live::LiveNames;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
-use crate::runtime::{InputSlot, Message, NodeSlot, Runtime};
+use crate::runtime::{InputSlot, Longest, Message, NodeSlot, Runtime};
 use crate::threads::Gauges;
 use crate::watch::Watch;
 use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
@@ -222,11 +222,11 @@ impl World {
                 Make::Node(make) => {
                     let node: ErasedNode = make(self, id);
                     let Some(run) = node.variant(level).or_else(|| node.variant(Level::V1)) else { continue };
-                    Message::AddNode(Box::new(NodeSlot { rt, node, run }))
+                    Message::AddNode(Box::new(NodeSlot { rt, node, run, longest: Longest::default() }))
                 }
                 Make::Input(make) => {
                     let (input, mode) = (make(self, id), InputMode::Disabled);
-                    Message::AddInput(Box::new(InputSlot { rt, input, mode }))
+                    Message::AddInput(Box::new(InputSlot { rt, input, mode, longest: Longest::default() }))
                 }
             };
             self.post(id, message);

@@ -4,12 +4,12 @@
 use cli::{Command, Error, Matches, Output};
 use graph::World;
 
-use crate::{control, errors, graphs, lists, memory, node, runtime, statistics, threads};
+use crate::{control, errors, graphs, lists, machine, memory, node, runtime, statistics, threads};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show runtime",
-        usage: "[time] [verbose] [summary]",
+        usage: "[brief] [verbose] [max] [summary] [time]",
         help: "What each node did and took, thread by thread, since the last `clear runtime'",
         run: runtime::show,
     },
@@ -21,11 +21,16 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show errors",
-        usage: "",
-        help: "Counted ways out of nodes: drops with their reasons, and events",
+        usage: "[verbose]",
+        help: "Counted ways out of nodes: drops with their reasons, and events; with `verbose' thread by thread",
         run: errors::show,
     },
-    Command { path: "show node counters", usage: "", help: "The same as `show errors'", run: errors::show },
+    Command {
+        path: "show node counters",
+        usage: "[verbose]",
+        help: "The same as `show errors'",
+        run: errors::show,
+    },
     Command {
         path: "clear errors",
         usage: "",
@@ -40,7 +45,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show node",
-        usage: "[[index] <node:node>]",
+        usage: "[[index] <node:node>] [verbose]",
         help: "One node's variants, next and previous nodes and counters, or all nodes in brief",
         run: node::show,
     },
@@ -70,8 +75,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show graph",
-        usage: "[node <node:node>]",
-        help: "The same as `show vlib graph'",
+        usage: "[node] [<node:node>] [want_arcs] [input] [trace_supported] [drop] [output] [punt]",
+        help: "The same as `show vlib graph', of all nodes or of those of a kind",
         run: graphs::table,
     },
     Command {
@@ -101,7 +106,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show memory",
-        usage: "[main-heap] [verbose]",
+        usage: "[main-heap] [stats-segment] [api-segment] [numa-heaps] [map] [verbose]",
         help: "What the process and its regions take",
         run: memory::memory,
     },
@@ -132,6 +137,41 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "",
         help: "Packets handed from thread to thread, and those lost to full rings",
         run: lists::handoff,
+    },
+    Command { path: "show frame-queue", usage: "", help: "The same as `show handoff'", run: lists::handoff },
+    Command {
+        path: "show cpu",
+        usage: "",
+        help: "The processor: model, what of it is used, frequency of its time-stamp counter",
+        run: machine::cpu,
+    },
+    Command {
+        path: "show physmem",
+        usage: "[verbose] [detail] [map]",
+        help: "Memory that devices may share: that of the buffers",
+        run: machine::physmem,
+    },
+    Command {
+        path: "show event-logger",
+        usage: "[<max:u32>] [all]",
+        help: "That there is no event logger, as VPP tells it of one that is stopped",
+        run: machine::event_logger,
+    },
+    Command {
+        path: "show unix errors",
+        usage: "",
+        help: "That failed system calls are logged, and where to look",
+        run: |_, _| Ok(machine::instead("Failed system calls aren't counted, but logged: `show logging'.\n")),
+    },
+    Command {
+        path: "show fib walk",
+        usage: "",
+        help: "That no change of routes is left for later, and where to look instead",
+        run: |_, _| {
+            Ok(machine::instead(
+                "No walks are queued: what depends on a route is changed with it. `show ip fib summary' counts routes.\n",
+            ))
+        },
     },
     Command {
         path: "show processes",

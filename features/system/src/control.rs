@@ -36,6 +36,7 @@ impl Since {
 pub fn clear_runtime(world: &World) -> Asked<()> {
     world.processes.clear();
     *world.get::<Since>().0.lock().expect("no panic inside") = (Instant::now(), rdtsc());
+    world.ask(graph::Runtime::clear_longest_calls);
     let all = [counters::CALLS, counters::VECTORS, counters::CLOCKS];
     world.zero_counters(all.map(|name| world.stats.simple(name).vector()).into(), None)
 }

@@ -31,6 +31,8 @@ pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
 
 pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     let only = named(world, m, "node")?.map(|n| n.index);
+    let modes = ["input", "trace_supported", "drop", "output", "punt"];
+    let wanted: Vec<&'static str> = modes.into_iter().filter(|kind| m.flag(kind)).collect();
     enum Part {
         Read(NodeIndex),
         Head,
@@ -53,12 +55,25 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
             Part::Head => out.text(|text| *text += &format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous")),
             Part::Node(i) => {
                 let Some(node) = world.node_info(i) else { return Ok(()) };
+                if !wanted.iter().all(|kind| is(&node, kind)) {
+                    return Ok(());
+                }
                 let none = Vec::new();
                 write(&node, &index, previous.get(&node.name).unwrap_or(&none), out);
             }
         }
         Ok(())
     }))
+}
+
+/// Whether a node is of a kind that VPP names. What can be traced are inputs: from there on a packet's trace goes with it.
+fn is(node: &NodeInfo, kind: &str) -> bool {
+    match kind {
+        "drop" => *node.name == *"error-drop",
+        "punt" => *node.name == *"error-punt",
+        "output" => node.transmits(),
+        _ => node.input,
+    }
 }
 
 fn write(node: &NodeInfo, index: &HashMap<Arc<str>, NodeIndex>, previous: &[Arc<str>], out: &mut Writer) {

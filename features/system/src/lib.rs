@@ -15,6 +15,7 @@ mod errors;
 mod gauges;
 mod graphs;
 mod lists;
+mod machine;
 mod memory;
 mod nets;
 mod node;

@@ -4,9 +4,10 @@
 use crate::control::Since;
 use crate::{Rate, Rates};
 use cli::{Cell, Error, Matches, Output, Table, Writer};
-use graph::{InputMode, NodeIndex, NodeInfo, ThreadInfo, World, counters};
+use graph::{InputMode, Longest, NodeIndex, NodeInfo, ThreadInfo, World, counters};
 use serde_json::json;
 use stats::Simple;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ struct Line {
     vectors: u64,
     suspends: u64,
     clocks: u64,
+    longest: Longest,
 }
 
 impl Line {
@@ -29,6 +31,12 @@ impl Line {
     fn per_packet(&self) -> f64 {
         let n = [self.vectors, self.calls, self.suspends].into_iter().find(|n| *n > 0);
         n.map_or(0.0, |n| self.clocks as f64 / n as f64)
+    }
+
+    /// Clocks for each packet of the longest call.
+    fn longest_per_packet(&self) -> f64 {
+        let Longest { clocks, vectors } = self.longest;
+        if vectors == 0 { 0.0 } else { clocks as f64 / vectors as f64 }
     }
 
     fn per_call(&self) -> f64 {
@@ -51,7 +59,7 @@ struct Block {
     lcore: usize,
     seconds: f64,
     rate: Rate,
-    modes: Vec<(NodeIndex, InputMode)>,
+    asked: Asked,
     /// Calls, vectors, clocks.
     counters: [Arc<Simple>; 3],
     flow: Flow,
@@ -62,35 +70,39 @@ struct Block {
     lines: Vec<Line>,
 }
 
+/// What only a thread knows: what its inputs wait for, and the longest call of each node.
+type Asked = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, Longest>);
+
 /// How the operator wants it.
 struct Form {
+    max: bool,
     time: bool,
     verbose: bool,
     summary: bool,
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
-    let form = Form { time: m.flag("time"), verbose: m.flag("verbose"), summary: m.flag("summary") };
+    let [max, time, verbose, summary] = ["max", "time", "verbose", "summary"].map(|word| m.flag(word));
+    let form = Form { max, time, verbose, summary };
     let rates = world.get::<Rates>().now(world);
     let threads: Vec<_> = world.thread_list().into_iter().zip(rates).collect();
     let nodes = || world.node_indices();
     // Nodes, and the processes of control with thread 0.
     let most = nodes().count() + world.processes.list().len();
     let nodes: Vec<NodeIndex> = nodes().collect();
-    // What its inputs wait for, only a thread knows.
-    let asked = world.ask(|rt| rt.input_modes().collect::<Vec<_>>());
+    let asked = world.ask(|rt| -> Asked { (rt.input_modes().collect(), rt.longest_calls().collect()) });
     Ok(asked.then(move |answers| {
         let blocks = threads.into_iter().zip(answers).enumerate();
-        let parts = blocks.flat_map(move |(id, ((thread, rate), modes))| {
-            let begin = Part::Thread(id, thread, rate, modes.unwrap_or_default());
+        let parts = blocks.flat_map(move |(id, ((thread, rate), asked))| {
+            let begin = Part::Thread(id, thread, rate, asked.unwrap_or_default());
             // Its nodes are read first: the head says what they did together, and they stand in order.
             let (read, lines) = (nodes.clone().into_iter().map(Part::Read), (0..most).map(Part::Line));
             [begin].into_iter().chain(read).chain([Part::Head]).chain(lines).chain([Part::End])
         });
         let mut now = None;
         Ok(Output::list(parts, move |world: &World, part, out: &mut Writer| {
-            if let Part::Thread(id, thread, rate, modes) = part {
-                now = Some(Block::new(world, id, thread, rate, modes));
+            if let Part::Thread(id, thread, rate, asked) = part {
+                now = Some(Block::new(world, id, thread, rate, asked));
             } else if let Some(block) = &mut now {
                 block.part(world, part, &form, out);
             }
@@ -100,7 +112,7 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 enum Part {
-    Thread(usize, ThreadInfo, Rate, Vec<(NodeIndex, InputMode)>),
+    Thread(usize, ThreadInfo, Rate, Asked),
     Read(NodeIndex),
     Head,
     Line(usize),
@@ -135,18 +147,12 @@ impl Flow {
 }
 
 impl Block {
-    fn new(
-        world: &World,
-        id: usize,
-        thread: ThreadInfo,
-        rate: Rate,
-        modes: Vec<(NodeIndex, InputMode)>,
-    ) -> Self {
+    fn new(world: &World, id: usize, thread: ThreadInfo, rate: Rate, asked: Asked) -> Self {
         let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
         let (seconds, clocks) = world.get::<Since>().elapsed();
         let counters = [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
         let (flow, lines) = (Flow::default(), Vec::new());
-        Self { id, thread, lcore, seconds, clocks, rate, modes, counters, flow, spent: 0, lines }
+        Self { id, thread, lcore, seconds, clocks, rate, asked, counters, flow, spent: 0, lines }
     }
 
     fn part(&mut self, world: &World, part: Part, form: &Form, out: &mut Writer) {
@@ -180,13 +186,14 @@ impl Block {
         }
         self.flow.add(&node, vectors as f64 / self.seconds.max(1e-9));
         self.spent += clocks;
-        let mode = self.modes.iter().find(|(input, _)| *input == index);
+        let mode = self.asked.0.iter().find(|(input, _)| *input == index);
         let state = match mode {
             Some((_, mode)) => state(*mode, self.thread.asleep),
             None if node.input => "disabled",
             None => "active",
         };
-        let line = Line { name: node.name.to_string(), state, calls, vectors, suspends: 0, clocks };
+        let longest = self.asked.1.get(&index).copied().unwrap_or_default();
+        let line = Line { name: node.name.to_string(), state, calls, vectors, suspends: 0, clocks, longest };
         if form.verbose || line.ran() {
             self.lines.push(line);
         }
@@ -204,6 +211,7 @@ impl Block {
             vectors: 0,
             suspends: p.runs,
             clocks: p.clocks,
+            longest: Longest::default(),
         });
         self.lines.extend(lines.filter(|line| form.verbose || line.ran()));
     }
@@ -247,9 +255,14 @@ impl Block {
         if form.summary {
             return;
         }
-        let table = Table::new()
-            .left("Name")
-            .min_width(32)
+        let table = Table::new().left("Name").min_width(32);
+        if form.max {
+            let table = ["Max Node Clocks", "Vectors at Max", "Max Clocks", "Avg Clocks", "Avg Vectors/Call"]
+                .into_iter()
+                .fold(table, Table::right);
+            return out.table(&table);
+        }
+        let table = table
             .left("State")
             .min_width(12)
             .right("Calls")
@@ -266,8 +279,20 @@ impl Block {
 
 impl Line {
     fn write(&self, form: &Form, out: &mut Writer) {
-        if !form.summary {
-            let unit = if form.time { simd::tsc_hz() as f64 } else { 1.0 };
+        if form.max && !form.summary {
+            out.text_row(|| {
+                [
+                    self.name.as_str().into(),
+                    Cell::show(format_args!("{:.2e}", self.longest.clocks as f64)),
+                    self.longest.vectors.into(),
+                    Cell::show(format_args!("{:.2e}", self.longest_per_packet())),
+                    Cell::show(format_args!("{:.2e}", self.per_packet())),
+                    Cell::show(format_args!("{:.2}", self.per_call())),
+                ]
+            });
+        } else if !form.summary {
+            // Nanoseconds, as VPP's.
+            let unit = if form.time { simd::tsc_hz() as f64 / 1e9 } else { 1.0 };
             out.text_row(|| {
                 [
                     self.name.as_str().into(),
@@ -290,6 +315,8 @@ impl Line {
                 "clocks": self.clocks,
                 "packet_clocks": self.per_packet(),
                 "vectors_call": self.per_call(),
+                "max_node_clocks": self.longest.clocks,
+                "vectors_at_max": self.longest.vectors,
             })
         });
     }

@@ -197,6 +197,92 @@ fn errors_have_count_node_reason_severity() {
 }
 
 #[test]
+fn errors_of_each_thread() {
+    let mut bench = bench();
+    let text = run(&mut bench, "show errors verbose");
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["Thread", "0", "(vpp_main):"]);
+    let head = ["Count", "Node", "Reason", "Severity", "Index"];
+    let blocks: Vec<_> = rows.iter().filter(|row| **row == head).collect();
+    assert_eq!(blocks.len(), 2, "one thread and all of them: {text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show errors verbose -j")).expect("JSON");
+    let all = json.as_array().expect("a list");
+    for thread in [0.into(), serde_json::Value::Null] {
+        let two = all.iter().find(|e| e["thread"] == thread && e["reason"] == "the first byte is a two");
+        let two = two.unwrap_or_else(|| panic!("{thread}: {json}"));
+        assert_eq!(
+            (&two["count"], &two["node"], &two["severity"]),
+            (&1.into(), &"sort".into(), &"error".into())
+        );
+        assert!(two["index"].is_u64());
+    }
+}
+
+#[test]
+fn times_are_nanoseconds() {
+    let mut bench = bench();
+    let value = |text: &str| -> f64 {
+        let line = text.lines().find(|line| line.starts_with("sort")).expect("it ran").to_string();
+        line.split_whitespace().nth(5).and_then(|word| word.parse().ok()).expect("a number")
+    };
+    let (clocks, time) =
+        (value(&run(&mut bench, "show runtime")), value(&run(&mut bench, "show runtime time")));
+    let nanoseconds = clocks * 1e9 / simd::tsc_hz() as f64;
+    assert!((time / nanoseconds - 1.0).abs() < 0.02, "{clocks} clocks are {nanoseconds} ns, not {time}");
+}
+
+#[test]
+fn longest_calls_are_kept_until_they_are_cleared() {
+    let mut bench = bench();
+    let text = run(&mut bench, "show runtime max");
+    assert!(text.contains("Max Node Clocks") && text.contains("Avg Vectors/Call"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("sort")).expect("it ran").to_string();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // It ran once, with three packets: its longest call is its only one.
+    assert_eq!((words[2], words[5]), ("3", "3.00"), "{line}");
+    let [most, max, average] = [1, 3, 4].map(|i| words[i].parse::<f64>().expect("a number"));
+    assert!(most > 0.0 && max == average && (most / max / 3.0 - 1.0).abs() < 0.02, "{line}");
+    run(&mut bench, "clear runtime");
+    let text = run(&mut bench, "show runtime max verbose");
+    let line = text.lines().find(|line| line.starts_with("sort")).expect("all are shown").to_string();
+    assert_eq!(
+        line.split_whitespace().collect::<Vec<_>>(),
+        ["sort", "0.00e0", "0", "0.00e0", "0.00e0", "0.00"]
+    );
+}
+
+#[test]
+fn what_vpp_is_asked_for_has_an_answer() {
+    let mut bench = bench();
+    let cpu: serde_json::Value = serde_json::from_str(&run(&mut bench, "show cpu -j")).expect("JSON");
+    assert_eq!(cpu["base_frequency_hz"], simd::tsc_hz());
+    assert!(cpu["model_name"].as_str().is_some_and(|name| !name.is_empty()));
+    assert!(cpu["flags"].as_array().is_some_and(|flags| flags.contains(&"sse2".into())));
+    let memory: serde_json::Value = serde_json::from_str(&run(&mut bench, "show physmem -j")).expect("JSON");
+    assert_eq!(memory[0]["bytes"], bench.world.pool.region().len());
+    assert_eq!(run(&mut bench, "show event-logger"), "0 of 0 events in buffer, logger stopped\n");
+    assert_eq!(run(&mut bench, "show frame-queue"), run(&mut bench, "show handoff"));
+    assert!(run(&mut bench, "show unix errors").contains("show logging"));
+    assert!(run(&mut bench, "show fib walk").starts_with("No walks"));
+}
+
+#[test]
+fn nodes_of_a_kind() {
+    let mut bench = bench();
+    let mut names = |line: &str| -> Vec<String> {
+        let json: serde_json::Value =
+            serde_json::from_str(&run(&mut bench, &format!("{line} -j"))).expect("JSON");
+        json.as_array().expect("a list").iter().filter_map(|n| n["name"].as_str().map(String::from)).collect()
+    };
+    assert_eq!(names("show graph node input"), ["source"]);
+    assert_eq!(names("show graph trace_supported"), ["source"]);
+    assert_eq!(names("show graph node want_arcs output"), ["sink-tx"]);
+    assert_eq!(names("show graph drop"), ["error-drop"]);
+    assert!(names("show graph").len() > 3);
+}
+
+#[test]
 fn nodes_are_found_by_name_and_by_index() {
     let mut bench = bench();
     run(&mut bench, "set node variant default v1");
@@ -253,7 +339,7 @@ fn threads_that_run_have_a_kernel_side() {
     world.ask(|_| ()).wait();
     let json = tree.answer(&world, "show threads -j").expect("an answer");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&json[0]["name"], &json[1]["name"]), (&"ferrovia_main".into(), &"ferrovia_wk_0".into()));
+    assert_eq!((&json[0]["name"], &json[1]["name"]), (&"vpp_main".into(), &"vpp_wk_0".into()));
     assert_eq!(json[1]["type"], "workers");
     assert!(json[1]["lwp"].as_u64() > Some(0) && json[1]["lcore"].is_u64(), "{json}");
     assert_eq!(json[1]["sched_policy"], "other (0)");
