@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::config::values::{Level, Value as _};
 use crate::date::Date;
 use crate::logging;
+use crate::macros;
 use crate::process::arguments;
 use crate::process::paths::Paths;
 use crate::run::World;
@@ -147,15 +148,69 @@ impl<W: World> Own<W> {
             help: "Who has a CLI session, and since when",
             run: show_cli_sessions,
         },
-        Command { path: "exec", usage: "<file:string>", help: "Run the commands of a file", run: exec },
+        Command {
+            path: "exec",
+            usage: "<file:string>",
+            help: "Run the commands of a file, with its macros replaced (`define')",
+            run: exec,
+        },
         Command {
             path: "echo",
             usage: "[<text:rest>]",
             help: "Print the rest of the line",
             run: |_, m| Ok(Output::text(format!("{}\n", m.str("text")))),
         },
+        Command {
+            path: "define",
+            usage: "<name> <value:rest>",
+            help: "Give a text a name: `$(name)' stands for it in scripts that `exec' runs",
+            run: |_, m| {
+                macros::define(m.str("name"), m.str("value"));
+                Ok(Output::empty())
+            },
+        },
+        Command {
+            path: "undefine",
+            usage: "<name>",
+            help: "Forget a name that `define' gave",
+            run: |_, m| match macros::undefine(m.str("name")) {
+                true => Ok(Output::empty()),
+                false => Err(Error::not_found("no macro has this name").at(m.span("name"))),
+            },
+        },
+        Command {
+            path: "show macro",
+            usage: "[noevaluate]",
+            help: "Names that `define' gave, and what they stand for",
+            run: |_, m| {
+                let mut table = Table::new().left("Name").min_width(24).left("Value");
+                for (name, value) in macros::all(!m.flag("noevaluate")) {
+                    table.row([name.into(), value.into()]);
+                }
+                Ok(table.into())
+            },
+        },
+        Command {
+            path: "show terminal",
+            usage: "",
+            help: "Settings of this session",
+            run: |_, _| {
+                let json = serde_json::json!({ "interactive": false, "pager": false, "history": 0 });
+                Ok(Output::both("Interactive: no\nPager: off\nHistory: off\n".to_string(), json))
+            },
+        },
+        // Sessions in which somebody types have commands of their own by these names; all others have no pager and no history.
+        unneeded("set terminal pager", "[on|off] [limit <lines:u32>]"),
+        unneeded("set terminal history", "[on|off] [limit <lines:u32>]"),
+        unneeded("set terminal ansi", "{on|off}"),
+        unneeded("history", ""),
         Command { path: "wait", usage: "<seconds:f64>", help: "Go on after so many seconds", run: wait },
     ];
+}
+
+/// A command that concerns a person's terminal, for sessions that have none.
+const fn unneeded<W>(path: &'static str, usage: &'static str) -> Command<W> {
+    Command { path, usage, help: "A setting of a person's session", run: |_, _| Ok(Output::empty()) }
 }
 
 fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
@@ -253,7 +308,14 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
         // The daemon itself, at its start, or a client of the binary API, whose user isn't known here.
         None => server::is_starting(),
     };
-    Ok(if may_read { Output::script(name, text) } else { Output::discreet_script(name, text) })
+    let expanded = macros::expand(&text).map_err(|(line, why)| {
+        Error::failed(if may_read {
+            format!("{name}:{line}: {why}")
+        } else {
+            format!("{name}: a macro can't be replaced")
+        })
+    })?;
+    Ok(if may_read { Output::script(name, expanded) } else { Output::discreet_script(name, expanded) })
 }
 
 /// The text of a regular file, and its owner: a pipe could keep the control thread waiting.

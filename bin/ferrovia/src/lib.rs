@@ -12,6 +12,7 @@ pub mod date;
 pub mod event;
 pub mod instance;
 pub mod logging;
+mod macros;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
-use ::cli::{Command, Output};
+use ::cli::{Command, Matches, Output, Result};
 use graph::World;
 
-use super::{show, trace};
+use super::{Commands, show, trace};
 
 pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "help",
+        usage: "[<command:rest>]",
+        help: "What can stand behind these words, as `?' tells it; without words all commands' first",
+        run: help,
+    },
     Command {
         path: "show api clients",
         usage: "",
@@ -110,3 +116,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: trace::replay,
     },
 ];
+
+fn help(w: &World, m: &Matches) -> Result<Output> {
+    let Some(tree) = w.get::<Commands>().get().map(std::sync::Arc::clone) else { return Ok(Output::empty()) };
+    let command = m.str("command").trim();
+    let line = if command.is_empty() { String::new() } else { format!("{command} ") };
+    let found = tree.complete(w, &line, line.len());
+    let words: Vec<&str> = found.words();
+    Ok(Output::both(found.help(), words))
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Macros, as VPP's scripts use them: `define NAME VALUE` gives a name to a text, and `$(NAME)` in a script that is run by `exec` stands
+//! for it. Values may name other macros; they are looked up when a script is read.
+//!
+//! ```text
+//! define uplink host-eth0
+//! set interface state $(uplink) up
+//! ```
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Macros in macros: VPP's limit.
+const DEPTH: usize = 8;
+
+type Macros = BTreeMap<String, String>;
+
+/// What was defined by commands.
+static MACROS: Mutex<Macros> = Mutex::new(BTreeMap::new());
+
+fn macros() -> MutexGuard<'static, Macros> {
+    MACROS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives a name to a text.
+pub fn define(name: &str, value: &str) {
+    macros().insert(name.into(), value.into());
+}
+
+/// Forgets a name; false if there is none.
+pub fn undefine(name: &str) -> bool {
+    macros().remove(name).is_some()
+}
+
+/// All names with their texts; with `evaluate` the macros in these are replaced, where they can be.
+pub fn all(evaluate: bool) -> Vec<(String, String)> {
+    let macros = macros();
+    let value = |text: &String| match replaced(text, &macros, DEPTH) {
+        Ok(value) if evaluate => value,
+        _ => text.clone(),
+    };
+    macros.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+}
+
+/// A script with its macros replaced. What its own `define` lines say holds for the lines behind them.
+///
+/// # Errors
+/// The line, from 1, and what is wrong with it.
+pub fn expand(script: &str) -> Result<Cow<'_, str>, (usize, String)> {
+    expand_with(script, macros().clone())
+}
+
+fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize, String)> {
+    if !script.contains("$(") {
+        return Ok(script.into());
+    }
+    let mut out = String::with_capacity(script.len());
+    for (i, line) in script.split_inclusive('\n').enumerate() {
+        let words = line.trim();
+        if words.starts_with('#') {
+            out += line;
+            continue;
+        }
+        // A value is kept as it stands, as by the command.
+        let defined = words.strip_prefix("define ").and_then(|rest| rest.trim().split_once(' '));
+        if let Some((name, value)) = defined {
+            macros.insert(name.into(), value.trim().into());
+            out += line;
+            continue;
+        }
+        out += &replaced(line, &macros, DEPTH).map_err(|why| (i + 1, why))?;
+    }
+    Ok(out.into())
+}
+
+fn replaced(text: &str, macros: &Macros, depth: usize) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("$(") {
+        let (name, after) = after.split_once(')').ok_or("a macro without its `)'")?;
+        let name = name.trim();
+        let value = macros.get(name).ok_or_else(|| format!("no macro is named `{name}'"))?;
+        let depth = depth.checked_sub(1).ok_or_else(|| format!("macros within macros: {DEPTH} at most"))?;
+        out += before;
+        out += &replaced(value, macros, depth)?;
+        rest = after;
+    }
+    Ok(out + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn macros() -> Macros {
+        let all = [("a", "one"), ("b", "$(a) two"), ("loop", "$(loop)")];
+        all.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()
+    }
+
+    #[test]
+    fn names_are_replaced_by_their_texts() {
+        let expanded = |text| expand_with(text, macros()).map(Cow::into_owned);
+        assert_eq!(
+            expanded("echo $(a)\n# $(none)\nx $( b )$(a) $5\n"),
+            Ok("echo one\n# $(none)\nx one twoone $5\n".into())
+        );
+        assert_eq!(expanded("no macro"), Ok("no macro".into()));
+        // Those of the script itself come first, for the lines behind them.
+        let script = "echo $(a)\ndefine a $(c) x\ndefine c 3\necho $(a)";
+        assert_eq!(expanded(script), Ok("echo one\ndefine a $(c) x\ndefine c 3\necho 3 x".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_refused_with_its_line() {
+        let wrong = |text| expand_with(text, macros()).map(Cow::into_owned);
+        assert_eq!(wrong("echo\necho $(none)"), Err((2, "no macro is named `none'".into())));
+        assert_eq!(wrong("echo $(a"), Err((1, "a macro without its `)'".into())));
+        assert_eq!(wrong("$(loop)"), Err((1, "macros within macros: 8 at most".into())));
+    }
+}
