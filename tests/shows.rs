@@ -17,9 +17,43 @@ const PIECE: usize = 256 << 10;
 /// The archive is made by the other commands; a picture is one text, as long as the graph is large.
 const LEFT_OUT: &[&str] = &["show tech-support", "show graph dot", "show vlib graphviz"];
 
+/// Answers that are maps of names, or have some: keys are what is named.
+const MAPS: &[&str] = &["show features", "show interface features", "show feature", "show config", "show statistics"];
+
+/// Holds an answer to what docs/json.md promises of keys and numbers.
+fn promised(line: &str, value: &Value) -> Result<(), String> {
+    let named = MAPS.iter().any(|map| line.starts_with(map));
+    match value {
+        Value::Array(all) => all.iter().try_for_each(|value| promised(line, value)),
+        Value::Object(map) => map.iter().try_for_each(|(key, value)| {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if !named && !key.chars().all(plain) {
+                return Err(format!("the key `{key}' isn't plain"));
+            }
+            if ["idx", "ifindex", "interface_index", "packet", "pkts"].contains(&key.as_str()) {
+                return Err(format!("the key `{key}' has another name elsewhere"));
+            }
+            let counts = ["sw_if_index", "index", "packets", "bytes", "count", "pid", "session", "lines"];
+            if counts.contains(&key.as_str()) && !value.is_number() && !value.is_null() {
+                return Err(format!("`{key}' is no number: {value}"));
+            }
+            if let Value::String(text) = value
+                && !["name", "tag", "value", "text"].contains(&key.as_str())
+                && text.parse::<f64>().is_ok_and(f64::is_finite)
+            {
+                return Err(format!("`{key}' is a number as text: {text}"));
+            }
+            promised(line, value)
+        }),
+        _ => Ok(()),
+    }
+}
+
 struct Loaded {
     bench: Bench,
     tree: Tree<World>,
+    /// Answers that don't keep what docs/json.md promises.
+    wrong: Vec<String>,
 }
 
 impl Loaded {
@@ -28,7 +62,7 @@ impl Loaded {
         let mut tree = Tree::new(commands::own::<World>()).expect("commands that fit together");
         tree.add(store::commands::all::<World>()).expect("paths of their own");
         tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).expect("paths of their own");
-        let mut this = Self { bench: Bench::new(plugins::ALL), tree };
+        let mut this = Self { bench: Bench::new(plugins::ALL), tree, wrong: Vec::new() };
         let few = (n / 50).clamp(20, 1000);
         for i in 0..few {
             this.run(&format!("create loopback interface instance {i}"));
@@ -144,7 +178,10 @@ impl Loaded {
                 assert_eq!(pieces, 0, "{line}: {e}");
             } else if !form.is_empty() {
                 let json: Result<Value, _> = serde_json::from_reader(BufReader::new(file));
-                assert!(json.is_ok(), "{line}: {json:?}");
+                let json = json.unwrap_or_else(|e| panic!("{line}: {e}"));
+                assert!(json.is_array() || json.is_object(), "{line}: {json}");
+                assert!(json.get("text").is_none() || line.starts_with("show log"), "{line} has only text");
+                self.wrong.extend(promised(&line, &json).err().map(|why| format!("{line}: {why}")));
             }
             // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree.
             let most = (6 << 20) + 150 * n;
@@ -167,6 +204,7 @@ fn every_show(n: usize) {
     for line in loaded.shows() {
         loaded.check(&line, n);
     }
+    assert!(loaded.wrong.is_empty(), "{}", loaded.wrong.join("\n"));
     // What is large is there, and is shown in many pieces.
     for (line, least) in [
         ("show ip fib", n),

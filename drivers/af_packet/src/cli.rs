@@ -62,7 +62,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     let new = Create { config, mac: m.opt("mac")?, offloads: !m.flag("cksum-gso-disable") };
     let sw_if = control::create(w, new).map_err(|e| e.at(m.span("ifname")))?;
     let name = w.get::<Interfaces>().name(sw_if);
-    Ok(Output::both(name.clone(), serde_json::json!({ "name": name, "idx": sw_if.0 })))
+    Ok(Output::both(name.clone(), serde_json::json!({ "name": name, "sw_if_index": sw_if.0 })))
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -87,7 +87,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     let new = Create { id: m.opt("id")?, name: given("name"), mac: m.opt("mac")?, tag: String::new(), host };
     let sw_if = control::create(w, new)?;
     let name = w.get::<Interfaces>().name(sw_if);
-    Ok(Output::both(name.clone(), json!({ "name": name, "idx": sw_if.0 })))
+    Ok(Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 })))
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -151,7 +151,7 @@ fn lines(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> S
 fn value(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> Value {
     json!({
         "name": i.name,
-        "idx": i.sw_if.0,
+        "sw_if_index": i.sw_if.0,
         "mac": i.mac.to_string(),
         "host_if_name": link.name,
         "host_if_index": link.index,

@@ -90,7 +90,7 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
             .map(|queue| json!({ "queue": queue, "threads": senders(w, queue, tx).collect::<Vec<_>>() }));
         json!({
             "name": i.name,
-            "idx": i.sw_if.0,
+            "sw_if_index": i.sw_if.0,
             "link": link,
             "hardware": i.name,
             "driver": i.device.driver(),

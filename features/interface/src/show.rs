@@ -84,7 +84,7 @@ fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
             counters.into_iter().map(|(name, n)| (name.replace(' ', "_"), n.into())).collect();
         json!({
             "name": i.name,
-            "idx": i.sw_if.0,
+            "sw_if_index": i.sw_if.0,
             "state": state,
             "link": if i.link_up { "up" } else { "down" },
             "mac": i.mac.to_string(),

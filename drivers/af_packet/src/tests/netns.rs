@@ -251,7 +251,7 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
     }
     assert_eq!(
         rig.script("create host-interface name lo -j").split_whitespace().collect::<String>(),
-        r#"{"name":"host-lo","idx":3}"#
+        r#"{"name":"host-lo","sw_if_index":3}"#
     );
     for _ in 0..3 {
         rig.script("delete host-interface name host-va\ncreate host-interface name va\nset interface state host-va up");
