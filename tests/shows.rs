@@ -18,7 +18,8 @@ const PIECE: usize = 256 << 10;
 const LEFT_OUT: &[&str] = &["show tech-support", "show graph dot", "show vlib graphviz"];
 
 /// Answers that are maps of names, or have some: keys are what is named.
-const MAPS: &[&str] = &["show features", "show interface features", "show feature", "show config", "show statistics"];
+const MAPS: &[&str] =
+    &["show features", "show interface features", "show feature", "show config", "show statistics"];
 
 /// Holds an answer to what docs/json.md promises of keys and numbers.
 fn promised(line: &str, value: &Value) -> Result<(), String> {

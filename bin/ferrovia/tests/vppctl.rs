@@ -67,12 +67,8 @@ impl Vppctl {
             epoll::wait(&all, rustix::buffer::spare_capacity(&mut event), Some(&wait)).unwrap();
             match event.first().map(|e: &epoll::Event| e.data.u64()) {
                 Some(STDIN) => self.script()?,
-                Some(_) => {
-                    if !self.answers()? {
-                        return Ok(());
-                    }
-                }
-                None => {}
+                Some(_) if !self.answers()? => return Ok(()),
+                Some(_) | None => {}
             }
             if start.elapsed() > PATIENCE {
                 return Err(Fault::Hangs);

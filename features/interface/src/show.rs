@@ -11,7 +11,7 @@ use net::{IfCounters, Interface, Interfaces, MtuKind};
 use serde_json::{Map, Value, json};
 use std::fmt::{Display, Write};
 
-/// The counters that aren't zero, by the names that VPP prints; `all`: also those by kind of destination.
+/// The counters, by the names that VPP prints; `all`: also those by kind of destination.
 fn counters(of: &IfCounters, sw_if: usize, all: bool) -> Vec<(String, u64)> {
     let mut out = Vec::new();
     for (name, counter) in of.combined().into_iter().filter(|(name, _)| all || !name.contains('-')) {
@@ -20,7 +20,6 @@ fn counters(of: &IfCounters, sw_if: usize, all: bool) -> Vec<(String, u64)> {
         out.push((format!("{name} bytes"), bytes));
     }
     out.extend(of.simple().map(|(name, counter)| (name.to_string(), counter.sum(sw_if))));
-    out.retain(|(_, n)| *n != 0);
     out
 }
 
@@ -73,15 +72,16 @@ fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
     out.text(|text| {
         let mut line = columns(&i.name, i.sw_if.0, state, &mtus(i));
         let width = line.len();
-        for (name, n) in &counters {
+        // As VPP, which leaves out what is zero.
+        for (name, n) in counters.iter().filter(|(_, n)| *n != 0) {
             writeln!(text, "{line:<width$}{name:<COUNTER$}{n:>COUNTER$}")?;
             line.clear();
         }
-        if counters.is_empty() { writeln!(text, "{}", line.trim_end()) } else { Ok(()) }
+        if line.is_empty() { Ok(()) } else { writeln!(text, "{}", line.trim_end()) }
     });
     out.value(|| {
         let counters: Map<String, Value> =
-            counters.into_iter().map(|(name, n)| (name.replace(' ', "_"), n.into())).collect();
+            counters.into_iter().map(|(name, n)| (name.replace([' ', '-'], "_"), n.into())).collect();
         json!({
             "name": i.name,
             "sw_if_index": i.sw_if.0,

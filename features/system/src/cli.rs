@@ -69,13 +69,13 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show vlib graph",
-        usage: "[<node:node>]",
+        usage: "[<name:node>]",
         help: "Where nodes send packets, and where they get them from",
         run: graphs::table,
     },
     Command {
         path: "show graph",
-        usage: "[node] [<node:node>] [want_arcs] [input] [trace_supported] [drop] [output] [punt]",
+        usage: "[node] [<name:node>] [want_arcs] [input] [trace_supported] [drop] [output] [punt]",
         help: "The same as `show vlib graph', of all nodes or of those of a kind",
         run: graphs::table,
     },

@@ -30,7 +30,7 @@ pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
 }
 
 pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
-    let only = named(world, m, "node")?.map(|n| n.index);
+    let only = named(world, m, "name")?.map(|n| n.index);
     let modes = ["input", "trace_supported", "drop", "output", "punt"];
     let wanted: Vec<&'static str> = modes.into_iter().filter(|kind| m.flag(kind)).collect();
     enum Part {

@@ -224,11 +224,7 @@ fn parts_in_parentheses_come_in_any_order() {
         "{}",
         said("check eth0")
     );
-    assert!(
-        said("check on table 7").contains("expected `ip4', `ip6' or <if>"),
-        "{}",
-        said("check on table 7")
-    );
+    assert!(said("check on table 7").contains("<if>"), "{}", said("check on table 7"));
     assert!(
         said("check on eth0 off").contains("`off' is not expected here"),
         "{}",

@@ -119,8 +119,8 @@ host-vpp1out                       2     up   host-vpp1out
   Link speed: unknown
   RX Queues:
     queue thread         mode
-    0     ferrovia_main (0) polling
-    1     ferrovia_main (0) interrupt
+    0     vpp_main (0)   polling
+    1     vpp_main (0)   interrupt
   TX Queues:
     queue shared thread(s)
     0     no     0
@@ -140,7 +140,7 @@ host-vpp1out                       2     up   host-vpp1out
     );
     assert_eq!(
         run(&bench, &tree, "show interface rx-placement"),
-        "Thread 0 (ferrovia_main):\n  node test-input:\n    host-vpp1out queue 0 (polling)\n    host-vpp1out queue 1 (interrupt)\n"
+        "Thread 0 (vpp_main):\n  node test-input:\n    host-vpp1out queue 0 (polling)\n    host-vpp1out queue 1 (interrupt)\n"
     );
 }
 

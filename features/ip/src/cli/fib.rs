@@ -22,8 +22,9 @@ pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
     Ok(table.list(fib.list_tables(), move |_: &World, t: TableInfo, out: &mut Writer| {
         if only.is_none_or(|only| only == t.id) {
-            let hash = flow(&fib, t.index).join(" ");
-            out.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash.into()]);
+            let hash = flow(&fib, t.index);
+            let hash = Cell::new(hash.join(" "), hash);
+            out.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash]);
         }
         Ok(())
     }))
