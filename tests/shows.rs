@@ -35,11 +35,11 @@ fn promised(line: &str, value: &Value) -> Result<(), String> {
                 return Err(format!("the key `{key}' has another name elsewhere"));
             }
             let counts = ["sw_if_index", "index", "packets", "bytes", "count", "pid", "session", "lines"];
-            if counts.contains(&key.as_str()) && !value.is_number() && !value.is_null() {
+            if counts.contains(&key.as_str()) && (value.is_string() || value.is_boolean()) {
                 return Err(format!("`{key}' is no number: {value}"));
             }
             if let Value::String(text) = value
-                && !["name", "tag", "value", "text"].contains(&key.as_str())
+                && !["name", "tag", "value", "text", "crc"].contains(&key.as_str())
                 && text.parse::<f64>().is_ok_and(f64::is_finite)
             {
                 return Err(format!("`{key}' is a number as text: {text}"));

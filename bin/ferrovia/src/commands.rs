@@ -230,8 +230,11 @@ fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
     if let [(_, version)] = &rows[..] {
         return Ok(Output::both(version.clone(), serde_json::json!({ "version": version })));
     }
+    let value = |text: &String| {
+        text.parse::<u64>().map_or_else(|_| serde_json::Value::from(text.clone()), serde_json::Value::from)
+    };
     let json: serde_json::Map<_, _> =
-        rows.iter().map(|(k, v)| (k.to_lowercase().replace(' ', "-"), v.clone().into())).collect();
+        rows.iter().map(|(k, v)| (k.to_lowercase().replace(' ', "_"), value(v))).collect();
     let text: String = rows.iter().map(|(name, value)| format!("{name:24} {value}\n")).collect();
     Ok(Output::both(text, json))
 }
