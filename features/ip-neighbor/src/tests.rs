@@ -91,7 +91,7 @@ fn what_was_set_for_good_stays_until_it_is_removed() {
     let kept = ["10.0.0.2 S 02:00:00:00:00:03 t0"];
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
     let error =
-        tree.execute(&bench.world, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04").err().expect("kept");
+        tree.execute(&bench.world, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04").expect_err("kept");
     assert!(error.code() == -2 && error.to_string().contains("02:00:00:00:00:03"), "{error}");
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04 static");
