@@ -7,7 +7,7 @@ use crate::state::{Key, Punt, Taker};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Field, Malformed, Message, Messages, Module, Reader, Shape, Str, Type, Wire, retval};
-use net::api::{Address, AddressFamily, FibPath, FibPathNhProto, InterfaceIndex};
+use net::api::{Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -314,18 +314,18 @@ fn reasons(w: &World, _: &Client<'_>, r: PuntReasonDump) -> Result<Vec<PuntReaso
 fn redirects(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: IpPuntRedirect| {
         let (v6, nh) = (r.punt.nh.af.is_ip6(), IpAddr::from(r.punt.nh));
-        change(w, r.is_add, v6, r.punt.rx_sw_if_index, r.punt.tx_sw_if_index, nh)
+        let rx = rx(w, r.punt.rx_sw_if_index)?;
+        if r.is_add { add(w, v6, rx, r.punt.tx_sw_if_index, nh) } else { redirect::delete(w, v6, rx) }
     });
     m.call(|w: &World, _: &Client<'_>, r: AddDelIpPuntRedirectV2| {
-        let v6 = r.punt.af.is_ip6();
-        if !r.is_add {
-            return redirect::delete(w, v6, rx(w, r.punt.rx_sw_if_index)?);
+        let (v6, rx) = (r.punt.af.is_ip6(), rx(w, r.punt.rx_sw_if_index)?);
+        match &r.punt.paths[..] {
+            _ if !r.is_add => redirect::delete(w, v6, rx),
+            [] => redirect::add(w, v6, rx, None),
+            [path] if path.kind == FibPathType::Drop => redirect::add(w, v6, rx, None),
+            [path] => add(w, v6, rx, InterfaceIndex(path.sw_if_index), path.nh.address.of(r.punt.af)),
+            _ => Err(Error::unsupported("a redirect has one path").retval(retval::UNSUPPORTED)),
         }
-        let [path] = &r.punt.paths[..] else {
-            return Err(Error::unsupported("a redirect has one path").retval(retval::UNSUPPORTED));
-        };
-        let nh = path.nh.address.of(r.punt.af);
-        change(w, true, v6, r.punt.rx_sw_if_index, InterfaceIndex(path.sw_if_index), nh)
     });
     m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectDump| {
         let all = list(w, r.is_ipv6, r.sw_if_index)?.into_iter();
@@ -346,20 +346,8 @@ fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
     sw_if.existing_or_all(w)
 }
 
-fn change(
-    w: &World,
-    on: bool,
-    v6: bool,
-    from: InterfaceIndex,
-    tx: InterfaceIndex,
-    nexthop: IpAddr,
-) -> Result<()> {
-    let from = rx(w, from)?;
-    if on {
-        redirect::add(w, v6, from, tx.existing(w)?, Some(nexthop))
-    } else {
-        redirect::delete(w, v6, from)
-    }
+fn add(w: &World, v6: bool, rx: Option<SwIfIndex>, tx: InterfaceIndex, nexthop: IpAddr) -> Result<()> {
+    redirect::add(w, v6, rx, Some(redirect::Via { tx: tx.existing(w)?, nexthop: Some(nexthop) }))
 }
 
 fn list(w: &World, v6: bool, only: InterfaceIndex) -> Result<Vec<One>> {
@@ -373,18 +361,19 @@ fn index(rx: Option<SwIfIndex>) -> InterfaceIndex {
 }
 
 fn old_form(v6: bool, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirect {
-    let nh = redirect.nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
-    PuntRedirect { rx_sw_if_index: index(rx), tx_sw_if_index: redirect.tx.into(), nh }
+    let nexthop = redirect.via.and_then(|via| via.nexthop);
+    let nh = nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
+    PuntRedirect { rx_sw_if_index: index(rx), tx_sw_if_index: index(redirect.via.map(|via| via.tx)), nh }
 }
 
 fn new_form(af: AddressFamily, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirectV2 {
     let proto = if af.is_ip6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
-    let mut path =
-        FibPath { sw_if_index: redirect.tx.0, table_id: u32::MAX, weight: 1, proto, ..FibPath::default() };
-    if let Some(nexthop) = redirect.nexthop {
-        path.nh.address = nexthop.into();
-    }
-    PuntRedirectV2 { rx_sw_if_index: index(rx), af, paths: vec![path] }
+    let path = |redirect::Via { tx, nexthop }| {
+        let address = nexthop.map(Into::into).unwrap_or_default();
+        let nh = FibPathNh { address, ..FibPathNh::default() };
+        FibPath { sw_if_index: tx.0, table_id: u32::MAX, weight: 1, proto, nh, ..FibPath::default() }
+    };
+    PuntRedirectV2 { rx_sw_if_index: index(rx), af, paths: redirect.via.map(path).into_iter().collect() }
 }
 
 /// Where punted packets are sent.

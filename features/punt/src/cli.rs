@@ -11,7 +11,7 @@ use net::Interfaces;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-const REDIRECT: &str = "{add|del} rx {all|<interface:interface>} [via [<nexthop:ip>] <out:interface>]";
+const REDIRECT: &str = "{add|del} rx {all|<interface:interface>} [via {drop | [<nexthop:ip>] <out:interface>}]";
 const REDIRECTS: &str = "Send what is punted to another router";
 
 pub const COMMANDS: &[Command<World>] = &[
@@ -197,11 +197,15 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<Output> {
         redirect::delete(w, v6, rx)?;
         return Ok(Output::empty());
     }
+    if m.flag("drop") {
+        redirect::add(w, v6, rx, None)?;
+        return Ok(Output::empty());
+    }
     if !m.has("out") {
         return Err(Error::parse("expected `via' and where punted packets are sent"));
     }
     let nexthop: Option<IpAddr> = m.opt("nexthop")?;
-    redirect::add(w, v6, rx, find("out")?, nexthop)?;
+    redirect::add(w, v6, rx, Some(redirect::Via { tx: find("out")?, nexthop }))?;
     Ok(Output::empty())
 }
 
@@ -211,8 +215,8 @@ fn redirects(w: &World, v6: bool) -> Result<Output> {
         let name = |sw_if| w.get::<Interfaces>().name(sw_if);
         out.row([
             rx.map_or("all".into(), |sw_if| name(sw_if).into()),
-            redirect.nexthop.map_or_else(Cell::empty, Cell::show),
-            name(redirect.tx).into(),
+            redirect.via.and_then(|via| via.nexthop).map_or_else(Cell::empty, Cell::show),
+            redirect.via.map_or("drop".into(), |via| name(via.tx).into()),
         ]);
         Ok(())
     }))

@@ -29,9 +29,13 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     for (ip, v6) in [("ip", false), ("ip6", true)] {
         for (rx, redirect) in world.get::<redirect::All>().list(v6) {
             let rx = rx.map_or("all".to_string(), name);
-            let nexthop = redirect.nexthop.map_or(String::new(), |addr| format!("{addr} "));
+            let via = match redirect.via {
+                Some(redirect::Via { tx, nexthop: Some(addr) }) => format!("{addr} {}", name(tx)),
+                Some(redirect::Via { tx, nexthop: None }) => name(tx),
+                None => "drop".into(),
+            };
             let line = format!("{ip} punt redirect");
-            let add = format!("{line} add rx {rx} via {nexthop}{}", name(redirect.tx));
+            let add = format!("{line} add rx {rx} via {via}");
             config.push(Phase::Features, add, format!("{line} del rx {rx}"));
         }
     }

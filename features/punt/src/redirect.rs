@@ -26,6 +26,9 @@ pub enum To {
     /// punted packets redirected
     #[next("{ip}-rewrite", count)]
     Redirected,
+    /// {ip} punted packet has a redirect without a path
+    #[drop]
+    NoPath,
     /// {ip} adjacency is gone
     #[drop]
     NoAdjacency,
@@ -50,6 +53,9 @@ impl<F: Ip> Node for PuntRedirect<F> {
             cx.trace(b, IpTrace::<F>::of(b));
         }
         let index = AdjIndex(cx.feature_config(b));
+        if index == AdjIndex::DROP {
+            return To::NoPath;
+        }
         let Some(next) = self.adjacencies.get(index, cx.turn).map(|adj| adj.next) else {
             return To::NoAdjacency;
         };
@@ -59,13 +65,20 @@ impl<F: Ip> Node for PuntRedirect<F> {
     }
 }
 
-/// Where punted packets are sent.
+/// A path of punted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Redirect {
+pub struct Via {
     /// By this interface.
     pub tx: SwIfIndex,
     /// To this router; to their own destination without one.
     pub nexthop: Option<IpAddr>,
+}
+
+/// Where punted packets are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redirect {
+    /// Without a path they are dropped.
+    pub via: Option<Via>,
     adj: AdjIndex,
 }
 
@@ -94,28 +107,24 @@ impl All {
     }
 }
 
-/// Sends what is punted of what comes in by an interface, or by any without one of its own, to another router.
+/// Sends what is punted of what comes in by an interface, or by any without one of its own, to another router; or drops it.
 ///
 /// # Errors
 /// Interfaces that aren't there (−2); a next hop of the other family (−7).
-pub fn add(
-    world: &World,
-    v6: bool,
-    rx: Option<SwIfIndex>,
-    tx: SwIfIndex,
-    nexthop: Option<IpAddr>,
-) -> Result<()> {
-    let nexthop = nexthop.filter(|addr| !addr.is_unspecified());
-    if nexthop.is_some_and(|addr| addr.is_ipv6() != v6) {
+pub fn add(world: &World, v6: bool, rx: Option<SwIfIndex>, via: Option<Via>) -> Result<()> {
+    let nexthop = |via: Via| via.nexthop.filter(|addr| !addr.is_unspecified());
+    let via = via.map(|via| Via { nexthop: nexthop(via), ..via });
+    if via.and_then(nexthop).is_some_and(|addr| addr.is_ipv6() != v6) {
         return Err(Error::parse("a next hop of the other family").retval(retval::INVALID_VALUE));
     }
     let (adjacencies, all) = (world.get::<Adjacencies>(), world.get::<All>());
     let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    let adj = match nexthop {
-        Some(nexthop) => adjacencies.neighbor(world, tx, nexthop)?,
-        None => adjacencies.glean(world, tx, any)?,
+    let adj = match via {
+        Some(Via { tx, nexthop: Some(nexthop) }) => adjacencies.neighbor(world, tx, nexthop)?,
+        Some(Via { tx, nexthop: None }) => adjacencies.glean(world, tx, any)?,
+        None => AdjIndex::DROP,
     };
-    let old = all.redirects().insert((v6, rx), Redirect { tx, nexthop, adj });
+    let old = all.redirects().insert((v6, rx), Redirect { via, adj });
     apply(world, v6)?;
     if let Some(old) = old {
         adjacencies.release(old.adj);
@@ -161,7 +170,7 @@ pub fn on_interface(world: &World, event: IfEvent) {
             IfEvent::Added(sw_if) => apply_to(world, v6, sw_if),
             IfEvent::Deleting(sw_if) => {
                 let list = world.get::<All>().list(v6).into_iter();
-                let mut by = list.filter(|(rx, redirect)| *rx == Some(sw_if) || redirect.tx == sw_if);
+                let mut by = list.filter(|(rx, redirect)| *rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if));
                 by.try_for_each(|(rx, _)| delete(world, v6, rx))
             }
             _ => Ok(()),
