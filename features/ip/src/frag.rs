@@ -39,6 +39,9 @@ pub enum To {
     NoAdjacency,
 }
 
+/// Bytes of a fragment at most, however large the link's packets may be: it lies in one buffer, as in VPP.
+const LARGEST: usize = 2048;
+
 #[derive(Clone, Copy)]
 pub struct FragmentTrace {
     len: usize,
@@ -223,7 +226,7 @@ impl<F: Ip> Fragment<F> {
         while done < payload {
             let template = if done == 0 { &mut first } else { &mut others };
             let left = payload - done;
-            let room = mtu.saturating_sub(template.len());
+            let room = mtu.min(LARGEST).saturating_sub(template.len());
             let (len, more) = if left <= room { (left, more) } else { (room & !7, true) };
             if len == 0 {
                 return Err(To::MtuTooSmall);

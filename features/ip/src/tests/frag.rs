@@ -83,6 +83,32 @@ fn fragments_have_the_packets_bytes() {
     }
 }
 
+/// However large the link's packets may be, a fragment lies in one buffer.
+#[test]
+fn fragments_lie_in_one_buffer() {
+    let mut bench = router6();
+    let world = bench.world.clone();
+    world.get::<Interfaces>().set_mtu(&world, T2, net::MtuKind::L3, 5000).expect("set");
+    for (v6, to, nexthop) in [
+        (false, "20.0.0.1", std::net::IpAddr::from(ip("10.0.2.2"))),
+        (true, "3000::1", ip6("2001:db8:2::2").into()),
+    ] {
+        let adj = world.get::<Adjacencies>().find_neighbor(T2, nexthop).expect("held");
+        let packet = if v6 {
+            pkt::ip6("2001:db8:2::1", to).udp(1, 2).payload_len(5900).build()
+        } else {
+            pkt::ip4("10.0.2.1", to).id(7).udp(1, 2).payload_len(5900).build()
+        };
+        let out = bench.node(if v6 { "ip6-frag" } else { "ip4-frag" }, &[packet.clone()], |b| {
+            b.set_scratch(IpMeta::of(adj, 0));
+        });
+        let lens: Vec<usize> = out.iter().map(|o| o.bytes.len()).collect();
+        // 5908 bytes behind the header, in parts that are multiples of 8.
+        assert_eq!(lens, if v6 { [2048, 2048, 48 + 1908] } else { [2044, 2044, 20 + 1860] });
+        assert!(joined(&out, v6) == packet[if v6 { 40 } else { 20 }..]);
+    }
+}
+
 /// Buffers that run out in the middle of a packet: nothing is left of it.
 #[test]
 fn what_can_not_be_cut_leaves_nothing_behind() {
