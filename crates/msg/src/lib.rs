@@ -126,6 +126,8 @@ pub mod retval {
     pub const INVALID_QUEUE: i32 = -125;
     /// Not possible with this.
     pub const UNSUPPORTED: i32 = -126;
+    /// An IPv6 address, or its network, is another's.
+    pub const DUPLICATE_IF_ADDRESS: i32 = -127;
     /// An interface that carries no Ethernet frames.
     pub const NON_ETHERNET: i32 = -151;
     /// Somebody needs it.

@@ -2,21 +2,23 @@
 //! Addresses of interfaces, and the routes that come with them.
 
 mod held;
+mod routes;
 mod unnumbered;
 
 pub use held::Hold;
 pub(crate) use held::route;
 
-use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{AdjIndex, IfEvent, IfKind, Interfaces, LinkLocals};
+use crate::fib::{Fib, Net, TableIndex};
+use crate::{IfEvent, IfKind, Interfaces, LinkLocals};
 use cli::Error;
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
+use routes::Route;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
-use wire::{Address, Family, Prefix};
+use wire::{Address, Prefix};
 
 /// What one interface has.
 struct Here<A> {
@@ -26,6 +28,8 @@ struct Here<A> {
     learned: Vec<Prefix<A>>,
     /// Of these, those that aren't to be used.
     held: Vec<(A, Hold)>,
+    /// The routes that are there for them.
+    routes: Vec<Route<A>>,
     /// The protocol was enabled without an address.
     enabled: bool,
     /// Whose addresses it uses.
@@ -34,7 +38,14 @@ struct Here<A> {
 
 impl<A> Default for Here<A> {
     fn default() -> Self {
-        Self { addresses: Vec::new(), learned: Vec::new(), held: Vec::new(), enabled: false, lender: None }
+        Self {
+            addresses: Vec::new(),
+            learned: Vec::new(),
+            held: Vec::new(),
+            routes: Vec::new(),
+            enabled: false,
+            lender: None,
+        }
     }
 }
 
@@ -51,8 +62,14 @@ impl<F: Net> Shared for Addresses<F> {
         let interfaces: Arc<Interfaces> = world.get();
         // Made before, so that the routes are taken back before the table forgets the interface.
         let fib = world.get();
-        interfaces.subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
+        interfaces.subscribe(|world, event| match event {
+            IfEvent::Admin(sw_if, _) => {
+                let addresses = world.get::<Self>();
+                // Only a full table refuses.
+                let _ = addresses.sync_routes(world, sw_if);
+                addresses.fib.sync_neighbors(world, sw_if);
+            }
+            IfEvent::Deleting(sw_if) => {
                 let addresses = world.get::<Self>();
                 for borrower in addresses.borrowers(sw_if).into_iter().chain([sw_if]) {
                     let _ = addresses.set_unnumbered(world, borrower, None);
@@ -61,6 +78,7 @@ impl<F: Net> Shared for Addresses<F> {
                 let _ = addresses.enable(world, sw_if, false);
                 addresses.all().remove(&sw_if);
             }
+            _ => {}
         });
         Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib, interfaces }
     }
@@ -70,32 +88,6 @@ impl<F: Net> Shared for Addresses<F> {
 /// route leads to it, and nobody is asked for it.
 pub fn is_nominal<A: Address>(address: A) -> bool {
     matches!(address.into(), IpAddr::V6(ip) if ip.is_loopback() || ip.is_multicast())
-}
-
-/// What can't be the address of a host (RFC 1122 3.2.1.3, RFC 4291 2.5).
-fn is_host<F: Net>(prefix: Prefix<F::Addr>) -> Result<(), Error> {
-    let refuse = |why: &str| Err(Error::parse(format!("{prefix}: {why}")).retval(-7));
-    let addr = prefix.addr();
-    if is_nominal(addr) {
-        return Ok(());
-    }
-    let special = F::special().into_iter().find(|(special, _)| special.contains(addr));
-    if addr.multicast() || addr == F::Addr::ZERO || special.is_some() {
-        return refuse("not an address of a host");
-    }
-    if !F::IS_V6 && prefix.len() < 31 {
-        if prefix.len() == 0 {
-            return refuse("a network of all addresses")
-                .map_err(|e| e.retval(retval::ADDRESS_LENGTH_MISMATCH));
-        }
-        if !prefix.has_host_bits() {
-            return refuse("that is the network's address, not a host's");
-        }
-        if prefix.last() == addr {
-            return refuse("that is the network's broadcast address, not a host's");
-        }
-    }
-    Ok(())
 }
 
 impl<F: Net> Addresses<F> {
@@ -144,18 +136,26 @@ impl<F: Net> Addresses<F> {
         Ok(TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 }))
     }
 
-    /// Gives an interface an address. The network behind it becomes reachable by it, and the address ours.
+    /// Gives an interface an address, which may be any but none. While the interface is up, the network behind it is reachable by it, and
+    /// the address is ours.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries nothing (−126); an address that is no host's; one that is there, or whose
-    /// network overlaps with another's in the same table (−105).
+    /// An interface that isn't there (−2) or carries nothing (−126); no address (−7); a network of all addresses (−59); an address that is there, or
+    /// whose network overlaps with another's in the same table (−105, of IPv6 −127).
     pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
             let why = format!("{} has no addresses", interface.name);
             return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
         }
-        is_host::<F>(prefix)?;
+        if prefix.addr() == F::Addr::ZERO {
+            let why = format!("{prefix}: not an address of a host");
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        }
+        if prefix.len() == 0 {
+            let why = format!("{prefix}: a network of all addresses");
+            return Err(Error::parse(why).retval(retval::ADDRESS_LENGTH_MISMATCH));
+        }
         if self.is_learned(sw_if, prefix) {
             // From now on it stays.
             self.all().entry(sw_if).or_default().learned.retain(|p| *p != prefix);
@@ -163,17 +163,9 @@ impl<F: Net> Addresses<F> {
         }
         let table = self.table_of(sw_if)?;
         self.check_free(sw_if, table, prefix)?;
-        let first = {
-            let mut all = self.all();
-            let here = all.entry(sw_if).or_default();
-            let first = !here.addresses.iter().any(|a| a.network() == prefix.network());
-            here.addresses.push(prefix);
-            first
-        };
+        self.all().entry(sw_if).or_default().addresses.push(prefix);
         self.publish(sw_if);
-        for (route, kind) in routes::<F>(sw_if, prefix, first) {
-            self.fib.set(world, table, route, Source::Interface, &[Path::new(kind)])?;
-        }
+        self.sync_routes(world, sw_if)?;
         self.changed(world, sw_if)
     }
 
@@ -197,34 +189,22 @@ impl<F: Net> Addresses<F> {
     /// # Errors
     /// One that isn't there (−60).
     pub fn remove(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
-        let table = self.table_of(sw_if)?;
-        let other = {
+        self.interfaces.check(sw_if)?;
+        {
             let mut all = self.all();
             let here = all.get_mut(&sw_if);
-            let addresses = here.map(|h| {
-                h.learned.retain(|p| *p != prefix);
-                h.held.retain(|(address, _)| *address != prefix.addr());
-                &mut h.addresses
-            });
-            let at = addresses.as_ref().and_then(|a| a.iter().position(|p| *p == prefix));
-            let (Some(addresses), Some(at)) = (addresses, at) else {
+            let here = here.and_then(|here| Some((here.addresses.iter().position(|p| *p == prefix)?, here)));
+            let Some((at, here)) = here else {
                 let name = self.interfaces.name(sw_if);
                 return Err(Error::not_found(format!("{name} has no address {prefix}"))
                     .retval(retval::ADDRESS_NOT_FOUND_FOR_INTERFACE));
             };
-            addresses.remove(at);
-            addresses.iter().find(|a| a.network() == prefix.network()).copied()
-        };
+            here.addresses.remove(at);
+            here.learned.retain(|p| *p != prefix);
+            here.held.retain(|(address, _)| *address != prefix.addr());
+        }
         self.publish(sw_if);
-        if let Some(other) = other.filter(|other| !is_nominal(other.addr())) {
-            // The network stays, but no longer speaks from this address.
-            let kind = PathKind::Attached { sw_if, address: other.addr() };
-            self.fib.set(world, table, prefix.network(), Source::Interface, &[Path::new(kind)])?;
-        }
-        for (route, _) in routes::<F>(sw_if, prefix, other.is_none()) {
-            // Whatever is there already gone is what was wanted.
-            let _ = self.fib.remove(world, table, route, Source::Interface, &[]);
-        }
+        self.sync_routes(world, sw_if)?;
         self.changed(world, sw_if)
     }
 
@@ -260,10 +240,17 @@ impl<F: Net> Addresses<F> {
             let why = format!("{} has the address {address}: remove it first", interface.name);
             return Err(Error::failed(why).retval(retval::ADDRESS_FOUND_FOR_INTERFACE));
         }
-        self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)
+        self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)?;
+        // The one that it was in may have waited for that.
+        self.fib.reap(world);
+        Ok(())
     }
 
     fn check_free(&self, sw_if: SwIfIndex, table: TableIndex, new: Prefix<F::Addr>) -> Result<(), Error> {
+        let in_use = |why| {
+            let code = if F::IS_V6 { retval::DUPLICATE_IF_ADDRESS } else { retval::ADDRESS_IN_USE };
+            Err(Error::failed(why).retval(code))
+        };
         let others: Vec<_> = self.all().iter().map(|(i, h)| (*i, h.addresses.clone())).collect();
         for (other, addresses) in others {
             if self.table_of(other).ok() != Some(table) {
@@ -272,14 +259,12 @@ impl<F: Net> Addresses<F> {
             for old in addresses {
                 let name = self.interfaces.name(other);
                 if old.addr() == new.addr() {
-                    return Err(Error::failed(format!("{name} has the address {old} already"))
-                        .retval(retval::ADDRESS_IN_USE));
+                    return in_use(format!("{name} has the address {old} already"));
                 }
                 // An interface may have several addresses of one network.
                 let same = other == sw_if && old.network() == new.network();
                 if !same && (old.covers(&new) || new.covers(&old)) {
-                    return Err(Error::failed(format!("{new} overlaps with {old} of {name}"))
-                        .retval(retval::ADDRESS_IN_USE));
+                    return in_use(format!("{new} overlaps with {old} of {name}"));
                 }
             }
         }
@@ -307,32 +292,4 @@ impl<F: Net> Addresses<F> {
         }
         Ok(())
     }
-}
-
-type Route<F> = (Prefix<<F as Family>::Addr>, PathKind<<F as Family>::Addr>);
-
-/// The routes of an address; `network`: with those of its network, which its other addresses share.
-fn routes<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>, network: bool) -> Vec<Route<F>> {
-    let address = prefix.addr();
-    if is_nominal(address) {
-        return Vec::new();
-    }
-    let mut routes = vec![(Prefix::host(address), PathKind::Receive { sw_if, address })];
-    if network && prefix.len() < F::BITS {
-        routes.push((prefix.network(), PathKind::Attached { sw_if, address }));
-        // The address that all routers of a network have in common (RFC 4291 2.6.1), but between two (RFC 6164 5.1). It is no address
-        // of the interface.
-        if F::IS_V6 && prefix.len() < 127 && prefix.has_host_bits() {
-            let anycast = Prefix::host(prefix.network().addr());
-            routes.push((anycast, PathKind::Fixed(AdjIndex::RECEIVE)));
-        }
-        // RFC 3021: a network of two has neither.
-        if !F::IS_V6 && prefix.len() < 31 {
-            // Directed broadcasts are not sent on unless an operator says so (RFC 2644).
-            for host in [prefix.network().addr(), prefix.last()] {
-                routes.push((Prefix::host(host), PathKind::Fixed(AdjIndex::DROP)));
-            }
-        }
-    }
-    routes
 }

@@ -119,6 +119,8 @@ pub mod code4 {
     pub const FRAGMENTATION_NEEDED: u8 = 4;
     /// Unreachable: source route failed.
     pub const SOURCE_ROUTE_FAILED: u8 = 5;
+    /// Unreachable: communication with the host administratively prohibited.
+    pub const HOST_PROHIBITED: u8 = 10;
     /// Unreachable: communication administratively prohibited.
     pub const ADMIN_PROHIBITED: u8 = 13;
     /// Time exceeded: TTL ran out in transit.

@@ -17,6 +17,8 @@ pub struct DirectedBroadcast(Mutex<BTreeSet<SwIfIndex>>);
 
 impl Shared for DirectedBroadcast {
     fn make(world: &World) -> Self {
+        // Hears of changes first, and makes the routes that are changed here.
+        world.get::<Addresses<Ip4>>();
         world.get::<Interfaces>().subscribe(|world, event| match event {
             IfEvent::Deleting(sw_if) => {
                 world.get::<Self>().on().remove(&sw_if);
@@ -66,8 +68,10 @@ impl DirectedBroadcast {
         else {
             return;
         };
-        for prefix in addresses.own(sw_if).into_iter().filter(|p| p.len() < 31) {
-            let all = prefix.last();
+        // Without the interface these routes aren't there.
+        let own = if interface.admin_up { addresses.own(sw_if) } else { Vec::new() };
+        let is_own = |address| own.iter().any(|p| p.addr() == address);
+        for all in own.iter().filter(|p| p.len() < 31).map(Prefix::last).filter(|all| !is_own(*all)) {
             let kind = match self.is_on(sw_if) {
                 true => PathKind::Neighbor { sw_if, nexthop: all.into() },
                 false => PathKind::Fixed(AdjIndex::DROP),

@@ -8,6 +8,7 @@ use crate::path_mtu::PathMtus;
 use crate::walk::of_tables;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
+use net::fib::Follows;
 use net::{
     Addresses, AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, LinkLocals, Net, Path, PathKind,
     Routes, Source, TableIndex,
@@ -131,7 +132,7 @@ fn links(world: &World, config: &mut RunningConfig) {
 /// One line for each path: what is added to a route doesn't disturb its other paths.
 fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     let tables = world.get::<Fib<F>>().list_tables();
-    let ids: BTreeMap<u32, u32> = tables.iter().map(|t| (t.index.0, t.id)).collect();
+    let ids = Ids::new::<F>(world);
     let interfaces = world.get::<Interfaces>();
     config.list(Phase::Routes, of_tables(&world.get::<Fib<F>>(), tables), move |_, (table, route), lines| {
         let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
@@ -146,20 +147,40 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     });
 }
 
+/// The numbers of the tables of a protocol, and of the other.
+struct Ids {
+    own: BTreeMap<TableIndex, u32>,
+    other: BTreeMap<TableIndex, u32>,
+}
+
+impl Ids {
+    fn new<F: Net>(world: &World) -> Self {
+        fn of<F: Net>(world: &World) -> BTreeMap<TableIndex, u32> {
+            world.get::<Fib<F>>().list_tables().iter().map(|t| (t.index, t.id)).collect()
+        }
+        Self { own: of::<F>(world), other: of::<F::Other>(world) }
+    }
+}
+
 fn via<F: Net>(
     interfaces: &Interfaces,
-    ids: &BTreeMap<u32, u32>,
+    ids: &Ids,
     table: TableIndex,
     path: &Path<F::Addr>,
 ) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
-    let id = |table: TableIndex| ids.get(&table.0).copied().unwrap_or(u32::MAX);
+    let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
     let mut text = match path.kind {
         PathKind::Neighbor { sw_if, nexthop } => format!("via {nexthop} {}", name(sw_if)),
         PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
         PathKind::Recursive { table: t, nexthop } => format!("via {nexthop} next-hop-table {}", id(t)),
+        PathKind::RecursiveOther { table: t, nexthop } => {
+            let id = ids.other.get(&t).copied().unwrap_or(u32::MAX);
+            format!("via {nexthop} next-hop-table {id}")
+        }
         PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
         PathKind::Lookup(t) => format!("via {}-lookup-in-table {}", F::NAME, id(t)),
+        PathKind::SourceLookup(t) => format!("via {}-source-lookup-in-table {}", F::NAME, id(t)),
         PathKind::Receive { .. } | PathKind::Fixed(AdjIndex::RECEIVE) => "via local".into(),
         PathKind::Fixed(AdjIndex::PUNT) => "via punt".into(),
         PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),
@@ -178,5 +199,10 @@ fn via<F: Net>(
     if path.preference != 0 {
         text += &format!(" preference {}", path.preference);
     }
+    text += match path.follows {
+        Follows::Any => "",
+        Follows::Host => " resolve-via-host",
+        Follows::Attached => " resolve-via-attached",
+    };
     text
 }

@@ -4,7 +4,7 @@
 use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
-use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
+use net::{Addresses, Fib, Interfaces, LinkLocals, Net, Source, TableIndex};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
@@ -15,13 +15,13 @@ pub fn table_name<F: Net>(id: u32) -> String {
     format!("ipv{}-VRF:{id}", F::VERSION)
 }
 
-/// Makes the table of this id; no name is the usual one.
+/// Makes the table of this id for a source; no name is the usual one.
 ///
 /// # Errors
 /// Those of [`Fib::add_table`].
-pub fn add_table<F: Net>(world: &World, id: u32, name: &str) -> Result<TableIndex> {
+pub fn add_table<F: Net>(world: &World, id: u32, name: &str, source: Source) -> Result<TableIndex> {
     let usual = table_name::<F>(id);
-    world.get::<Fib<F>>().add_table(world, id, if name.is_empty() { &usual } else { name })
+    world.get::<Fib<F>>().add_table(world, id, if name.is_empty() { &usual } else { name }, source)
 }
 
 /// Lets an interface speak by another's addresses of both versions, or no longer. An interface that has IPv6 addresses keeps
@@ -104,7 +104,7 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
     let in_the_way = |old: &Prefix<F::Addr>| old.covers(&new) || new.covers(old);
     match added {
         Err(e)
-            if e.code() == retval::ADDRESS_IN_USE
+            if matches!(e.code(), retval::ADDRESS_IN_USE | retval::DUPLICATE_IF_ADDRESS)
                 && remove_marked::<F>(world, |(_, old)| in_the_way(old)) =>
         {
             addresses.add(world, sw_if, new)

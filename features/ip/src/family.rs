@@ -87,6 +87,8 @@ pub trait Ip: Net {
 
     /// The destination as the tables take it; that of no packet is a martian's.
     fn destination(b: &Buffer) -> Self::Key;
+    /// The source as the tables take it; that of no packet is a martian's.
+    fn source(b: &Buffer) -> Self::Key;
 
     /// What [`Self::wrong`] looks at; zeros, which are wrong, for a packet shorter than a header.
     fn words(b: &Buffer) -> Words;

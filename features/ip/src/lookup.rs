@@ -141,7 +141,7 @@ impl<F: Ip> Lookup<F> {
     ) -> Option<Found<'t>> {
         let adj = self.adjacencies.get(index, turn)?;
         self.count_via(adj, 1, b.packet_len() as u64, turn);
-        if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup) {
+        if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup | AdjKind::LookupSource) {
             return self.choose(b, Found { index, adj, fib }, turn);
         }
         Some(Found { index, adj, fib })
@@ -159,9 +159,11 @@ impl<F: Ip> Lookup<F> {
                     let bucket = hash.rotate_right(step as u32 * 5) & at.adj.table;
                     at.index = *self.adjacencies.buckets(at.adj, turn).get(bucket as usize)?;
                 }
-                AdjKind::Lookup => {
+                AdjKind::Lookup | AdjKind::LookupSource => {
                     at.fib = TableIndex(at.adj.table);
-                    let leaf = self.fib.table(at.fib, turn)?.lookup(F::destination(b), turn);
+                    let by_source = at.adj.kind == AdjKind::LookupSource;
+                    let key = if by_source { F::source(b) } else { F::destination(b) };
+                    let leaf = self.fib.table(at.fib, turn)?.lookup(key, turn);
                     at.index = AdjIndex(leaf.hop);
                     self.count_to(leaf.route, bytes);
                 }

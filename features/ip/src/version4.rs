@@ -86,7 +86,8 @@ impl Ip for Ip4 {
         // RFC 1812 5.2.7.1: the network can't be reached, if there is no route at all.
         no_route: (Icmp4Type::UNREACHABLE.0, code4::NET_UNREACHABLE),
         unreachable: (Icmp4Type::UNREACHABLE.0, code4::HOST_UNREACHABLE),
-        prohibited: (Icmp4Type::UNREACHABLE.0, code4::ADMIN_PROHIBITED),
+        // Of the destination; 13 is of filters (RFC 1812 5.2.7.1).
+        prohibited: (Icmp4Type::UNREACHABLE.0, code4::HOST_PROHIBITED),
         // RFC 1122 3.2.2.1.
         unknown_protocol: (Icmp4Type::UNREACHABLE.0, code4::PROTOCOL_UNREACHABLE),
         port_unreachable: (Icmp4Type::UNREACHABLE.0, code4::PORT_UNREACHABLE),
@@ -99,6 +100,11 @@ impl Ip for Ip4 {
     #[inline(always)]
     fn destination(b: &Buffer) -> u32 {
         b.bytes::<HEADER>(0).map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
+    }
+
+    #[inline(always)]
+    fn source(b: &Buffer) -> u32 {
+        b.bytes::<HEADER>(0).map_or(0, |h| u32::from_be_bytes([h[12], h[13], h[14], h[15]]))
     }
 
     #[inline(always)]

@@ -75,7 +75,7 @@ impl Ip for Ip6 {
     const LAYER: Layer = Layer::Ip6;
     const ERRORS: Errors = Errors {
         no_route: (Icmp6Type::UNREACHABLE.0, code6::NO_ROUTE),
-        unreachable: (Icmp6Type::UNREACHABLE.0, code6::ADDRESS_UNREACHABLE),
+        unreachable: (Icmp6Type::UNREACHABLE.0, code6::NO_ROUTE),
         prohibited: (Icmp6Type::UNREACHABLE.0, code6::ADMIN_PROHIBITED),
         unknown_protocol: (Icmp6Type::PARAMETER_PROBLEM.0, code6::UNKNOWN_NEXT_HEADER),
         port_unreachable: (Icmp6Type::UNREACHABLE.0, code6::PORT_UNREACHABLE),
@@ -88,6 +88,11 @@ impl Ip for Ip6 {
     #[inline(always)]
     fn destination(b: &Buffer) -> u128 {
         b.bytes::<16>(24).map_or(0, |destination| u128::from_be_bytes(*destination))
+    }
+
+    #[inline(always)]
+    fn source(b: &Buffer) -> u128 {
+        b.bytes::<16>(8).map_or(0, |source| u128::from_be_bytes(*source))
     }
 
     #[inline(always)]

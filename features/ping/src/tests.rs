@@ -131,7 +131,7 @@ fn bench() -> Bench {
     let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: std::net::IpAddr::from([10, 0, 0, 2]) });
     let fib = world.get::<Fib<Ip4>>();
     fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
-    let other = fib.add_table(world, 7, "seven").expect("added");
+    let other = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
     fib.set(world, other, prefix("9.0.0.0/8"), Source::Cli, &[via]).expect("set");
     let back = Path::new(PathKind::Lookup(TableIndex::DEFAULT));
     fib.set(world, other, prefix("8.0.0.0/8"), Source::Cli, &[back]).expect("set");

@@ -53,24 +53,18 @@ impl<F: Net> Addresses<F> {
 
     /// Says which of the addresses that an interface was given are held back; all others are its own.
     pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, held: &[(F::Addr, Hold)]) {
-        let (old, new) = {
+        {
             let mut all = self.all();
             let Some(here) = all.get_mut(&sw_if) else { return };
             let given = |address| here.addresses.iter().any(|p: &Prefix<F::Addr>| p.addr() == address);
             let new: Vec<_> = held.iter().copied().filter(|(address, _)| given(*address)).collect();
-            (std::mem::replace(&mut here.held, new.clone()), new)
-        };
-        if old == new {
-            return;
+            if here.held == new {
+                return;
+            }
+            here.held = new;
         }
         self.publish(sw_if);
-        let Ok(table) = self.table_of(sw_if) else { return };
-        let find = |all: &[(F::Addr, Hold)], address| all.iter().find(|h| h.0 == address).map(|h| h.1);
-        for address in self.own(sw_if).into_iter().map(|p| p.addr()) {
-            let hold = find(&new, address);
-            if hold != find(&old, address) {
-                route((&self.fib, world), (table, sw_if, address), hold);
-            }
-        }
+        // Only a full table refuses.
+        let _ = self.sync_routes(world, sw_if);
     }
 }

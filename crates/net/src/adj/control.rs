@@ -19,6 +19,7 @@ pub(super) enum Key {
     Receive(Link, SwIfIndex, IpAddr),
     Multicast(Link, SwIfIndex),
     Lookup(Link, u32),
+    LookupSource(Link, u32),
     Feature(Link, NodeIndex, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),

@@ -115,7 +115,7 @@ impl Adjacencies {
 
     /// Those of a neighbour that somebody holds, for whatever packets: his own protocol's first.
     pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
-        let links = if nexthop.is_ipv6() { &[Link::Ip6, Link::Ip4][..] } else { &[Link::Ip4] };
+        let links = if nexthop.is_ipv6() { [Link::Ip6, Link::Ip4] } else { [Link::Ip4, Link::Ip6] };
         links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
     }
 
@@ -199,6 +199,12 @@ impl Adjacencies {
     /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
     pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
         self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
+    }
+
+    /// The adjacency of packets whose source is looked up, in the table of this index. The caller becomes one more holder.
+    pub fn lookup_source(&self, link: Link, table: u32) -> AdjIndex {
+        let adj = || Adj { kind: AdjKind::LookupSource, table, link, ..Adj::default() };
+        self.hold(Key::LookupSource(link, table), adj)
     }
 
     /// The adjacency of packets that a feature's node takes, for its object of this number: packets find that in

@@ -90,6 +90,8 @@ pub enum AdjKind {
     LoadBalance,
     /// Looked up again, in the table of index [`Adj::table`].
     Lookup,
+    /// As [`Self::Lookup`], by the packet's source.
+    LookupSource,
     /// Dropped: no route.
     #[default]
     NoRoute,
@@ -156,7 +158,7 @@ pub struct Adj {
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
-    /// Of [`AdjKind::Lookup`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones;
+    /// Of [`AdjKind::Lookup`] and [`AdjKind::LookupSource`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones;
     /// of [`AdjKind::Feature`], the number of its object.
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.

@@ -2,7 +2,7 @@
 //! Paths of routes on the wire.
 
 use super::{AddressFamily, AddressUnion};
-use crate::fib::Labels;
+use crate::fib::{Follows, Labels};
 use crate::{AdjIndex, Extension, Fib, Net, Path, PathKind, TableIndex};
 use cli::{Error, Result};
 use graph::SwIfIndex;
@@ -108,11 +108,11 @@ pub struct FibPath {
     pub label_stack: [FibMplsLabel; 16],
 }
 
-/// The path that a client means.
+/// The path that a client means; `other` are the routes of the other protocol.
 ///
 /// # Errors
 /// −3 for a table, −9 for what isn't built, −7 for what can't be.
-pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
+pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> Result<Path<F::Addr>> {
     let unsupported =
         |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
     let label = |l: &FibMplsLabel| l.label << 12 | u32::from(l.exp & 7) << 9 | u32::from(l.ttl);
@@ -127,9 +127,21 @@ pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
     let kind = match path.kind {
         FibPathType::Normal => match (path.proto, sw_if) {
             // RFC 8950: the neighbour may be of the other protocol.
-            (FibPathNhProto::Ip4 | FibPathNhProto::Ip6, Some(sw_if)) if path.proto != proto_of::<F>() => {
+            (FibPathNhProto::Ip4 | FibPathNhProto::Ip6, sw_if) if path.proto != proto_of::<F>() => {
                 let af = if F::IS_V6 { AddressFamily::Ip4 } else { AddressFamily::Ip6 };
-                PathKind::Neighbor { sw_if, nexthop: path.nh.address.of(af) }
+                let nexthop = path.nh.address.of(af);
+                match sw_if {
+                    // Without a next hop its protocol doesn't matter.
+                    Some(sw_if) if nexthop.is_unspecified() => {
+                        PathKind::Attached { sw_if, address: F::Addr::ZERO }
+                    }
+                    Some(sw_if) => PathKind::Neighbor { sw_if, nexthop },
+                    None if nexthop.is_unspecified() => return unsupported("lookups of the other protocol"),
+                    None => {
+                        let table = other.find_table(path.table_id)?;
+                        PathKind::RecursiveOther { table, nexthop }
+                    }
+                }
             }
             (proto, _) if proto != proto_of::<F>() => return unsupported("next hops of this protocol"),
             (_, Some(sw_if)) if nexthop == F::Addr::ZERO => PathKind::Attached { sw_if, address: nexthop },
@@ -147,24 +159,34 @@ pub fn path_of<F: Net>(fib: &Fib<F>, path: &FibPath) -> Result<Path<F::Addr>> {
         FibPathType::InterfaceRx => PathKind::Extension(Extension::InterfaceRx, path.sw_if_index),
         FibPathType::UdpEncap => PathKind::Extension(Extension::UdpEncap, path.nh.obj_id),
         FibPathType::Classify => PathKind::Extension(Extension::Classify, path.nh.classify_table_index),
-        FibPathType::SourceLookup => PathKind::Extension(Extension::SourceLookup, table()?.0),
+        FibPathType::SourceLookup => PathKind::SourceLookup(table()?),
         FibPathType::BierImp | FibPathType::Dvr => return unsupported("paths of this type"),
     };
-    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, labels })
+    let follows = match path.flags {
+        flags if flags.has(FibPathFlags::RESOLVE_VIA_HOST) => Follows::Host,
+        flags if flags.has(FibPathFlags::RESOLVE_VIA_ATTACHED) => Follows::Attached,
+        _ => Follows::Any,
+    };
+    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, follows, labels })
 }
 
 fn proto_of<F: Net>() -> FibPathNhProto {
     if F::IS_V6 { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 }
 }
 
-/// A path for a client.
-pub fn path_to<F: Net>(fib: &Fib<F>, path: &Path<F::Addr>) -> FibPath {
+/// A path for a client; `other` are the routes of the other protocol.
+pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>) -> FibPath {
     let id = |table: TableIndex| fib.table_id(table).unwrap_or(0);
     let mut out = FibPath {
         sw_if_index: NO_INDEX,
         weight: path.weight,
         preference: path.preference,
         proto: proto_of::<F>(),
+        flags: match path.follows {
+            Follows::Any => FibPathFlags::NONE,
+            Follows::Host => FibPathFlags::RESOLVE_VIA_HOST,
+            Follows::Attached => FibPathFlags::RESOLVE_VIA_ATTACHED,
+        },
         ..FibPath::default()
     };
     match path.kind {
@@ -178,12 +200,21 @@ pub fn path_to<F: Net>(fib: &Fib<F>, path: &Path<F::Addr>) -> FibPath {
             out.nh.address = Into::<IpAddr>::into(addr).into();
             out.table_id = id(table);
         }
+        PathKind::RecursiveOther { table, nexthop } => {
+            out.nh.address = nexthop.into();
+            out.proto = if nexthop.is_ipv6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
+            out.table_id = other.table_id(table).unwrap_or(0);
+        }
         PathKind::Receive { sw_if, address } => {
             out.nh.address = Into::<IpAddr>::into(address).into();
             out.sw_if_index = sw_if.0;
             out.kind = FibPathType::Local;
         }
         PathKind::Lookup(table) => out.table_id = id(table),
+        PathKind::SourceLookup(table) => {
+            out.kind = FibPathType::SourceLookup;
+            out.table_id = id(table);
+        }
         PathKind::Fixed(AdjIndex::UNREACH) => out.kind = FibPathType::IcmpUnreach,
         PathKind::Fixed(AdjIndex::PROHIBIT) => out.kind = FibPathType::IcmpProhibit,
         PathKind::Fixed(AdjIndex::RECEIVE) => out.kind = FibPathType::Local,
@@ -199,10 +230,6 @@ pub fn path_to<F: Net>(fib: &Fib<F>, path: &Path<F::Addr>) -> FibPath {
         PathKind::Extension(Extension::Classify, table) => {
             out.kind = FibPathType::Classify;
             out.nh.classify_table_index = table;
-        }
-        PathKind::Extension(Extension::SourceLookup, table) => {
-            out.kind = FibPathType::SourceLookup;
-            out.table_id = id(TableIndex(table));
         }
     }
     out

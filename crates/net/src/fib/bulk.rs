@@ -3,10 +3,10 @@
 
 use super::control::{Cx, Inner, full};
 use super::entry::{Entry, Sourced};
-use super::{Fib, Net, Path, RouteIndex, Source, TableIndex};
+use super::{Fib, Net, Path, PathKind, RouteIndex, Source, TableIndex};
 use cli::Error;
 use graph::World;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tables::{Leaf, Route};
 use wire::Prefix;
 
@@ -31,10 +31,16 @@ impl<F: Net> Fib<F> {
         F::Addr: 'p,
     {
         let (mut inner, cx) = (self.inner(), self.cx(world));
+        let mut attached = BTreeMap::new();
         let mut new = New { table, leaves: Vec::new(), said: Vec::new() };
         let mut done = 0;
         let mut add = |(prefix, paths)| {
             self.check(&inner, paths)?;
+            for path in paths {
+                if let PathKind::Attached { sw_if, .. } = path.kind {
+                    attached.insert(sw_if, *path);
+                }
+            }
             let place = inner.place(table, prefix)?;
             if place.route.is_none() && new.ascends(place.prefix) {
                 return inner.prepare(&cx, &mut new, place.prefix, source, paths);
@@ -47,6 +53,9 @@ impl<F: Net> Fib<F> {
         };
         let result = routes.into_iter().try_for_each(&mut add);
         let rest = inner.enter_all(&cx, &mut new, &mut done);
+        drop(inner);
+        self.settle(world);
+        self.import(world, table, source, &attached.into_values().collect::<Vec<_>>());
         (done, rest.and(result))
     }
 }

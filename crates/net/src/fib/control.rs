@@ -2,9 +2,10 @@
 //! What can be done with routes.
 
 use super::entry::{Entries, Entry, Sourced};
+use super::cross::Crossing;
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
-use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, Link, NextHop, NextHops};
+use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,6 +20,10 @@ pub(super) struct Table<F: Net> {
     pub lpm: Arc<Lpm<F::Key>>,
     /// Of one link's own addresses: `id` is the interface's index, and operators don't name it.
     pub of_link: bool,
+    /// Entries that nobody set ([`Source::Implicit`]).
+    pub implicit: usize,
+    /// Who asked for it. Without one it goes as soon as nothing uses it.
+    pub owners: Vec<Source>,
 }
 
 /// Everything but what workers read.
@@ -35,6 +40,12 @@ pub(super) struct Inner<F: Net> {
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
     /// Lists with a path to this neighbour.
     pub hops: HashMap<NextHop, BTreeSet<ListId>>,
+    /// Lists with a path that follows a route of the other protocol.
+    pub crossing: BTreeSet<ListId>,
+    /// By interface, tables where others than the interface's addresses have said of a network that it is connected there.
+    pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
+    /// Tables that nobody asks for any more, but that are used.
+    pub unowned: BTreeSet<TableIndex>,
 }
 
 impl<F: Net> Default for Inner<F> {
@@ -47,6 +58,9 @@ impl<F: Net> Default for Inner<F> {
             interned: HashMap::default(),
             vias: BTreeMap::new(),
             hops: HashMap::new(),
+            crossing: BTreeSet::new(),
+            attached: BTreeMap::new(),
+            unowned: BTreeSet::new(),
         }
     }
 }
@@ -58,6 +72,7 @@ pub(super) struct Cx<'a> {
     pub adjacencies: &'a Adjacencies,
     pub interfaces: &'a Interfaces,
     pub nexthops: &'a NextHops,
+    pub crossing: &'a Crossing,
 }
 
 /// Where the entry of a prefix is, or would be.
@@ -82,10 +97,9 @@ pub(super) fn full() -> Error {
     Error::limit("the route table is full").retval(-99)
 }
 
-/// Refuses what can't be a next hop of a protocol's routes.
-fn check_nexthop<F: Net>(nexthop: IpAddr) -> Result<(), Error> {
-    let fits = F::LINK == Link::Ip4 || Link::of(nexthop) == F::LINK;
-    if nexthop.is_multicast() || nexthop.is_unspecified() || !fits {
+/// Refuses what can't be a next hop.
+fn check_nexthop(nexthop: IpAddr) -> Result<(), Error> {
+    if nexthop.is_multicast() || nexthop.is_unspecified() {
         return Err(Error::parse(format!("{nexthop} is no address of a next hop")).retval(-7));
     }
     Ok(())
@@ -114,6 +128,11 @@ impl<F: Net> Inner<F> {
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }
 
+    /// What a source says at a place.
+    fn said_of(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
+        self.lists.get(self.entries.get(place.route?)?.of(source)?.list)
+    }
+
     pub fn adj(&self, list: ListId) -> AdjIndex {
         self.lists.get(list).map_or(AdjIndex::DROP, |list| list.adj)
     }
@@ -132,9 +151,9 @@ impl<F: Net> Inner<F> {
             return self.enter(cx, place, new).inspect_err(|_| self.let_go(cx, list));
         };
         if let Some(entry) = self.entries.get_mut(route) {
-            let before = entry.best.list;
+            let (before, was_implicit) = (entry.best.list, entry.is_implicit());
             let old = entry.set(new);
-            let now = entry.best.list;
+            let (now, is_implicit) = (entry.best.list, entry.is_implicit());
             if now != before {
                 if let Err(error) = place.lead(cx, route, self.adj(now)) {
                     self.undo(route, new, old);
@@ -143,6 +162,7 @@ impl<F: Net> Inner<F> {
                 }
                 self.changed(cx, place);
             }
+            self.count_implicit(place.table, was_implicit, is_implicit);
             // The new list is held by the entry, whether it counts or not.
             if let Some(old) = old {
                 self.let_go(cx, old.list);
@@ -183,8 +203,16 @@ impl<F: Net> Inner<F> {
         let route = cx.routes.allocate().ok_or_else(full)?;
         place.lead(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
         self.entries.set(route, Some(Entry::new(new)));
+        self.count_implicit(place.table, false, new.source == Source::Implicit);
         self.changed(cx, place);
         Ok(route)
+    }
+
+    /// Keeps the number of a table's entries that nobody set, when one was of this kind and now is or isn't.
+    fn count_implicit(&mut self, table: TableIndex, was: bool, is: bool) {
+        if let Some(Some(table)) = self.tables.get_mut(table.at()) {
+            table.implicit = table.implicit + usize::from(is) - usize::from(was);
+        }
     }
 
     /// Removes what a source says of a prefix; false if it says nothing.
@@ -192,15 +220,18 @@ impl<F: Net> Inner<F> {
         let Some(route) = place.route else { return false };
         let Some(entry) = self.entries.get_mut(route) else { return false };
         let Some(old) = entry.of(source) else { return false };
-        let before = entry.best.list;
-        if !entry.remove(source) {
+        let (before, was_implicit) = (entry.best.list, entry.is_implicit());
+        let is_left = entry.remove(source);
+        let is_implicit = is_left && entry.is_implicit();
+        let now = entry.best.list;
+        self.count_implicit(place.table, was_implicit, is_implicit);
+        if !is_left {
             place.lpm.remove(F::key(place.prefix.addr()), place.prefix.len());
             self.entries.set(route, None);
             self.changed(cx, place);
             // Not before those who followed it have turned elsewhere.
             cx.routes.free(route);
-        } else if entry.best.list != before {
-            let now = entry.best.list;
+        } else if now != before {
             if place.lead(cx, route, self.adj(now)).is_err() {
                 // Without memory for it: rather nowhere than to where the route no longer leads.
                 let _ = place.lead(cx, route, AdjIndex::DROP);
@@ -228,6 +259,7 @@ impl<F: Net> Fib<F> {
             adjacencies: &self.adjacencies,
             interfaces: &self.interfaces,
             nexthops: &self.nexthops,
+            crossing: &self.crossing,
         }
     }
 
@@ -244,12 +276,14 @@ impl<F: Net> Fib<F> {
                 return Err(Error::unsupported("MPLS labels in routes").retval(-9));
             }
             match path.kind {
-                PathKind::Neighbor { nexthop, .. } => check_nexthop::<F>(nexthop)?,
+                PathKind::Neighbor { nexthop, .. } | PathKind::RecursiveOther { nexthop, .. } => {
+                    check_nexthop(nexthop)?;
+                }
                 PathKind::Recursive { table, nexthop } => {
-                    check_nexthop::<F>(nexthop.into())?;
+                    check_nexthop(nexthop.into())?;
                     inner.table(table)?;
                 }
-                PathKind::Lookup(table) => {
+                PathKind::Lookup(table) | PathKind::SourceLookup(table) => {
                     inner.table(table)?;
                 }
                 PathKind::Extension(kind, _) => _ = self.extensions.taker(kind)?,
@@ -279,10 +313,12 @@ impl<F: Net> Fib<F> {
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<RouteIndex, Error> {
-        let mut inner = self.inner();
-        self.check(&inner, paths)?;
-        let place = inner.place(table, prefix)?;
-        inner.put(&self.cx(world), &place, source, paths)
+        self.with(world, |inner, cx| {
+            self.check(inner, paths)?;
+            let place = inner.place(table, prefix)?;
+            inner.put(cx, &place, source, paths)
+        })
+        .inspect(|_| self.import(world, table, source, paths))
     }
 
     /// Adds paths to those that a source has to a prefix; one that is there takes the new weight and preference.
@@ -297,10 +333,12 @@ impl<F: Net> Fib<F> {
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<RouteIndex, Error> {
-        let mut inner = self.inner();
-        self.check(&inner, paths)?;
-        let place = inner.place(table, prefix)?;
-        inner.join(&self.cx(world), &place, source, paths)
+        self.with(world, |inner, cx| {
+            self.check(inner, paths)?;
+            let place = inner.place(table, prefix)?;
+            inner.join(cx, &place, source, paths)
+        })
+        .inspect(|_| self.import(world, table, source, paths))
     }
 
     /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).
@@ -315,32 +353,38 @@ impl<F: Net> Fib<F> {
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let place = inner.place(table, prefix)?;
-        let cx = self.cx(world);
-        let none =
-            || Error::not_found(format!("there is no route {} from the {source}", place.prefix)).retval(-6);
-        if !paths.is_empty() {
-            let old = inner.said(&place, source).ok_or_else(none)?;
-            let mut left = old.paths.to_vec();
-            left.retain(|old| !paths.iter().any(|p| p.kind == old.kind));
-            if left.len() == old.paths.len() {
-                let why = format!("the route {} has no such path", place.prefix);
-                return Err(Error::not_found(why).retval(-6));
+        let gone = self.with(world, |inner, cx| {
+            let place = inner.place(table, prefix)?;
+            let none =
+                || Error::not_found(format!("there is no route {} from the {source}", place.prefix)).retval(-6);
+            let all = paths.is_empty();
+            let old = if all { inner.said_of(&place, source) } else { inner.said(&place, source) };
+            let old = old.ok_or_else(none)?.paths.clone();
+            if !all {
+                let mut left = old.to_vec();
+                left.retain(|old| !paths.iter().any(|p| p.kind == old.kind));
+                if left.len() == old.len() {
+                    let why = format!("the route {} has no such path", place.prefix);
+                    return Err(Error::not_found(why).retval(-6));
+                }
+                if !left.is_empty() {
+                    return inner.put(cx, &place, source, &left).map(|_| old);
+                }
             }
-            if !left.is_empty() {
-                return inner.put(&cx, &place, source, &left).map(drop);
-            }
-        }
-        if inner.take(&cx, &place, source) { Ok(()) } else { Err(none()) }
+            inner.take(cx, &place, source);
+            Ok(old)
+        })?;
+        self.import(world, table, source, &gone);
+        Ok(())
     }
 
     pub(super) fn on_interface(&self, world: &World, event: IfEvent) {
         match event {
             IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) => {
-                let mut inner = self.inner();
-                let lists = inner.lists_of(sw_if);
-                inner.refresh(&self.cx(world), lists);
+                self.with(world, |inner, cx| {
+                    let lists = inner.lists_of(sw_if);
+                    inner.refresh(cx, lists);
+                });
             }
             IfEvent::Deleting(sw_if) => self.forget(world, sw_if),
             _ => {}
@@ -348,49 +392,61 @@ impl<F: Net> Fib<F> {
     }
 
     pub(super) fn on_nexthops(&self, world: &World, hops: &[NextHop]) {
-        let mut inner = self.inner();
-        let lists: BTreeSet<ListId> =
-            hops.iter().filter_map(|hop| inner.hops.get(hop)).flatten().copied().collect();
-        inner.refresh(&self.cx(world), lists);
+        self.with(world, |inner, cx| {
+            let lists: BTreeSet<ListId> =
+                hops.iter().filter_map(|hop| inner.hops.get(hop)).flatten().copied().collect();
+            inner.refresh(cx, lists);
+        });
     }
 
-    /// Removes all paths that name an interface.
     fn forget(&self, world: &World, sw_if: SwIfIndex) {
-        let mut inner = self.inner();
-        let lists = inner.lists_of(sw_if);
-        if lists.is_empty() {
-            return;
-        }
-        let mut all = Vec::new();
-        for i in 0..inner.tables.len() {
-            let table = TableIndex(i as u32);
-            inner.walk(table, None, |prefix, _, entry| {
-                all.extend(entry.all().filter(|s| lists.contains(&s.list)).map(|s| (table, prefix, s)));
-                true
-            });
-        }
-        let cx = self.cx(world);
-        for (table, prefix, Sourced { source, list, .. }) in all {
-            let (Some(list), Ok(place)) = (inner.lists.get(list), inner.place(table, prefix)) else {
-                continue;
-            };
-            let left: Vec<_> = list.paths.iter().filter(|p| p.sw_if() != Some(sw_if)).copied().collect();
-            if left.is_empty() {
-                inner.take(&cx, &place, source);
-            } else {
-                // Can't fail: table and entry are there.
-                let _ = inner.put(&cx, &place, source, &left);
-            }
-        }
+        self.with(world, |inner, cx| inner.forget(cx, sw_if));
     }
 
-    /// Adds or removes what a feature of this crate says, whatever the state of the interface.
+    /// Changes routes, and lets what depends on them know.
     pub(super) fn with<R>(&self, world: &World, f: impl FnOnce(&mut Inner<F>, &Cx<'_>) -> R) -> R {
-        f(&mut self.inner(), &self.cx(world))
+        let done = f(&mut self.inner(), &self.cx(world));
+        self.settle(world);
+        done
+    }
+
+    /// Routes have changed: tables that nothing uses any more go, and routes of the other protocol follow.
+    pub(super) fn settle(&self, world: &World) {
+        self.reap(world);
+        self.tell_other(world);
     }
 }
 
 impl<F: Net> Inner<F> {
+    /// Removes all paths that name an interface.
+    fn forget(&mut self, cx: &Cx<'_>, sw_if: SwIfIndex) {
+        let lists = self.lists_of(sw_if);
+        if lists.is_empty() {
+            return;
+        }
+        self.attached.remove(&sw_if);
+        let mut all = Vec::new();
+        for i in 0..self.tables.len() {
+            let table = TableIndex(i as u32);
+            self.walk(table, None, |prefix, _, entry| {
+                all.extend(entry.all().filter(|s| lists.contains(&s.list)).map(|s| (table, prefix, s)));
+                true
+            });
+        }
+        for (table, prefix, Sourced { source, list, .. }) in all {
+            let (Some(list), Ok(place)) = (self.lists.get(list), self.place(table, prefix)) else {
+                continue;
+            };
+            let left: Vec<_> = list.paths.iter().filter(|p| p.sw_if() != Some(sw_if)).copied().collect();
+            if left.is_empty() {
+                self.take(cx, &place, source);
+            } else {
+                // Can't fail: table and entry are there.
+                let _ = self.put(cx, &place, source, &left);
+            }
+        }
+    }
+
     /// The lists with a path on this interface.
     fn lists_of(&self, sw_if: SwIfIndex) -> BTreeSet<ListId> {
         let names = |list: &PathList<F>| list.paths.iter().any(|p| p.sw_if() == Some(sw_if));

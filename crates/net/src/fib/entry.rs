@@ -29,6 +29,11 @@ impl Entry {
         Self { best, others: Box::default() }
     }
 
+    /// Whether nobody set it: it isn't listed.
+    pub fn is_implicit(&self) -> bool {
+        self.best.source == Source::Implicit
+    }
+
     pub fn all(&self) -> impl Iterator<Item = Sourced> {
         std::iter::once(self.best).chain(self.others.iter().copied())
     }

@@ -17,8 +17,6 @@ pub enum Extension {
     UdpEncap,
     /// As a classifier's table says.
     Classify,
-    /// The packet's source is looked up in a table.
-    SourceLookup,
 }
 
 impl Extension {
@@ -28,7 +26,6 @@ impl Extension {
             Self::InterfaceRx => "interface-rx",
             Self::UdpEncap => "udp-encap",
             Self::Classify => "classify",
-            Self::SourceLookup => "source lookup",
         }
     }
 }

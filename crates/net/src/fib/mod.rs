@@ -15,6 +15,7 @@
 
 mod bulk;
 mod control;
+mod cross;
 mod entry;
 mod extension;
 mod flow;
@@ -34,12 +35,13 @@ mod usage;
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
 pub use flow::{Flow, FlowHash, FlowRouterId};
-pub use model::{Net, Path, PathKind, PathState, TableIndex, TableInfo};
+pub use model::{Follows, Net, Path, PathKind, PathState, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, Neighbors, NextHops};
 use control::Inner;
+use cross::Crossing;
 use graph::{Shared, World};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -69,6 +71,7 @@ pub struct Fib<F: Net> {
     interfaces: Arc<Interfaces>,
     nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
+    crossing: Arc<Crossing>,
 }
 
 impl<F: Net> Shared for Fib<F> {
@@ -84,8 +87,9 @@ impl<F: Net> Shared for Fib<F> {
             interfaces: world.get(),
             nexthops: world.get(),
             extensions: world.get(),
+            crossing: world.get(),
         };
-        this.add_table(world, 0, "default").expect("memory for the first table");
+        this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
         this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
         this.nexthops.subscribe_mover(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
         world.get::<Neighbors>().subscribe(|world, event| world.get::<Self>().on_neighbor(world, event));

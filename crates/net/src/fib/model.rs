@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables, paths, and what the two protocols differ in.
 
-use super::{Extension, Labels};
+use super::{Extension, Labels, Source};
 use crate::{AdjIndex, IfView, Link};
 use graph::SwIfIndex;
 use std::fmt;
@@ -13,6 +13,8 @@ use wire::{Address, Family, Ip4, Ip6, Prefix};
 pub trait Net: Family {
     /// An address as the tables take it.
     type Key: Key;
+    /// The other protocol: next hops may be of it.
+    type Other: Net<Other = Self>;
     /// Its packets.
     const LINK: Link;
     /// An address as a key.
@@ -25,8 +27,9 @@ pub trait Net: Family {
     fn table_of(view: &IfView) -> TableIndex;
     /// What routes of this protocol find where a path leads to one of the adjacencies that every instance has.
     fn fixed(adj: AdjIndex) -> AdjIndex;
-    /// Prefixes that no packet may go to, and what is done with those that do (RFC 1812 5.3.7, RFC 4291 2.5).
-    fn special() -> Vec<(Prefix<Self::Addr>, AdjIndex)>;
+    /// Routes of every table, beside the default one: those that VPP has too, and those to addresses that no packet may go to
+    /// (RFC 1812 5.3.7, RFC 4291 2.5), which anybody may override.
+    fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
     /// All groups.
     fn groups() -> Prefix<Self::Addr>;
     /// Groups that every router listens to on its links.
@@ -37,6 +40,7 @@ pub trait Net: Family {
 
 impl Net for Ip4 {
     type Key = u32;
+    type Other = Ip6;
     const LINK: Link = Link::Ip4;
     #[inline(always)]
     fn key(addr: Ipv4Addr) -> u32 {
@@ -55,16 +59,17 @@ impl Net for Ip4 {
     fn fixed(adj: AdjIndex) -> AdjIndex {
         adj
     }
-    fn special() -> Vec<(Prefix<Ipv4Addr>, AdjIndex)> {
+    fn special() -> Vec<(Prefix<Ipv4Addr>, Source, AdjIndex)> {
         [
-            ([0, 0, 0, 0], 8, AdjIndex::MARTIAN),
-            ([127, 0, 0, 0], 8, AdjIndex::MARTIAN),
-            ([224, 0, 0, 0], 4, AdjIndex::DROP),
-            ([240, 0, 0, 0], 4, AdjIndex::MARTIAN),
-            ([255, 255, 255, 255], 32, AdjIndex::RECEIVE),
+            ([0, 0, 0, 0], 8, Source::Implicit, AdjIndex::MARTIAN),
+            ([0, 0, 0, 0], 32, Source::Default, AdjIndex::MARTIAN),
+            ([127, 0, 0, 0], 8, Source::Implicit, AdjIndex::MARTIAN),
+            ([224, 0, 0, 0], 4, Source::Special, AdjIndex::DROP),
+            ([240, 0, 0, 0], 4, Source::Special, AdjIndex::MARTIAN),
+            ([255, 255, 255, 255], 32, Source::Default, AdjIndex::RECEIVE),
         ]
         .into_iter()
-        .filter_map(|(addr, len, adj)| Some((Prefix::new(addr.into(), len)?, adj)))
+        .filter_map(|(addr, len, source, adj)| Some((Prefix::new(addr.into(), len)?, source, adj)))
         .collect()
     }
     fn groups() -> Prefix<Ipv4Addr> {
@@ -82,6 +87,7 @@ impl Net for Ip4 {
 
 impl Net for Ip6 {
     type Key = u128;
+    type Other = Ip4;
     const LINK: Link = Link::Ip6;
     #[inline(always)]
     fn key(addr: Ipv6Addr) -> u128 {
@@ -104,15 +110,15 @@ impl Net for Ip6 {
             adj => adj,
         }
     }
-    fn special() -> Vec<(Prefix<Ipv6Addr>, AdjIndex)> {
+    fn special() -> Vec<(Prefix<Ipv6Addr>, Source, AdjIndex)> {
         [
-            (Ipv6Addr::UNSPECIFIED, 128, AdjIndex::MARTIAN),
-            (Ipv6Addr::LOCALHOST, 128, AdjIndex::MARTIAN),
-            (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, AdjIndex::LINK_LOCAL),
-            (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, AdjIndex::DROP),
+            (Ipv6Addr::UNSPECIFIED, 128, Source::Implicit, AdjIndex::MARTIAN),
+            (Ipv6Addr::LOCALHOST, 128, Source::Implicit, AdjIndex::MARTIAN),
+            (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, Source::Special, AdjIndex::LINK_LOCAL),
+            (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, Source::Implicit, AdjIndex::DROP),
         ]
         .into_iter()
-        .filter_map(|(addr, len, adj)| Some((Prefix::new(addr, len)?, adj)))
+        .filter_map(|(addr, len, source, adj)| Some((Prefix::new(addr, len)?, source, adj)))
         .collect()
     }
     fn groups() -> Prefix<Ipv6Addr> {
@@ -176,7 +182,7 @@ pub enum PathKind<A> {
         /// Its address.
         address: A,
     },
-    /// To a neighbour on an interface. A route of IPv4 may go to a next hop of IPv6 (RFC 8950).
+    /// To a neighbour on an interface, of either protocol (RFC 8950).
     Neighbor {
         /// The interface.
         sw_if: SwIfIndex,
@@ -190,6 +196,13 @@ pub enum PathKind<A> {
         /// The next hop.
         nexthop: A,
     },
+    /// As [`Self::Recursive`], by a next hop of the other protocol, looked up in a table of that.
+    RecursiveOther {
+        /// The table to look it up in.
+        table: TableIndex,
+        /// The next hop.
+        nexthop: IpAddr,
+    },
     /// To ourselves: an address of an interface.
     Receive {
         /// The interface.
@@ -199,6 +212,8 @@ pub enum PathKind<A> {
     },
     /// The packet's destination is looked up in another table.
     Lookup(TableIndex),
+    /// The packet's source is looked up in a table, and the packet goes where that leads.
+    SourceLookup(TableIndex),
     /// One of the adjacencies that every instance has: drop, unreachable, prohibited, punt, local.
     Fixed(AdjIndex),
     /// To the object of this number of a feature that takes such paths.
@@ -219,6 +234,18 @@ pub enum PathState {
     Down,
 }
 
+/// What the route has to be that a recursive path follows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Follows {
+    /// Any.
+    #[default]
+    Any,
+    /// One to the next hop alone.
+    Host,
+    /// A connected network, or a neighbour in one.
+    Attached,
+}
+
 /// One of the ways of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Path<A> {
@@ -228,6 +255,8 @@ pub struct Path<A> {
     pub weight: u8,
     /// Only the usable paths of the lowest preference are taken.
     pub preference: u8,
+    /// Of a recursive path: it isn't taken over any other route.
+    pub follows: Follows,
     /// MPLS labels that are pushed. Nobody takes such paths yet.
     pub labels: Labels,
 }
@@ -235,7 +264,7 @@ pub struct Path<A> {
 impl<A: Address> Path<A> {
     /// A path of weight 1 and preference 0.
     pub const fn new(kind: PathKind<A>) -> Self {
-        Self { kind, weight: 1, preference: 0, labels: Labels::NONE }
+        Self { kind, weight: 1, preference: 0, follows: Follows::Any, labels: Labels::NONE }
     }
 
     /// The interface that the path names.

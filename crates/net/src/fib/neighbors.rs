@@ -23,60 +23,86 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Where a neighbour's host route is, if he has one.
-    fn host_route(&self, NextHop { sw_if, ip }: NextHop) -> Option<(TableIndex, F::Addr)> {
+    /// Where host routes of a neighbour may be: in the table of its interface, and in those where the interface is said to have a
+    /// connected network too.
+    fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<(Vec<TableIndex>, F::Addr)> {
         let nexthop = F::of_ip(ip)?;
         let interface = self.interfaces.get(sw_if).ok()?;
-        let table = match (F::IS_V6, nexthop.link_local()) {
+        let of_link = F::IS_V6 && nexthop.link_local();
+        let table = match (F::IS_V6, of_link) {
             (true, true) if interface.link6 == 0 => return None,
             (true, true) => interface.link6,
             (true, false) => interface.fib6,
             (false, _) => interface.fib4,
         };
-        Some((TableIndex(table), nexthop))
+        let mut tables = vec![TableIndex(table)];
+        if !of_link && let Some(others) = self.inner().attached.get(&sw_if) {
+            tables.extend(others.iter().filter(|other| other.0 != table));
+        }
+        Some((tables, nexthop))
     }
 
-    /// Whether a route leads to this neighbour, other than his own.
+    /// Whether a route leads to this neighbour, other than its own.
     pub fn leads_by(&self, hop: NextHop) -> bool {
-        let host = self.host_route(hop);
+        let Some((tables, nexthop)) = self.host_routes(hop) else { return false };
         let inner = self.inner();
         let Some(lists) = inner.hops.get(&hop) else { return false };
-        let own = host.and_then(|(table, nexthop)| {
-            let route = inner.place(table, Prefix::host(nexthop)).ok()?.route?;
+        let own = |table: &TableIndex| {
+            let route = inner.place(*table, Prefix::host(nexthop)).ok()?.route?;
             Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
-        });
-        let others = |id: &ListId, list: &PathList<F>| list.refs > usize::from(own == Some(*id));
+        };
+        let own: Vec<ListId> = tables.iter().filter_map(own).collect();
+        let others =
+            |id: &ListId, list: &PathList<F>| list.refs > own.iter().filter(|own| *own == id).count();
         lists
             .iter()
             .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
     }
 
-    /// Gives a neighbour its host route, or takes it back. Of one that is known on several interfaces, that of the last one told
+    /// Paths of a table's route have come or gone. Where they say that a network is connected, its neighbours get host routes, or
+    /// lose them.
+    pub(super) fn import(&self, world: &World, table: TableIndex, source: Source, paths: &[Path<F::Addr>]) {
+        if source == Source::Interface {
+            return;
+        }
+        for path in paths {
+            if let PathKind::Attached { sw_if, .. } = path.kind {
+                self.inner().attached.entry(sw_if).or_default().insert(table);
+                self.sync_neighbors(world, sw_if);
+            }
+        }
+    }
+
+    /// Gives a neighbour its host routes, or takes them back. Of one that is known on several interfaces, that of the last one told
     /// counts.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
-        let Some((table, nexthop)) = self.host_route(NextHop { sw_if, ip }) else { return };
+        let Some((tables, nexthop)) = self.host_routes(NextHop { sw_if, ip }) else { return };
         let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = Prefix::host(nexthop);
         let gone = self.with(world, |inner, cx| {
-            // Only where the network is connected by this interface, or by the one whose addresses it uses: a neighbour's word is
-            // no route to somewhere else.
-            let cover = inner.covering(table, nexthop, F::BITS - 1);
-            let attached = cover.and_then(|(_, list)| inner.lists.get(list)).is_some_and(|list| {
-                let here = |p: &Path<F::Addr>| {
-                    matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if || Some(s) == lender)
-                };
-                list.paths.iter().any(here)
-            });
-            // A table that is gone has no routes.
-            let Ok(place) = inner.place(table, host) else { return false };
-            if wanted && attached {
-                // A full table has no room for it; the packets take the network's route.
-                let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
-                return false;
+            let mut gone = false;
+            for table in tables {
+                // Only where the network is connected by this interface, or by the one whose addresses it uses: a neighbour's word
+                // is no route to somewhere else.
+                let cover = inner.covering(table, nexthop, F::BITS - 1);
+                let attached = cover.and_then(|(_, list)| inner.lists.get(list)).is_some_and(|list| {
+                    let here = |p: &Path<F::Addr>| {
+                        matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if || Some(s) == lender)
+                    };
+                    list.paths.iter().any(here)
+                });
+                // A table that is gone has no routes.
+                let Ok(place) = inner.place(table, host) else { continue };
+                if wanted && attached {
+                    // A full table has no room for it; the packets take the network's route.
+                    let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
+                    continue;
+                }
+                let ours = inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
+                gone |= ours && inner.take(cx, &place, Source::Neighbor);
             }
-            let ours = inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
-            ours && inner.take(cx, &place, Source::Neighbor)
+            gone
         });
         if gone {
             self.find_elsewhere(world, sw_if, lender.unwrap_or(sw_if), ip);

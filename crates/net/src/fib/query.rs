@@ -4,7 +4,7 @@
 use super::control::Inner;
 use super::entry::{Entry, Sourced};
 use super::list::ListId;
-use super::{Fib, Net, PathListInfo, RouteIndex, RouteInfo, RouteSource, TableIndex};
+use super::{Fib, Net, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex};
 use cli::Error;
 use tables::Route;
 use wire::{Family, Prefix};
@@ -39,6 +39,16 @@ impl<F: Net> Inner<F> {
                 _ => true,
             }
         });
+    }
+
+    /// As [`Self::walk`], without entries that nobody set.
+    fn walk_listed(
+        &self,
+        table: TableIndex,
+        after: Option<Prefix<F::Addr>>,
+        mut f: impl FnMut(Prefix<F::Addr>, RouteIndex, &Entry) -> bool,
+    ) {
+        self.walk(table, after, |prefix, index, entry| entry.is_implicit() || f(prefix, index, entry));
     }
 
     /// The longest entry that covers the first `len` bits of an address: its number and the list in force.
@@ -79,7 +89,7 @@ impl<F: Net> Fib<F> {
         Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
     }
 
-    /// The entry of exactly this prefix, or the longest that covers it.
+    /// The entry of exactly this prefix, if somebody set one, or the longest that covers it.
     ///
     /// # Errors
     /// No such table (−3), no such entry (−6).
@@ -90,7 +100,12 @@ impl<F: Net> Fib<F> {
         exact: bool,
     ) -> Result<RouteInfo<F>, Error> {
         self.inner().table(table)?;
-        let found = if exact { self.route(table, prefix) } else { self.longest(table, prefix) };
+        let is_listed = |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
+        let found = if exact {
+            self.route(table, prefix).filter(is_listed)
+        } else {
+            self.longest(table, prefix)
+        };
         found.ok_or_else(|| Error::not_found(format!("there is no route {}", prefix.network())).retval(-6))
     }
 
@@ -104,7 +119,7 @@ impl<F: Net> Fib<F> {
     ) -> Vec<RouteInfo<F>> {
         let inner = self.inner();
         let mut all = Vec::new();
-        inner.walk(table, after, |prefix, index, entry| {
+        inner.walk_listed(table, after, |prefix, index, entry| {
             if all.len() < n {
                 all.push(inner.info(prefix, index, entry));
             }
@@ -121,7 +136,7 @@ impl<F: Net> Fib<F> {
         n: usize,
     ) -> Vec<Prefix<F::Addr>> {
         let mut all = Vec::new();
-        self.inner().walk(table, after, |prefix, _, _| {
+        self.inner().walk_listed(table, after, |prefix, _, _| {
             all.push(prefix);
             all.len() < n
         });
@@ -142,7 +157,7 @@ impl<F: Net> Fib<F> {
     /// How many entries a table has of each prefix length.
     pub fn lengths(&self, table: TableIndex) -> Vec<(u8, usize)> {
         let mut lengths = vec![0; usize::from(<F as Family>::BITS) + 1];
-        self.inner().walk(table, None, |prefix, _, _| {
+        self.inner().walk_listed(table, None, |prefix, _, _| {
             lengths[usize::from(prefix.len())] += 1;
             true
         });

@@ -2,9 +2,10 @@
 //! From paths to adjacencies, and again when something has changed.
 
 use super::control::{Cx, Inner};
+use super::cross::crosses;
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Extensions, Net, Path, PathKind, PathState, TableIndex};
+use super::{Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex};
 use crate::{AdjIndex, NextHop};
 use cli::Error;
 use std::cmp::Reverse;
@@ -53,6 +54,10 @@ impl<F: Net> Inner<F> {
                 self.vias.entry((table, nexthop)).or_default().insert(id);
             }
         }
+        if paths.iter().any(crosses) {
+            self.crossing.insert(id);
+            cx.crossing.set::<F>(self.crossing.len());
+        }
         self.interned.insert(paths, id);
         let now = self.resolve(cx, id);
         if fixed.is_none() {
@@ -74,6 +79,9 @@ impl<F: Net> Inner<F> {
         }
         let Some(list) = self.lists.remove(id) else { return };
         self.interned.remove(&list.paths);
+        if self.crossing.remove(&id) {
+            cx.crossing.set::<F>(self.crossing.len());
+        }
         for path in list.paths.iter() {
             if let PathKind::Recursive { table, nexthop } = path.kind
                 && let Some(ids) = self.vias.get_mut(&(table, nexthop))
@@ -249,6 +257,9 @@ impl<F: Net> Inner<F> {
                 way(adj, State::Unusable)
             }
             PathKind::Lookup(table) => way(adjacencies.lookup(F::LINK, table.0), State::Usable),
+            PathKind::SourceLookup(table) => {
+                way(adjacencies.lookup_source(F::LINK, table.0), State::Usable)
+            }
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
                 let taker = cx.world.get::<Extensions>().taker(kind).map_err(unresolved)?;
@@ -261,6 +272,9 @@ impl<F: Net> Inner<F> {
                     return Err(PathState::Looped);
                 }
                 let list = self.lists.get(via).ok_or(PathState::Unresolved)?;
+                if !self.may_follow(path, list, (table, nexthop)) {
+                    return Err(PathState::Unresolved);
+                }
                 let (adj, down) = match list.now.state {
                     State::Unusable => return Err(PathState::Unresolved),
                     State::Attached(sw_if) => {
@@ -276,6 +290,39 @@ impl<F: Net> Inner<F> {
                 };
                 Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
+            PathKind::RecursiveOther { table, nexthop } => {
+                let other = cx.world.get::<Fib<F::Other>>();
+                let (route, hops) = other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
+                now.hops.extend(&hops);
+                let mut hops: Vec<_> = hops.into_iter().filter(|hop| cx.interfaces.is_up(hop.sw_if)).collect();
+                let down = hops.iter().all(|hop| cx.nexthops.is_down(*hop));
+                hops.retain(|hop| down || !cx.nexthops.is_down(*hop));
+                let adj = |hop: &NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
+                let adjs: Vec<_> = hops.iter().filter_map(|hop| Some((adj(hop).ok()?, 1))).collect();
+                if adjs.is_empty() {
+                    return Err(PathState::Unresolved);
+                }
+                let adj = together::<F>(cx, adjs.into_iter());
+                Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
+            }
+        }
+    }
+
+    /// Whether a path may follow a list that covers its next hop.
+    fn may_follow(&self, path: &Path<F::Addr>, list: &PathList<F>, at: (TableIndex, F::Addr)) -> bool {
+        let (table, nexthop) = at;
+        let is_attached = |path: &Path<F::Addr>| match path.kind {
+            PathKind::Attached { .. } => true,
+            PathKind::Neighbor { nexthop: neighbor, .. } => neighbor == nexthop.into(),
+            _ => false,
+        };
+        match path.follows {
+            Follows::Any => true,
+            Follows::Host => {
+                let host = self.place(table, Prefix::host(nexthop));
+                host.is_ok_and(|place| place.route.is_some())
+            }
+            Follows::Attached => list.paths.iter().any(is_attached),
         }
     }
 

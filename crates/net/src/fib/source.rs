@@ -27,6 +27,9 @@ pub enum Source {
     Neighbor,
     /// Every table's default route, until there is a better one.
     Default,
+    /// What standards demand of an address as long as nobody sets a route for it. Lists and dumps leave such routes out, since
+    /// VPP has none of them; packets find them.
+    Implicit,
     /// One that a client has added: see [`Sources`].
     Added {
         /// The least one counts.
@@ -37,7 +40,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Those that are always there.
+    /// Those that are always there, and that clients know.
     pub const ALL: [Self; 8] = [
         Self::Special,
         Self::Interface,
@@ -60,6 +63,7 @@ impl Source {
             Self::Dhcp => "DHCP",
             Self::Neighbor => "adjacency",
             Self::Default => "default-route",
+            Self::Implicit => "implicit",
             Self::Added { .. } => "added",
         }
     }
@@ -75,6 +79,7 @@ impl Source {
             Self::Neighbor => 15,
             Self::Default => 20,
             Self::Plugin => 22,
+            Self::Implicit => 0,
             Self::Added { id, .. } => id,
         }
     }
@@ -90,6 +95,7 @@ impl Source {
             Self::Dhcp => 0xb0,
             Self::Neighbor => 0xd0,
             Self::Default => 0xfd,
+            Self::Implicit => 0xff,
             Self::Added { priority, .. } => priority,
         }
     }

@@ -6,7 +6,6 @@ use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, T
 use crate::AdjIndex;
 use cli::Error;
 use graph::{SwIfIndex, World};
-use msg::retval;
 use std::sync::Arc;
 use tables::{Lpm, Wanted};
 use wire::Prefix;
@@ -15,15 +14,29 @@ use wire::Prefix;
 type Removed<F> = (usize, Option<Prefix<<F as wire::Family>::Addr>>);
 
 impl<F: Net> Fib<F> {
-    /// Makes the table of this id.
+    /// Makes the table of this id for a source; one that is there is that source's too, and keeps its name.
     ///
     /// # Errors
-    /// An id that is taken (−81); no address space.
-    pub fn add_table(&self, world: &World, id: u32, name: &str) -> Result<TableIndex, Error> {
-        if self.find_table(id).is_ok() {
-            return Err(Error::failed(format!("there is a table {id} already")).retval(-81));
+    /// No address space.
+    pub fn add_table(
+        &self,
+        world: &World,
+        id: u32,
+        name: &str,
+        source: Source,
+    ) -> Result<TableIndex, Error> {
+        let index = match self.find_table(id) {
+            Ok(index) => index,
+            Err(_) => self.make_table(world, id, name, false)?,
+        };
+        let mut inner = self.inner();
+        inner.unowned.remove(&index);
+        if let Some(Some(table)) = inner.tables.get_mut(index.at())
+            && !table.owners.contains(&source)
+        {
+            table.owners.push(source);
         }
-        self.make_table(world, id, name, false)
+        Ok(index)
     }
 
     /// Makes the table of an interface's link-local addresses, which operators don't see among the others.
@@ -57,20 +70,19 @@ impl<F: Net> Fib<F> {
         if free == inner.tables.len() {
             inner.tables.push(None);
         }
-        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone(), of_link });
+        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone(), of_link, implicit: 0, owners: Vec::new() });
         if !of_link {
             inner.ids.insert(id, index);
         }
         let cx = self.cx(world);
-        let default = (Prefix::DEFAULT, AdjIndex::NO_ROUTE, Source::Default);
+        let default = (Prefix::DEFAULT, Source::Default, AdjIndex::NO_ROUTE);
         let special = if of_link { Vec::new() } else { F::special() };
-        let special = special.into_iter().map(|(prefix, adj)| (prefix, adj, Source::Special));
-        let mut put = |(prefix, adj, source)| {
+        let mut put = |(prefix, source, adj)| {
             let place = inner.place(index, prefix)?;
             inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])
         };
         let default = put(default)?;
-        special.map(put).try_for_each(|put| put.map(drop))?;
+        special.into_iter().map(put).try_for_each(|put| put.map(drop))?;
         self.tables.set(index.0, Published { lpm, flow: FlowHash::default().bits().into(), default });
         Ok(index)
     }
@@ -81,22 +93,60 @@ impl<F: Net> Fib<F> {
         (1..).find(|id| !inner.ids.contains_key(id)).unwrap_or(u32::MAX)
     }
 
-    /// Deletes a table with all its routes.
+    /// A source needs a table no longer: its routes there go. The table itself goes when no source needs it, no interface is in
+    /// it, and no other table's routes lead to it. Whoever doesn't need it speaks for all who do. Says whether it is gone.
     ///
     /// # Errors
-    /// One that isn't there (−3); the default one (−7); one that interfaces or routes of other tables use (−155).
-    pub fn delete_table(&self, world: &World, id: u32) -> Result<(), Error> {
+    /// One that isn't there (−3); the default one (−7).
+    pub fn delete_table(&self, world: &World, id: u32, source: Source) -> Result<bool, Error> {
         let index = self.find_table(id)?;
         if index == TableIndex::DEFAULT {
             return Err(Error::unsupported("table 0 can't be deleted").retval(-7));
         }
+        let gone = {
+            let mut inner = self.inner();
+            let Some(Some(table)) = inner.tables.get_mut(index.at()) else { return Ok(true) };
+            let is_own = |owner: &Source| *owner == source || !table.owners.contains(&source);
+            let gone: Vec<Source> = table.owners.iter().copied().filter(is_own).collect();
+            table.owners.retain(|owner| !gone.contains(owner));
+            if table.owners.is_empty() {
+                inner.unowned.insert(index);
+            }
+            gone
+        };
+        for source in gone.into_iter().chain([source]) {
+            self.flush(world, index, source)?;
+        }
+        self.settle(world);
+        Ok(self.find_table(id).is_err())
+    }
+
+    /// Who asked for a table.
+    pub fn owners(&self, index: TableIndex) -> Vec<Source> {
+        self.inner().table(index).map_or_else(|_| Vec::new(), |table| table.owners.clone())
+    }
+
+    /// Removes the tables that nobody needs and nothing uses.
+    pub(crate) fn reap(&self, world: &World) {
+        let unowned = self.inner().unowned.clone();
+        for index in unowned {
+            if self.user(world, index).is_none() {
+                // A table that is gone is what was wanted.
+                let _ = self.unmake_table(world, index);
+            }
+        }
+    }
+
+    /// What a table can't go for: an interface that is in it, or a route of another table that leads to it.
+    pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
         if let Some(user) = self.interfaces.list().into_iter().find(bound) {
-            let why = format!("{} is in table {id}: move it first", user.name);
-            return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
+            return Some(format!("{} is in it", user.name));
         }
-        self.check_unused(index, id)?;
-        self.unmake_table(world, index)
+        if self.is_crossed_to(world, index) {
+            return Some("routes of the other protocol lead to it".into());
+        }
+        self.leading_to(index)
     }
 
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
@@ -104,6 +154,8 @@ impl<F: Net> Fib<F> {
         self.mfib.forget_table(world, index);
         let mut inner = self.inner();
         let gone = inner.tables[index.at()].take();
+        inner.unowned.remove(&index);
+        inner.attached.values_mut().for_each(|tables| _ = tables.remove(&index));
         if let Some(table) = gone.filter(|table| !table.of_link) {
             inner.ids.remove(&table.id);
         }
@@ -112,31 +164,29 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Refuses if routes of other tables lead to this one.
-    fn check_unused(&self, index: TableIndex, id: u32) -> Result<(), Error> {
+    /// A route of another table that leads to this one.
+    fn leading_to(&self, index: TableIndex) -> Option<String> {
         let names = |path: &Path<F::Addr>| match path.kind {
-            PathKind::Lookup(table) | PathKind::Recursive { table, .. } => table == index,
+            PathKind::Lookup(table) | PathKind::SourceLookup(table) | PathKind::Recursive { table, .. } => {
+                table == index
+            }
             _ => false,
         };
         let inner = self.inner();
         let naming = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(names));
         let lists: Vec<_> = naming.map(|(id, _)| id).collect();
         if lists.is_empty() {
-            return Ok(());
+            return None;
         }
-        for (i, other) in inner.tables.iter().enumerate() {
-            let Some(other) = other.as_ref().filter(|t| t.id != id) else { continue };
+        let all = inner.tables.iter().enumerate().filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));
+        all.filter(|(other, _)| *other != index).find_map(|(at, other)| {
             let mut user = None;
-            inner.walk(TableIndex(i as u32), None, |prefix, _, entry| {
+            inner.walk(at, None, |prefix, _, entry| {
                 user = entry.all().any(|s| lists.contains(&s.list)).then_some(prefix);
                 user.is_none()
             });
-            if let Some(prefix) = user {
-                let why = format!("{prefix} of table {} leads to table {id}", other.id);
-                return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
-            }
-        }
-        Ok(())
+            Some(format!("{} of table {} leads to it", user?, other.id))
+        })
     }
 
     /// Removes what sources say of entries of a table, where `which` says so of the source and whether it is stale. Says
@@ -173,6 +223,8 @@ impl<F: Net> Fib<F> {
             let place = inner.place(table, *prefix)?;
             inner.take(&cx, &place, *source);
         }
+        drop(inner);
+        self.tell_other(world);
         Ok((gone.len(), last))
     }
 
@@ -256,7 +308,7 @@ impl<F: Net> Fib<F> {
         all.filter_map(|(i, t)| {
             let t = t.as_ref().filter(|t| !t.of_link)?;
             let index = TableIndex(i as u32);
-            Some(TableInfo { index, id: t.id, name: t.name.clone(), routes: t.lpm.len() })
+            Some(TableInfo { index, id: t.id, name: t.name.clone(), routes: t.lpm.len() - t.implicit })
         })
         .collect()
     }

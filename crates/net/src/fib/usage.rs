@@ -3,13 +3,18 @@
 
 use super::entry::{Entry, Sourced};
 use super::list::PathList;
-use super::{Fib, Net, Path};
+use super::{Fib, Net, Path, TableIndex};
 use crate::{TableUsage, Usage};
 
 impl<F: Net> Fib<F> {
     /// The tables, those of links' own addresses among them.
     pub fn table_usage(&self) -> TableUsage {
         self.inner().tables.iter().flatten().map(|table| TableUsage::of(&*table.lpm)).sum()
+    }
+
+    /// One table.
+    pub fn usage_of(&self, index: TableIndex) -> Option<TableUsage> {
+        self.inner().table(index).ok().map(|table| TableUsage::of(&*table.lpm))
     }
 
     /// Entries, lists of paths, and paths.

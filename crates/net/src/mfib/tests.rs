@@ -153,7 +153,7 @@ fn tables_and_sources_come_and_go() {
     let bench = Bench::new(NONE);
     let (world, mfib, fib) = (&bench.world, bench.world.get::<Mfib<Ip4>>(), bench.world.get::<Fib<Ip4>>());
     let a = up(&bench, "a");
-    let seven = fib.add_table(world, 7, "seven").expect("added");
+    let seven = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
     let paths = [to(a, ItfFlags::ACCEPT)];
     let put = |table, group, source, flags| {
         mfib.update(
@@ -178,9 +178,9 @@ fn tables_and_sources_come_and_go() {
     assert_eq!((flags(), mfib.count(seven)), (Some(EntryFlags::DROP), 2));
     fib.flush(world, seven, Source::Api).expect("flushed");
     assert_eq!(mfib.count(seven), 1);
-    fib.delete_table(world, 7).expect("deleted");
+    assert_eq!(fib.delete_table(world, 7, Source::Cli), Ok(true));
     assert_eq!(mfib.count(seven), 0);
-    let again = fib.add_table(world, 8, "eight").expect("added");
+    let again = fib.add_table(world, 8, "eight", Source::Cli).expect("added");
     assert_eq!((again, mfib.count(again), mfib.list(again, None, 99).len()), (seven, 0, 2));
 }
 

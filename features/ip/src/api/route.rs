@@ -52,7 +52,7 @@ pub struct IpRouteV2 {
 }
 
 impl IpRouteV2 {
-    fn of<F: Net>(fib: &Fib<F>, table_id: u32, route: &RouteInfo<F>) -> Self {
+    fn of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, table_id: u32, route: &RouteInfo<F>) -> Self {
         // Those of the best source, which packets take.
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |s| &s.paths);
@@ -61,7 +61,7 @@ impl IpRouteV2 {
             stats_index: route.index.0,
             prefix: route.prefix.into(),
             src: best.map_or(0, |s| source::id(s.source)),
-            paths: paths.iter().map(|(path, _)| path_to(fib, path)).collect(),
+            paths: paths.iter().map(|(path, _)| path_to(fib, other, path)).collect(),
         }
     }
 }
@@ -147,10 +147,10 @@ impl Change {
         prefix: wire::Prefix<F::Addr>,
         paths: &[FibPath],
     ) -> Result<u32> {
-        let fib = w.get::<Fib<F>>();
+        let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
         let table = fib.find_table(table)?;
         let source = self.source;
-        let paths = paths.iter().map(|path| path_of(&fib, path)).collect::<Result<Vec<_>>>()?;
+        let paths = paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<Vec<_>>>()?;
         let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
         match (self.is_add, self.is_multipath) {
             (true, true) => Ok(fib.add(w, table, prefix, source, &paths)?.0),
@@ -170,6 +170,7 @@ const CHUNK: usize = 256;
 /// The routes of a table as they are when their turn comes: the table may change meanwhile.
 struct Walk<F: Net> {
     fib: Arc<Fib<F>>,
+    other: Arc<Fib<F::Other>>,
     table: TableIndex,
     id: u32,
     /// The next ones.
@@ -186,7 +187,7 @@ fn walk(w: &World, table: &IpTable) -> Result<Box<dyn Iterator<Item = IpRouteV2>
 fn walk_of<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
     let fib = w.get::<Fib<F>>();
     let table = fib.find_table(id)?;
-    Ok(Box::new(Walk { fib, table, id, chunk: Vec::new().into_iter(), last: None }))
+    Ok(Box::new(Walk { fib, other: w.get(), table, id, chunk: Vec::new().into_iter(), last: None }))
 }
 
 impl<F: Net> Iterator for Walk<F> {
@@ -200,7 +201,7 @@ impl<F: Net> Iterator for Walk<F> {
             self.last = chunk.last().map_or(self.last, |route| Some(route.prefix));
             self.chunk = chunk.into_iter();
         }
-        self.chunk.next().map(|route| IpRouteV2::of(&self.fib, self.id, &route))
+        self.chunk.next().map(|route| IpRouteV2::of(&self.fib, &self.other, self.id, &route))
     }
 }
 
@@ -308,7 +309,7 @@ fn find_of<F: Net>(
 ) -> Result<IpRouteV2> {
     let fib = w.get::<Fib<F>>();
     let route = fib.lookup(fib.find_table(table_id)?, prefix, exact)?;
-    Ok(IpRouteV2::of(&fib, table_id, &route))
+    Ok(IpRouteV2::of(&fib, &w.get(), table_id, &route))
 }
 
 fn lookup(w: &World, _: &Caller<'_, World>, r: IpRouteLookup) -> Result<IpRouteLookupReply> {

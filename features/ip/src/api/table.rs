@@ -31,7 +31,8 @@ pub struct IpTable {
     pub name: Str<64>,
 }
 
-/// Makes a table, or deletes it with its routes. The default table, number 0, is always there.
+/// Makes a table, or deletes it with the routes that came by the binary API. It is there as long as an operator needs it, an interface
+/// is in it, or routes of other tables lead to it. The default table, number 0, is always there.
 #[derive(Message)]
 pub struct IpTableAddDel {
     /// Make, not delete.
@@ -61,10 +62,10 @@ fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
 fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     match (table.table_id, is_add) {
         (0, _) => Ok(()),
-        (id, true) => {
-            again(control::add_table::<F>(w, id, table.name.as_str()).map(drop), retval::VALUE_EXIST, ())
+        (id, true) => control::add_table::<F>(w, id, table.name.as_str(), Source::Api).map(drop),
+        (id, false) => {
+            again(w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop), retval::NO_SUCH_FIB, ())
         }
-        (id, false) => again(w.get::<Fib<F>>().delete_table(w, id), retval::NO_SUCH_FIB, ()),
     }
 }
 

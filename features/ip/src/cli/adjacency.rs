@@ -17,6 +17,7 @@ pub fn kind_name(kind: AdjKind) -> &'static str {
         AdjKind::Punt => "punt",
         AdjKind::LoadBalance => "load-balance",
         AdjKind::Lookup => "lookup",
+        AdjKind::LookupSource => "lookup-source",
         AdjKind::NoRoute => "no-route",
         AdjKind::Drop => "drop",
         AdjKind::Martian => "martian",
@@ -40,17 +41,33 @@ fn is_down(w: &World, info: &AdjInfo) -> bool {
     hop.is_some_and(|hop| w.get::<NextHops>().is_down(hop))
 }
 
+/// The number that VPP prints before an object that packets leave the lookup by: the next node's.
+pub fn next_number(kind: AdjKind) -> u8 {
+    match kind {
+        AdjKind::Drop | AdjKind::NoRoute | AdjKind::Martian => 0,
+        AdjKind::Punt => 1,
+        AdjKind::Incomplete => 3,
+        AdjKind::Glean => 4,
+        AdjKind::Rewrite => 5,
+        AdjKind::Multicast => 7,
+        AdjKind::Unreach | AdjKind::Prohibit => 9,
+        AdjKind::LoadBalance => 10,
+        AdjKind::Lookup | AdjKind::LookupSource => 11,
+        AdjKind::Receive => 12,
+        AdjKind::LinkLocal => 13,
+        AdjKind::Feature => 14,
+    }
+}
+
 /// One line, as packets of `link` see it: some adjacencies are everybody's.
 pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let adj = &info.adj;
     let proto = if link == Link::Ip4 { "ipv4" } else { "ipv6" };
     let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
-    let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
-    let to = format!("to:[{packets}:{bytes}]");
     let down = || if is_down(w, info) { " next-hop down" } else { "" };
     match adj.kind {
         AdjKind::Rewrite => format!(
-            "{proto} via {} {}: mtu:{} next:{} {} {to}{}",
+            "{proto} via {} {}: mtu:{} next:{} flags:[] {}{}",
             adj.nexthop(),
             name(),
             adj.mtu,
@@ -59,17 +76,19 @@ pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
             down()
         ),
         AdjKind::Multicast => {
-            format!("{proto}-mcast: {}: mtu:{} {} {to}", name(), adj.mtu, hex(&adj.rewrite()))
+            format!("{proto}-mcast: {}: mtu:{} {}", name(), adj.mtu, hex(&adj.rewrite()))
         }
         AdjKind::Incomplete => {
-            format!("arp-{proto}: via {} {} {to}{}", adj.nexthop(), name(), down())
+            format!("arp-{proto}: via {} {}{}", adj.nexthop(), name(), down())
         }
-        AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{} {to}", adj.nexthop(), name(), adj.mtu),
-        AdjKind::Receive if adj.tx_if == u32::MAX => format!("dpo-receive {to}"),
-        AdjKind::Receive => format!("dpo-receive: {} on {} {to}", adj.nexthop(), name()),
+        AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{}", adj.nexthop(), name(), adj.mtu),
+        AdjKind::Receive if adj.tx_if == u32::MAX => "dpo-receive".into(),
+        AdjKind::Receive => format!("dpo-receive: {} on {}", adj.nexthop(), name()),
         AdjKind::Lookup => format!("lookup in fib_index {}", adj.table),
+        AdjKind::LookupSource => format!("source lookup in fib_index {}", adj.table),
+        AdjKind::NoRoute | AdjKind::Martian => format!("dpo-drop {}", proto.replace("ipv", "ip")),
         AdjKind::LoadBalance => format!("dpo-load-balance: [buckets:{}]", adj.table + 1),
-        kind => format!("dpo-{} {} {to}", kind_name(kind), &proto.replace("ipv", "ip")),
+        kind => format!("dpo-{} {}", kind_name(kind), proto.replace("ipv", "ip")),
     }
 }
 
@@ -150,8 +169,10 @@ fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Outpu
 
 /// An adjacency with what refers to it, on a line.
 pub fn write_line(w: &World, info: &AdjInfo, text: &mut String) {
+    let (packets, bytes) = w.get::<Adjacencies>().counters.sum(info.adj.counter as usize);
+    let what = describe(w, info, info.adj.link);
     // Writing to a String can't fail.
-    let _ = writeln!(text, "[@{}] locks:{} {}", info.index, info.refs, describe(w, info, info.adj.link));
+    let _ = writeln!(text, "[@{}] locks:{} {what} to:[{packets}:{bytes}]", info.index, info.refs);
 }
 
 /// All of them, or the one that a command names.

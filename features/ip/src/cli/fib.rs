@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show ip fib`, `show ip table`.
 
-use super::adjacency::{describe, write_adjacency};
+use super::adjacency::{describe, next_number, write_adjacency};
 use super::{interface, other_version, route::prefix, table as table_of};
 use crate::walk::{prefixes, routes};
 use cli::{Cell, Error, Matches, Output, Table, Writer};
@@ -14,6 +14,7 @@ use net::{
 use serde_json::json;
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::sync::Arc;
 use wire::{Ip6, Prefix};
 
 pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -36,8 +37,24 @@ fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
         0 => String::new(),
         id => format!(" router-id:{id}"),
     };
-    let flow = flow(fib, *index).join(" ");
-    format!("ipv{}-VRF:{id}, fib_index:{index}, flow hash:[{flow} ]{router}\n", F::VERSION)
+    let (flow, version) = (flow(fib, *index).join(" "), F::VERSION);
+    let lock = |(name, count)| format!("{name}:{count}, ");
+    let locks: String = locks(w, fib, table).into_iter().map(lock).collect();
+    format!(
+        "ipv{version}-VRF:{id}, fib_index:{index}, flow hash:[{flow} ] epoch:0 flags:none locks:[{locks}]{router}\n"
+    )
+}
+
+/// What keeps a table: who asked for it, and how many interfaces are in it.
+fn locks<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> Vec<(String, usize)> {
+    let name = |source| (w.get::<Sources>().name(source), 1);
+    let mut locks: Vec<_> = fib.owners(table.index).into_iter().map(name).collect();
+    let here = |i: &net::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == table.index.0;
+    let bound = w.get::<Interfaces>().list().iter().filter(|i| here(i)).count();
+    if bound > 0 && table.index != TableIndex::DEFAULT {
+        locks.push(("interface".into(), bound));
+    }
+    locks
 }
 
 /// What chooses among equal paths.
@@ -59,6 +76,9 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
             let error = Error::not_found(format!("there is no table of index {index}"));
             return Err(error.at(m.span("index")).retval(-3));
         }
+    }
+    if m.flag("mtrie") || m.flag("memory") {
+        return Ok(lookup_memory(w, fib, chosen));
     }
     let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
     let mut only = match chosen.first() {
@@ -88,6 +108,11 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
                 out.field("fib_index", index.0);
                 out.field("flow_hash", flow(&fib, index));
                 out.field("flow_router_id", w.get::<FlowRouterId>().get());
+                out.object_in("locks");
+                for (name, count) in locks(w, &fib, &table) {
+                    out.field(&name, count);
+                }
+                out.end();
                 out.array("routes");
             }
             Part::Route(route) => {
@@ -105,6 +130,22 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         }
         Ok(())
     }))
+}
+
+/// What the structures take that packets are looked up in.
+fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) -> Output {
+    Output::list(chosen, move |w: &World, table: TableInfo, out: &mut Writer| {
+        let usage = fib.usage_of(table.index).unwrap_or_default();
+        out.text(|text| {
+            *text += &head(w, &fib, &table);
+            writeln!(text, "  {} routes, {} bytes for lookups, {} bytes for prefixes", usage.routes, usage.lookup, usage.prefixes)
+        });
+        out.value(|| {
+            json!({ "table": table.id, "fib_index": table.index.0, "routes": usage.routes,
+                "lookup_bytes": usage.lookup, "prefix_bytes": usage.prefixes })
+        });
+        Ok(())
+    })
 }
 
 /// What `show ip fib` consists of.
@@ -191,8 +232,13 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
         PathKind::Recursive { table: t, nexthop } => {
             format!("recursive: via {nexthop} in table {}", table(t))
         }
+        PathKind::RecursiveOther { table, nexthop } => {
+            let table = w.get::<Fib<F::Other>>().table_id(table).unwrap_or(u32::MAX);
+            format!("recursive: via {nexthop} in table {table}")
+        }
         PathKind::Receive { sw_if, address } => format!("receive: {address} {}", name(sw_if)),
         PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
+        PathKind::SourceLookup(t) => format!("source lookup in table {}", table(t)),
         PathKind::Fixed(_) => "special:".into(),
         PathKind::Extension(Extension::InterfaceRx, sw_if) => {
             format!("interface-rx: {}", name(SwIfIndex(sw_if)))
@@ -235,13 +281,13 @@ fn buckets(w: &World, index: AdjIndex) -> Vec<AdjIndex> {
 
 fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     let adjacencies = w.get::<Adjacencies>();
-    let Some(adj) = route.sources.first().map(|s| s.adj) else { return };
+    let Some((adj, list)) = route.sources.first().map(|s| (s.adj, s.list)) else { return };
     let buckets = buckets(w, adj);
     let (index, n) = (route.index, buckets.len());
     let [(packets, bytes), via] = counters(w, route);
     let _ = write!(
         text,
-        "  [@0]: dpo-load-balance: [proto:{} index:{index} buckets:{n} to:[{packets}:{bytes}]",
+        "  [@0]: dpo-load-balance: [proto:{} index:{index} buckets:{n} uRPF:{list} to:[{packets}:{bytes}]",
         F::NAME
     );
     if let (packets @ 1.., bytes) = via {
@@ -250,7 +296,8 @@ fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     text.push_str("]\n");
     for (i, bucket) in buckets.iter().enumerate() {
         if let Some(info) = adjacencies.info(*bucket) {
-            let _ = writeln!(text, "    [{i}] [@{bucket}]: {}", describe(w, &info, F::LINK));
+            let (number, what) = (next_number(info.adj.kind), describe(w, &info, F::LINK));
+            let _ = writeln!(text, "    [{i}] [@{number}]: {what}");
         }
     }
 }

@@ -16,18 +16,19 @@ use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};
 use wire::{Ip4, Ip6};
 
-const ROUTE: &str = "{add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
+const ROUTE: &str = "[add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
      {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
      | ip4-lookup-in-table <lookup:u32> | ip6-lookup-in-table <lookup6:u32> \
+     | ip4-source-lookup-in-table <source-lookup:u32> | ip6-source-lookup-in-table <source-lookup6:u32> \
      | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
      | {rx-ip4|rx-ip6} <rx-interface:interface> | udp-encap <encap:u32> \
      | <interface:interface>} \
-     [weight <weight:1-255>] [preference <preference:u8>]}... \
-     | {add|del} [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
+     [weight <weight:1-255>] [preference <preference:u8>] [resolve-via-host|resolve-via-attached]}... \
+     | [add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
      | add file <file:string>";
 
 const FIB: &str =
-    "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
+    "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
 const FIB_HELP: &str = "Routes; with a prefix who set it, with an address what it takes";
 
 pub const COMMANDS: &[Command<World>] = &[

@@ -4,6 +4,7 @@
 use super::{interface, interface_of, is_v6, load, other_version, table as table_of};
 use cli::{Error, Matches, Output};
 use graph::World;
+use net::fib::Follows;
 use net::{AdjIndex, Extension, Fib, Net, Path, PathKind, Source, TableIndex};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Ip4, Ip6, Prefix};
@@ -41,6 +42,13 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
     let fixed = fixed.into_iter().find(|(words, _)| words.iter().any(|word| m.flag(word)));
     let kind = if let Some((_, adj)) = fixed {
         PathKind::Fixed(adj)
+    } else if m.has("source-lookup") || m.has("source-lookup6") {
+        let (here, there) =
+            if F::IS_V6 { ("source-lookup6", "source-lookup") } else { ("source-lookup", "source-lookup6") };
+        if m.has(there) {
+            return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
+        }
+        PathKind::SourceLookup(table_of::<F>(w, m, here)?)
     } else if m.has("lookup") || m.has("lookup6") {
         let (here, there) = if F::IS_V6 { ("lookup6", "lookup") } else { ("lookup", "lookup6") };
         if m.has(there) {
@@ -56,20 +64,32 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
         PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
     } else if m.has("nexthop") {
         let nexthop: IpAddr = m.req("nexthop")?;
-        if m.has("interface") {
-            PathKind::Neighbor { sw_if: interface(w, m)?, nexthop }
-        } else {
-            let of_us = F::of_ip(nexthop).ok_or_else(|| {
-                other_version::<F>(m, "nexthop").hint("a next hop of the other protocol needs its interface")
-            });
-            let table = if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table")? } else { table };
-            PathKind::Recursive { table, nexthop: of_us? }
+        let own = F::of_ip(nexthop);
+        let table = || if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table") } else { Ok(table) };
+        match (own, m.has("interface")) {
+            (_, true) if nexthop.is_unspecified() => {
+                PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
+            }
+            (_, true) => PathKind::Neighbor { sw_if: interface(w, m)?, nexthop },
+            // As in VPP: no next hop, but a table to go on in.
+            (Some(_), false) if nexthop.is_unspecified() && m.has("nexthop-table") => PathKind::Lookup(table()?),
+            (Some(nexthop), false) => PathKind::Recursive { table: table()?, nexthop },
+            (None, false) if m.has("nexthop-table") => {
+                let table = table_of::<F::Other>(w, m, "nexthop-table")?;
+                PathKind::RecursiveOther { table, nexthop }
+            }
+            (None, false) => PathKind::RecursiveOther { table: TableIndex::DEFAULT, nexthop },
         }
     } else {
         PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
     };
     let (weight, preference) = (m.get("weight").unwrap_or(1), m.get("preference").unwrap_or(0));
-    Ok(Path { weight, preference, ..Path::new(kind) })
+    let follows = match (m.flag("resolve-via-host"), m.flag("resolve-via-attached")) {
+        (true, _) => Follows::Host,
+        (_, true) => Follows::Attached,
+        _ => Follows::Any,
+    };
+    Ok(Path { weight, preference, follows, ..Path::new(kind) })
 }
 
 impl<F: Net> Line<F> {
@@ -79,7 +99,8 @@ impl<F: Net> Line<F> {
         let first = prefix::<F>(m, "prefix")?.network();
         let mut paths =
             m.groups("via").map(|via| path::<F>(w, &via, table)).collect::<Result<Vec<_>, _>>()?;
-        let add = m.flag("add");
+        // As in VPP, a line without either adds.
+        let add = !m.flag("del");
         if paths.is_empty() && m.flag("drop") {
             paths.push(Path::new(PathKind::Fixed(AdjIndex::DROP)));
         }

@@ -5,21 +5,25 @@ use super::{load, table as table_of};
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::{Fib, FlowHash, FlowRouterId, Net, Routes};
+use net::{Fib, FlowHash, FlowRouterId, Net, Routes, Source};
 
 pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
     if m.flag("add") {
         let id = if m.flag("allocate") { fib.free_table_id() } else { m.req("table")? };
-        control::add_table::<F>(w, id, m.str("name"))?;
+        control::add_table::<F>(w, id, m.str("name"), Source::Cli)?;
         return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
     }
     if m.flag("flush") {
         return load::flush::<F>(w, table_of::<F>(w, m, "table")?);
-    } else {
-        fib.delete_table(w, m.req("table")?).map_err(|e| e.at(m.span("table")))?;
     }
-    Ok(Output::empty())
+    let id = m.req("table")?;
+    let index = fib.find_table(id).map_err(|e| e.at(m.span("table")))?;
+    if fib.delete_table(w, id, Source::Cli).map_err(|e| e.at(m.span("table")))? {
+        return Ok(Output::empty());
+    }
+    let user = fib.user(w, index).unwrap_or_else(|| "a client needs it".into());
+    Ok(format!("table {id} stays for now: {user}\n").into())
 }
 
 pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {

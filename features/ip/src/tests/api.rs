@@ -91,9 +91,9 @@ fn tables_come_and_go() {
     assert_eq!(call(&bench, get(T1.into(), true)).map(|r| r.vrf_id), Ok(0));
     assert_eq!(call(&bench, SwInterfaceSetTable { is_ipv6: true, ..set(7) }), Err(-3));
 
-    assert_eq!(call(&bench, add(false, 7, "")), Err(-155), "an interface is in it");
-    assert_eq!(call(&bench, set(0)), Ok(()));
     assert_eq!(call(&bench, add(false, 7, "")), Ok(()));
+    assert!(tables(&bench).iter().any(|t| t.0 == 7), "an interface is in it");
+    assert_eq!(call(&bench, set(0)), Ok(()));
     assert_eq!(call(&bench, add(false, 7, "")), Ok(()), "it is gone");
     assert!(tables(&bench).iter().all(|t| t.0 != 7));
     let six = IpTable { table_id: 3, is_ip6: true, ..IpTable::default() };
@@ -151,7 +151,7 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("10.0.2.2", Some(SwIfIndex(77)))])), Some(-2));
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("224.0.0.1", Some(T2))])), Some(-7));
     let six = IpRoute { prefix: ip6("2001:db8::", 32), ..route_to(0, "30.0.0.0/8", &[direct]) };
-    assert_eq!(refused(six), Some(-7));
+    assert_eq!(refused(six), None, "a next hop of the other protocol");
     let long = Prefix { len: 33, ..dest("30.0.0.0/8") };
     assert_eq!(refused(IpRoute { prefix: long, ..route_to(0, "30.0.0.0/8", &[direct]) }), Some(-7));
     let labels = FibPath { n_labels: 1, ..direct };
@@ -272,7 +272,7 @@ fn what_a_flow_is_is_chosen_by_table() {
     };
     assert_eq!(call(&bench, gtp), Err(-9));
     assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 9 }), Ok(()));
-    assert!(shown(&mut bench).contains("flow hash:[src reverse ] router-id:9"));
+    assert!(shown(&mut bench).lines().any(|line| line.contains("flow hash:[src reverse ]") && line.ends_with("router-id:9")));
     assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 0 }), Ok(()));
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 1 << 20)), Err(-7));
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"), "as before");
@@ -322,7 +322,10 @@ fn addresses_come_and_go_by_the_api() {
     assert_eq!(goes(&mut bench, "11.0.0.1"), "ip4-local");
     assert_eq!(address(&bench, true, T1, "11.0.0.1/24"), Err(-105));
     assert_eq!(address(&bench, true, T2, "11.0.0.9/16"), Err(-105), "overlaps");
-    assert_eq!(address(&bench, true, T1, "12.0.0.0/24"), Err(-7), "the network's");
+    for odd in ["12.0.0.0/24", "12.0.1.255/24", "127.0.0.1/32", "224.0.0.5/32"] {
+        assert_eq!(address(&bench, true, T1, odd), Ok(()), "{odd}");
+        assert_eq!(address(&bench, false, T1, odd), Ok(()), "{odd}");
+    }
     assert_eq!(address(&bench, false, T1, "12.0.0.1/24"), Err(-60));
     assert_eq!(address(&bench, true, SwIfIndex(77), "12.0.0.1/24"), Err(-2));
     assert_eq!(address(&bench, true, SwIfIndex(0), "12.0.0.1/24"), Err(-126));
@@ -338,6 +341,7 @@ fn addresses_come_and_go_by_the_api() {
     assert_eq!(call(&bench, change(0)), Err(-59));
     let six = AddressWithPrefix(ip6("2001:db8::1", 64));
     assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Ok(()));
+    assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Err(-127), "there already");
     assert_eq!(bench.api().dump(IpAddressDump { sw_if_index: T1.into(), is_ipv6: true })[0].prefix, six);
     assert_eq!(call(&bench, SwInterfaceAddDelAddress { del_all: true, is_add: false, ..change(24) }), Ok(()));
     assert_eq!(addresses(&bench, T1), []);
@@ -438,7 +442,8 @@ fn ipv6_by_the_api() {
     path.proto = FibPathNhProto::Ip6;
     path.nh.address = IpAddr::V6(super::ip6("2001:db8:2::2")).into();
     let index = call(&bench, add(six(ip6("3000::", 16), &[path]))).expect("added").stats_index;
-    assert_eq!(call(&bench, add(six(ip6("3000::", 16), &[via("10.0.2.2", Some(T2))]))).err(), Some(-7));
+    let other = call(&bench, add(six(ip6("3001::", 16), &[via("10.0.2.2", Some(T2))])));
+    assert!(other.is_ok(), "a next hop of the other protocol");
     let found =
         call(&bench, IpRouteLookupV2 { table_id: 0, exact: 0, prefix: ip6("3000::7", 128) }).expect("found");
     assert_eq!((found.route.stats_index, found.route.paths), (index, vec![path]));

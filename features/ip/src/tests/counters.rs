@@ -150,7 +150,7 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
 fn a_lookup_in_another_table_counts_in_both() {
     let mut bench = router();
     let fib = bench.world.get::<Fib<Ip4>>();
-    let seven = fib.add_table(&bench.world, 7, "seven").expect("made");
+    let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
     route(&bench, "60.0.0.0/8", &[PathKind::Lookup(seven)]);
     let near = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
     let inner = fib.set(&bench.world, seven, prefix("60.1.0.0/16"), Source::Cli, &near).expect("set");

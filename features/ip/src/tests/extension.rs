@@ -38,8 +38,7 @@ fn a_route_sends_packets_in_by_another_interface() {
     assert_eq!(by_api(FibPathType::InterfaceRx, 0), Ok(()));
     let route = bench.api().dump(IpRouteV2Dump { src: 8, table: Default::default() }).remove(0).route;
     assert_eq!((route.paths[0].kind, route.paths[0].sw_if_index), (FibPathType::InterfaceRx, T2.0));
-    for refused in [FibPathType::UdpEncap, FibPathType::Classify, FibPathType::SourceLookup, FibPathType::Dvr]
-    {
+    for refused in [FibPathType::UdpEncap, FibPathType::Classify, FibPathType::Dvr] {
         assert_eq!(by_api(refused, 0), Err(-9), "{refused:?}");
     }
     assert_eq!((by_api(FibPathType::Drop, 2), by_api(FibPathType::Drop, 17)), (Err(-9), Err(-7)));

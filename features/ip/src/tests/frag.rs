@@ -88,7 +88,9 @@ fn fragments_have_the_packets_bytes() {
 fn fragments_lie_in_one_buffer() {
     let mut bench = router6();
     let world = bench.world.clone();
-    world.get::<Interfaces>().set_mtu(&world, T2, net::MtuKind::L3, 5000).expect("set");
+    for kind in [net::MtuKind::Link, net::MtuKind::L3] {
+        world.get::<Interfaces>().set_mtu(&world, T2, kind, 5000).expect("set");
+    }
     for (v6, to, nexthop) in [
         (false, "20.0.0.1", std::net::IpAddr::from(ip("10.0.2.2"))),
         (true, "3000::1", ip6("2001:db8:2::2").into()),

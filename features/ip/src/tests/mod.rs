@@ -7,6 +7,7 @@ mod forward;
 mod frag;
 mod hop_by_hop;
 mod link_local;
+mod lookup;
 mod oracle;
 mod oracle6;
 mod path_mtu;

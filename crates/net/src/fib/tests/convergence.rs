@@ -137,9 +137,17 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     assert_eq!(seen().rewrite().to_vec(), header(moved));
     neighbors.remove(world, a, router).expect("removed");
     assert_eq!((seen().kind, seen().rewrite_len), (AdjKind::Incomplete, 0));
-    // Not the other way round: nobody sends IPv6 to a next hop of IPv4.
-    let wrong = [Path::new(PathKind::Neighbor { sw_if: a, nexthop: ip("10.0.0.1").into() })];
+    // And the other way round.
+    let hop: IpAddr = ip("10.0.0.1").into();
+    let via = [Path::new(PathKind::Neighbor { sw_if: a, nexthop: hop })];
     let net = "3000::/16".parse().expect("a prefix");
-    let refused = world.get::<Fib<wire::Ip6>>().set(world, t, net, Source::Cli, &wrong);
-    assert_eq!(refused.expect_err("of IPv4").code(), -7);
+    world.get::<Fib<wire::Ip6>>().set(world, t, net, Source::Cli, &via).expect("set");
+    let six = || {
+        let adjs = world.get::<Adjacencies>();
+        adjs.info(adjs.find_neighbor_for(Link::Ip6, a, hop).expect("held by the route")).expect("there").adj
+    };
+    assert_eq!(six().kind, AdjKind::Incomplete);
+    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, hop, moved) }).expect("set");
+    assert_eq!(six().rewrite().len(), 14);
+    assert_eq!((&six().rewrite()[..6], &six().rewrite()[12..]), (&moved.0[..], &[0x86, 0xdd][..]));
 }

@@ -19,7 +19,7 @@ fn what_is_not_told_again_goes() {
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
-    let t = fib.add_table(world, 10, "ten").expect("made");
+    let t = fib.add_table(world, 10, "ten", Source::Cli).expect("made");
     let own = all(&fib, t);
     let (x, y) = (hop(a, "1.0.0.1"), hop(a, "1.0.0.2"));
     for net in ["1.0.0.0/8", "2.0.0.0/8", "3.0.0.0/8", "4.0.0.0/8"] {
@@ -84,7 +84,7 @@ fn a_walk_goes_on_while_routes_come_and_go() {
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
-    let t = fib.add_table(world, 5, "five").expect("made");
+    let t = fib.add_table(world, 5, "five", Source::Cli).expect("made");
     let own = all(&fib, t).len();
     let net = |i: u32| Prefix::new(Ipv4Addr::from_bits(0x0900_0000 + (i << 8)), 24).expect("a length");
     for i in 0..100 {
@@ -117,8 +117,8 @@ fn a_table_is_found_an_id() {
     let bench = Bench::new(NONE);
     let fib = bench.world.get::<Fib<Ip4>>();
     assert_eq!(fib.free_table_id(), 1);
-    fib.add_table(&bench.world, 1, "").expect("made");
-    fib.add_table(&bench.world, 3, "").expect("made");
+    fib.add_table(&bench.world, 1, "", Source::Cli).expect("made");
+    fib.add_table(&bench.world, 3, "", Source::Cli).expect("made");
     assert_eq!(fib.free_table_id(), 2);
     let three = fib.find_table(3).expect("there");
     assert_eq!(fib.flow_hash(three), Ok(FlowHash::default()));
@@ -143,8 +143,8 @@ fn ten_thousand_tables_cost_kilobytes_each() {
     let before = resident();
     let tables: Vec<_> = (1..=N)
         .map(|id| {
-            fib6.add_table(world, id, "").expect("made");
-            fib.add_table(world, id, "").expect("made")
+            fib6.add_table(world, id, "", Source::Cli).expect("made");
+            fib.add_table(world, id, "", Source::Cli).expect("made")
         })
         .collect();
     // Beside other tests of the process, which may give memory back.
@@ -163,7 +163,7 @@ fn ten_thousand_tables_cost_kilobytes_each() {
         let here = if i % 100 == 0 { End::Neighbor(a.0, nexthop.into()) } else { End::NoRoute };
         assert_eq!(ends(&bench, *table, ip("9.1.1.1")), [here].into(), "{i}");
     }
-    (1..=N).for_each(|id| fib.delete_table(world, id).expect("deleted"));
+    (1..=N).for_each(|id| assert_eq!(fib.delete_table(world, id, Source::Cli), Ok(true)));
     assert_eq!(fib.list_tables().len(), 1);
     assert_eq!(fib.find_table(N / 2).expect_err("gone").code(), -3);
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The routes that come with the addresses of an interface. They are there while the interface is up, as in VPP: an address of
+//! one that is down is reached as any other.
+
+use super::{Addresses, Here, Hold, is_nominal};
+use crate::AdjIndex;
+use crate::fib::{Net, Path, PathKind, Source};
+use cli::Error;
+use graph::{SwIfIndex, World};
+use std::collections::BTreeMap;
+use wire::{Address, Prefix};
+
+/// A route of an interface's addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Route<A> {
+    prefix: Prefix<A>,
+    source: Source,
+    kind: PathKind<A>,
+}
+
+impl<A: Address> Here<A> {
+    /// The routes that the addresses call for; of several with one prefix the first.
+    fn routes<F: Net<Addr = A>>(&self, sw_if: SwIfIndex) -> Vec<Route<A>> {
+        let addresses = || self.addresses.iter().copied().filter(|p| !is_nominal(p.addr()));
+        let own = addresses().filter_map(|p| self.host(sw_if, p.addr()));
+        let all = own.chain(addresses().flat_map(|p| network::<F>(sw_if, p)));
+        let mut routes: BTreeMap<Prefix<A>, Route<A>> = BTreeMap::new();
+        for route in all {
+            routes.entry(route.prefix).or_insert(route);
+        }
+        routes.into_values().collect()
+    }
+
+    /// The route to an address itself.
+    fn host(&self, sw_if: SwIfIndex, address: A) -> Option<Route<A>> {
+        let kind = match self.held.iter().find(|(held, _)| *held == address) {
+            None => PathKind::Receive { sw_if, address },
+            Some((_, Hold::Tentative)) => PathKind::Fixed(AdjIndex::DROP),
+            Some((_, Hold::Duplicate)) => return None,
+        };
+        Some(Route { prefix: Prefix::host(address), source: Source::Interface, kind })
+    }
+}
+
+/// The routes of an address's network.
+fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Addr>> {
+    let (address, network) = (prefix.addr(), prefix.network());
+    let route = |prefix, kind| Route { prefix, source: Source::Interface, kind };
+    match F::BITS - prefix.len() {
+        0 => Vec::new(),
+        // RFC 3021: the other address of the two is a neighbour's.
+        1 if !F::IS_V6 => {
+            let other = if address == network.addr() { prefix.last() } else { network.addr() };
+            vec![route(Prefix::host(other), PathKind::Neighbor { sw_if, nexthop: other.into() })]
+        }
+        1 => vec![route(network, PathKind::Attached { sw_if, address })],
+        // The address that all routers of a network have in common (RFC 4291 2.6.1).
+        _ if F::IS_V6 => {
+            let (any, kind) = (Prefix::host(network.addr()), PathKind::Fixed(AdjIndex::RECEIVE));
+            let any = Route { prefix: any, source: Source::Implicit, kind };
+            vec![route(network, PathKind::Attached { sw_if, address }), any]
+        }
+        // Directed broadcasts are not sent on unless an operator says so (RFC 2644).
+        _ => {
+            let drop = |address| route(Prefix::host(address), PathKind::Fixed(AdjIndex::DROP));
+            let attached = route(network, PathKind::Attached { sw_if, address });
+            vec![attached, drop(network.addr()), drop(prefix.last())]
+        }
+    }
+}
+
+impl<F: Net> Addresses<F> {
+    /// Lets the routes of an interface's addresses be those that its addresses and state call for.
+    ///
+    /// # Errors
+    /// A full table.
+    pub(super) fn sync_routes(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+        let table = self.table_of(sw_if)?;
+        let is_up = self.interfaces.get(sw_if)?.admin_up;
+        let (old, new) = {
+            let mut all = self.all();
+            let Some(here) = all.get_mut(&sw_if) else { return Ok(()) };
+            let new = if is_up { here.routes::<F>(sw_if) } else { Vec::new() };
+            (std::mem::replace(&mut here.routes, new.clone()), new)
+        };
+        let mut done = Ok(());
+        for Route { prefix, source, kind } in new.iter().filter(|route| !old.contains(route)).copied() {
+            let set = self.fib.set(world, table, prefix, source, &[Path::new(kind)]);
+            done = done.and(set.map(drop));
+        }
+        let same = |a: &Route<F::Addr>, b: &Route<F::Addr>| (a.prefix, a.source) == (b.prefix, b.source);
+        for gone in old.iter().filter(|gone| !new.iter().any(|new| same(gone, new))) {
+            // Whatever is there already gone is what was wanted.
+            let _ = self.fib.remove(world, table, gone.prefix, gone.source, &[]);
+        }
+        done
+    }
+}
