@@ -112,7 +112,7 @@ fn forwarding_takes_no_memory() {
     }
     let sent = bench.world.get::<net::IfCounters>().tx.sum(2).0;
     assert!(sent >= 6000 * 256, "only {sent} packets were forwarded");
-    assert!(bench.count("ip4-icmp-error", "unreachable") > 0);
+    assert!(bench.count("ip4-icmp-error", "dest_unreach_sent") > 0);
     bench.cli("packet-generator disable-stream").expect("streams to stop");
     bench.settle();
 }

@@ -115,7 +115,7 @@ impl Tallier {
             drops: errors(&|r| r.drop),
             listener_drops: errors(&|r| r.drop && LISTENERS.contains(&&*r.node)),
             frag_drops: errors(&|r| r.drop && CUTTERS.contains(&&*r.node)),
-            fragments: errors(&|r| CUTTERS.contains(&&*r.node) && r.reason == "sent"),
+            fragments: errors(&|r| CUTTERS.contains(&&*r.node) && r.reason == "fragment_sent"),
             parts: errors(&|r| r.reason == "reass_fragments_reassembled"),
             wholes: errors(&|r| {
                 r.node.contains("-full-") && ["reass_success", "reass_too_long"].contains(&r.reason)

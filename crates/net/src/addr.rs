@@ -67,7 +67,9 @@ impl<F: Net> Shared for Addresses<F> {
                 let addresses = world.get::<Self>();
                 // Only a full table refuses.
                 let _ = addresses.sync_routes(world, sw_if);
-                addresses.fib.sync_neighbors(world, sw_if);
+                for user in addresses.borrowers(sw_if).into_iter().chain([sw_if]) {
+                    addresses.fib.sync_neighbors(world, user);
+                }
             }
             IfEvent::Deleting(sw_if) => {
                 let addresses = world.get::<Self>();

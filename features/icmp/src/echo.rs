@@ -20,6 +20,7 @@ pub struct EchoRequest<F: Icmp> {
 pub enum To {
     /// echo replies sent
     #[next("{ip}-lookup", count)]
+    #[counter("echo_replies_sent")]
     Replied,
     /// echo requests are not answered
     #[drop]
@@ -38,6 +39,7 @@ pub enum To {
     NoAddress,
     /// payload length too small for type
     #[drop]
+    #[counter("length_too_small_for_type")]
     TooShort,
 }
 

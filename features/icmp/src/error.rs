@@ -26,15 +26,19 @@ pub struct IcmpError<F: Icmp> {
 pub enum To {
     /// destination unreachable response sent
     #[next("{ip}-lookup", count)]
+    #[counter("dest_unreach_sent")]
     Unreachable,
     /// packet too big response sent
     #[next("{ip}-lookup", count)]
+    #[counter("packet_too_big_sent")]
     TooBig,
     /// hop limit exceeded response sent
     #[next("{ip}-lookup", count)]
+    #[counter("ttl_expire_sent")]
     TimeExceeded,
     /// parameter problem response sent
     #[next("{ip}-lookup", count)]
+    #[counter("param_problem_sent")]
     ParameterProblem,
     /// redirect sent
     #[next("{ip}-lookup", count)]

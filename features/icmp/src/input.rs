@@ -24,6 +24,7 @@ pub enum To {
     UnknownType,
     /// payload length too small for type
     #[drop]
+    #[counter("length_too_small_for_type")]
     TooShort,
     /// bad ICMP checksum
     #[drop]

@@ -21,18 +21,21 @@ pub enum To {
     Node(NodeIndex),
     /// fragments sent
     #[next("{ip}-rewrite", count)]
+    #[counter("fragment_sent")]
     Sent,
     /// The packet itself, once its parts are on their way.
     #[free]
     Done,
     /// can't fragment: MTU is too small for a header and 8 bytes
     #[drop]
+    #[counter("cant_fragment_header")]
     MtuTooSmall,
     /// can't fragment: packet is malformed
     #[drop]
     Malformed,
     /// can't fragment: buffer allocation failure
     #[drop]
+    #[counter("memory")]
     NoBuffer,
     /// {ip} adjacency is gone
     #[drop]

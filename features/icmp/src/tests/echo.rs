@@ -39,7 +39,7 @@ fn a_request_becomes_its_reply() {
             }
         }
     }
-    assert_eq!(bench.count("ip4-icmp-echo-request", "replied"), 4 * 21);
+    assert_eq!(bench.count("ip4-icmp-echo-request", "echo_replies_sent"), 4 * 21);
 }
 
 #[test]

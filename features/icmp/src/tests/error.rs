@@ -37,7 +37,7 @@ fn an_error_quotes_the_packet_and_goes_back() {
     );
     assert_eq!((icmp.kind, icmp.code, icmp.rest()), (11, 0, 0));
     assert_eq!(quote, packet, "a packet that fits is quoted whole");
-    assert_eq!(bench.count("ip4-icmp-error", "time_exceeded"), 1);
+    assert_eq!(bench.count("ip4-icmp-error", "ttl_expire_sent"), 1);
     let trace = {
         bench.rt.receive();
         bench.rt.trace().order(::graph::NodeIndex(999), 1, ::graph::TraceLog::room(4), 0);
@@ -176,7 +176,7 @@ fn who_speaks_depends_on_who_noticed() {
     assert_eq!((ip.src, ip.dst), ([192, 0, 2, 1], [192, 0, 2, 1]), "our own packet: we tell ourselves");
     let out = send(&mut bench, sw_if, &packet, (12, 0, 20 << 24), |_| {});
     assert_eq!(verified(&out.bytes).1.rest(), 20 << 24, "the pointer");
-    assert_eq!(bench.count("ip4-icmp-error", "parameter_problem"), 1);
+    assert_eq!(bench.count("ip4-icmp-error", "param_problem_sent"), 1);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn errors_about_mutated_packets_are_right() {
         bench.rt.turn(true);
     });
     assert_eq!(seen, FRAMES);
-    assert_eq!((bench.count("ip4-icmp-error", "time_exceeded"), bench.drops()), (sent, FRAMES as u64 - sent));
+    assert_eq!((bench.count("ip4-icmp-error", "ttl_expire_sent"), bench.drops()), (sent, FRAMES as u64 - sent));
     assert!(sent > FRAMES as u64 / 10, "{sent}");
 }
 
@@ -145,7 +145,7 @@ fn mutated_messages_are_answered_or_named() {
     [2].into_iter().for_each(frames_of);
     assert_eq!(seen, FRAMES);
     assert!(replies > FRAMES / 10 && quoted > FRAMES / 50, "{replies} replies, {quoted} quoted");
-    let counted = bench.count("ip4-icmp-echo-request", "replied");
+    let counted = bench.count("ip4-icmp-echo-request", "echo_replies_sent");
     let punted =
         bench.count("ip4-icmp-input", "unknown_type") + bench.count("ip4-icmp-quoted", "unknown_protocol");
     assert_eq!(counted, replies as u64);

@@ -60,7 +60,7 @@ fn errors_quote_as_much_as_makes_1280_bytes() {
         assert_eq!((icmp.kind, icmp.code, icmp.rest()), (2, 0, 1400));
         assert_eq!(quote, &packet[..quote.len()]);
     }
-    assert_eq!(bench.count("ip6-icmp-error", "too_big"), 6);
+    assert_eq!(bench.count("ip6-icmp-error", "packet_too_big_sent"), 6);
 }
 
 #[test]
@@ -295,6 +295,6 @@ fn errors_about_mutated_packets_are_right() {
         bench.rt.turn(true);
     }
     assert!(sent > FRAMES / 20 && answered > FRAMES / 20, "{sent} {answered}");
-    assert_eq!(bench.count("ip6-icmp-error", "time_exceeded"), sent as u64);
-    assert_eq!(bench.count("ip6-icmp-echo-request", "replied"), answered as u64);
+    assert_eq!(bench.count("ip6-icmp-error", "ttl_expire_sent"), sent as u64);
+    assert_eq!(bench.count("ip6-icmp-echo-request", "echo_replies_sent"), answered as u64);
 }

@@ -97,11 +97,11 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
         bench.send("ip4-input", bytes, |b| b.rx_if = sw_if.0);
     }
     pass(&mut bench, 6000);
-    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "time_exceeded")), ([1, 1, 1], 1));
+    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([1, 1, 1], 1));
     // Without the first one, nobody is told.
     bench.send("ip4-input", &rest, |b| b.rx_if = sw_if.0);
     pass(&mut bench, 6000);
-    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "time_exceeded")), ([2, 1, 2], 1));
+    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([2, 1, 2], 1));
 }
 
 #[test]

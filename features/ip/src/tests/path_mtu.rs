@@ -69,7 +69,7 @@ fn fragments_fit_on_the_path() {
     bench.cli("ip path-mtu 20.0.0.1 620").expect("set");
     let packet = udp("20.0.0.1").payload_len(1400).build();
     bench.send("ip4-input", &packet, |b| b.rx_if = T1.0);
-    assert_eq!(bench.count("ip4-frag", "sent"), 3);
+    assert_eq!(bench.count("ip4-frag", "fragment_sent"), 3);
     // Our own packets of IPv6, in two.
     let packet = pkt::ip6("2001:db8:2::1", "3000::1").udp(1, 2).payload_len(2000).build();
     let index = bench.world.get::<net::Adjacencies>().find_neighbor(T2, ip6("2001:db8:2::2").into());
