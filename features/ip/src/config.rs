@@ -162,12 +162,7 @@ impl Ids {
     }
 }
 
-fn via<F: Net>(
-    interfaces: &Interfaces,
-    ids: &Ids,
-    table: TableIndex,
-    path: &Path<F::Addr>,
-) -> String {
+fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: &Path<F::Addr>) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
     let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
     let mut text = match path.kind {

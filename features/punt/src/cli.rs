@@ -11,7 +11,8 @@ use net::Interfaces;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-const REDIRECT: &str = "{add|del} rx {all|<interface:interface>} [via {drop | [<nexthop:ip>] <out:interface>}]";
+const REDIRECT: &str =
+    "{add|del} rx {all|<interface:interface>} [via {drop | [<nexthop:ip>] <out:interface>}]";
 const REDIRECTS: &str = "Send what is punted to another router";
 
 pub const COMMANDS: &[Command<World>] = &[

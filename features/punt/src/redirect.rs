@@ -170,7 +170,9 @@ pub fn on_interface(world: &World, event: IfEvent) {
             IfEvent::Added(sw_if) => apply_to(world, v6, sw_if),
             IfEvent::Deleting(sw_if) => {
                 let list = world.get::<All>().list(v6).into_iter();
-                let mut by = list.filter(|(rx, redirect)| *rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if));
+                let mut by = list.filter(|(rx, redirect)| {
+                    *rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if)
+                });
                 by.try_for_each(|(rx, _)| delete(world, v6, rx))
             }
             _ => Ok(()),

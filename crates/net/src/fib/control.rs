@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be done with routes.
 
-use super::entry::{Entries, Entry, Sourced};
 use super::cross::Crossing;
+use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
@@ -355,8 +355,9 @@ impl<F: Net> Fib<F> {
     ) -> Result<(), Error> {
         let gone = self.with(world, |inner, cx| {
             let place = inner.place(table, prefix)?;
-            let none =
-                || Error::not_found(format!("there is no route {} from the {source}", place.prefix)).retval(-6);
+            let none = || {
+                Error::not_found(format!("there is no route {} from the {source}", place.prefix)).retval(-6)
+            };
             let all = paths.is_empty();
             let old = if all { inner.said_of(&place, source) } else { inner.said(&place, source) };
             let old = old.ok_or_else(none)?.paths.clone();

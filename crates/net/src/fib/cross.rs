@@ -42,7 +42,13 @@ pub(super) fn crosses<A>(path: &Path<A>) -> bool {
 
 impl<F: Net> Inner<F> {
     /// The neighbours that packets for `addr` come to by this list; `None` if its paths follow routes of the other protocol.
-    fn neighbors(&self, list: &PathList<F>, addr: F::Addr, depth: usize, hops: &mut Vec<NextHop>) -> Option<()> {
+    fn neighbors(
+        &self,
+        list: &PathList<F>,
+        addr: F::Addr,
+        depth: usize,
+        hops: &mut Vec<NextHop>,
+    ) -> Option<()> {
         if let State::Attached(sw_if) = list.now.state {
             hops.push(NextHop { sw_if, ip: addr.into() });
             return Some(());
@@ -67,7 +73,11 @@ impl<F: Net> Inner<F> {
 
 impl<F: Net> Fib<F> {
     /// For routes of the other protocol: the route that covers a next hop, and the neighbours that it leads to.
-    pub(super) fn neighbors_of(&self, table: TableIndex, nexthop: IpAddr) -> Option<(RouteIndex, Vec<NextHop>)> {
+    pub(super) fn neighbors_of(
+        &self,
+        table: TableIndex,
+        nexthop: IpAddr,
+    ) -> Option<(RouteIndex, Vec<NextHop>)> {
         let (inner, addr) = (self.inner(), F::of_ip(nexthop)?);
         let (route, id) = inner.covering(table, addr, F::BITS)?;
         let mut hops = Vec::new();
@@ -82,7 +92,8 @@ impl<F: Net> Fib<F> {
         }
         let other = world.get::<Fib<F::Other>>();
         let inner = other.inner();
-        let names = |path: &Path<_>| matches!(path.kind, PathKind::RecursiveOther { table: t, .. } if t == table);
+        let names =
+            |path: &Path<_>| matches!(path.kind, PathKind::RecursiveOther { table: t, .. } if t == table);
         inner.crossing.iter().filter_map(|id| inner.lists.get(*id)).any(|list| list.paths.iter().any(names))
     }
 

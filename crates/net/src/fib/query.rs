@@ -101,11 +101,8 @@ impl<F: Net> Fib<F> {
     ) -> Result<RouteInfo<F>, Error> {
         self.inner().table(table)?;
         let is_listed = |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
-        let found = if exact {
-            self.route(table, prefix).filter(is_listed)
-        } else {
-            self.longest(table, prefix)
-        };
+        let found =
+            if exact { self.route(table, prefix).filter(is_listed) } else { self.longest(table, prefix) };
         found.ok_or_else(|| Error::not_found(format!("there is no route {}", prefix.network())).retval(-6))
     }
 

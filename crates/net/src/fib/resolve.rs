@@ -257,9 +257,7 @@ impl<F: Net> Inner<F> {
                 way(adj, State::Unusable)
             }
             PathKind::Lookup(table) => way(adjacencies.lookup(F::LINK, table.0), State::Usable),
-            PathKind::SourceLookup(table) => {
-                way(adjacencies.lookup_source(F::LINK, table.0), State::Usable)
-            }
+            PathKind::SourceLookup(table) => way(adjacencies.lookup_source(F::LINK, table.0), State::Usable),
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
                 let taker = cx.world.get::<Extensions>().taker(kind).map_err(unresolved)?;
@@ -294,7 +292,8 @@ impl<F: Net> Inner<F> {
                 let other = cx.world.get::<Fib<F::Other>>();
                 let (route, hops) = other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
                 now.hops.extend(&hops);
-                let mut hops: Vec<_> = hops.into_iter().filter(|hop| cx.interfaces.is_up(hop.sw_if)).collect();
+                let mut hops: Vec<_> =
+                    hops.into_iter().filter(|hop| cx.interfaces.is_up(hop.sw_if)).collect();
                 let down = hops.iter().all(|hop| cx.nexthops.is_down(*hop));
                 hops.retain(|hop| down || !cx.nexthops.is_down(*hop));
                 let adj = |hop: &NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);

@@ -18,13 +18,7 @@ impl<F: Net> Fib<F> {
     ///
     /// # Errors
     /// No address space.
-    pub fn add_table(
-        &self,
-        world: &World,
-        id: u32,
-        name: &str,
-        source: Source,
-    ) -> Result<TableIndex, Error> {
+    pub fn add_table(&self, world: &World, id: u32, name: &str, source: Source) -> Result<TableIndex, Error> {
         let index = match self.find_table(id) {
             Ok(index) => index,
             Err(_) => self.make_table(world, id, name, false)?,
@@ -70,7 +64,14 @@ impl<F: Net> Fib<F> {
         if free == inner.tables.len() {
             inner.tables.push(None);
         }
-        inner.tables[free] = Some(Table { id, name: name.to_string(), lpm: lpm.clone(), of_link, implicit: 0, owners: Vec::new() });
+        inner.tables[free] = Some(Table {
+            id,
+            name: name.to_string(),
+            lpm: lpm.clone(),
+            of_link,
+            implicit: 0,
+            owners: Vec::new(),
+        });
         if !of_link {
             inner.ids.insert(id, index);
         }
@@ -178,7 +179,8 @@ impl<F: Net> Fib<F> {
         if lists.is_empty() {
             return None;
         }
-        let all = inner.tables.iter().enumerate().filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));
+        let all =
+            inner.tables.iter().enumerate().filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));
         all.filter(|(other, _)| *other != index).find_map(|(at, other)| {
             let mut user = None;
             inner.walk(at, None, |prefix, _, entry| {

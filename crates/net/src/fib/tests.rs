@@ -103,7 +103,11 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     }
     assert!(addresses.add(world, SwIfIndex(0), p("1.1.1.1/32")).is_err());
     addresses.add(world, b, p("10.0.2.0/31")).expect("a network of two has no broadcast address");
-    assert_eq!(at("10.0.2.1"), [End::Neighbor(b.0, ip("10.0.2.1").into())], "the other of two is a neighbour");
+    assert_eq!(
+        at("10.0.2.1"),
+        [End::Neighbor(b.0, ip("10.0.2.1").into())],
+        "the other of two is a neighbour"
+    );
     assert!(fib.route(TableIndex::DEFAULT, p("10.0.2.0/31")).is_none());
     // While the interface is down, nothing is reachable by it, and its addresses aren't ours.
     world.get::<Interfaces>().set_admin(world, b, false).expect("down");

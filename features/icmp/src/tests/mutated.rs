@@ -101,7 +101,10 @@ fn errors_about_mutated_packets_are_right() {
         bench.rt.turn(true);
     });
     assert_eq!(seen, FRAMES);
-    assert_eq!((bench.count("ip4-icmp-error", "ttl_expire_sent"), bench.drops()), (sent, FRAMES as u64 - sent));
+    assert_eq!(
+        (bench.count("ip4-icmp-error", "ttl_expire_sent"), bench.drops()),
+        (sent, FRAMES as u64 - sent)
+    );
     assert!(sent > FRAMES as u64 / 10, "{sent}");
 }
 

@@ -138,7 +138,11 @@ fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) ->
         let usage = fib.usage_of(table.index).unwrap_or_default();
         out.text(|text| {
             *text += &head(w, &fib, &table);
-            writeln!(text, "  {} routes, {} bytes for lookups, {} bytes for prefixes", usage.routes, usage.lookup, usage.prefixes)
+            writeln!(
+                text,
+                "  {} routes, {} bytes for lookups, {} bytes for prefixes",
+                usage.routes, usage.lookup, usage.prefixes
+            )
         });
         out.value(|| {
             json!({ "table": table.id, "fib_index": table.index.0, "routes": usage.routes,

@@ -27,8 +27,7 @@ const ROUTE: &str = "[add|del] [count <count:u32>] [table <table:u32>] <prefix:p
      | [add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
      | add file <file:string>";
 
-const FIB: &str =
-    "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
+const FIB: &str = "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
 const FIB_HELP: &str = "Routes; with a prefix who set it, with an address what it takes";
 
 pub const COMMANDS: &[Command<World>] = &[

@@ -72,7 +72,9 @@ fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Add
             }
             (_, true) => PathKind::Neighbor { sw_if: interface(w, m)?, nexthop },
             // As in VPP: no next hop, but a table to go on in.
-            (Some(_), false) if nexthop.is_unspecified() && m.has("nexthop-table") => PathKind::Lookup(table()?),
+            (Some(_), false) if nexthop.is_unspecified() && m.has("nexthop-table") => {
+                PathKind::Lookup(table()?)
+            }
             (Some(nexthop), false) => PathKind::Recursive { table: table()?, nexthop },
             (None, false) if m.has("nexthop-table") => {
                 let table = table_of::<F::Other>(w, m, "nexthop-table")?;

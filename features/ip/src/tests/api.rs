@@ -272,7 +272,11 @@ fn what_a_flow_is_is_chosen_by_table() {
     };
     assert_eq!(call(&bench, gtp), Err(-9));
     assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 9 }), Ok(()));
-    assert!(shown(&mut bench).lines().any(|line| line.contains("flow hash:[src reverse ]") && line.ends_with("router-id:9")));
+    assert!(
+        shown(&mut bench)
+            .lines()
+            .any(|line| line.contains("flow hash:[src reverse ]") && line.ends_with("router-id:9"))
+    );
     assert_eq!(call(&bench, SetIpFlowHashRouterId { router_id: 0 }), Ok(()));
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 1 << 20)), Err(-7));
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"), "as before");
@@ -341,7 +345,11 @@ fn addresses_come_and_go_by_the_api() {
     assert_eq!(call(&bench, change(0)), Err(-59));
     let six = AddressWithPrefix(ip6("2001:db8::1", 64));
     assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Ok(()));
-    assert_eq!(call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }), Err(-127), "there already");
+    assert_eq!(
+        call(&bench, SwInterfaceAddDelAddress { prefix: six, ..change(24) }),
+        Err(-127),
+        "there already"
+    );
     assert_eq!(bench.api().dump(IpAddressDump { sw_if_index: T1.into(), is_ipv6: true })[0].prefix, six);
     assert_eq!(call(&bench, SwInterfaceAddDelAddress { del_all: true, is_add: false, ..change(24) }), Ok(()));
     assert_eq!(addresses(&bench, T1), []);

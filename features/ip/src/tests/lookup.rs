@@ -48,8 +48,14 @@ fn a_source_is_looked_up_where_a_route_says_so() {
     });
     assert_eq!(nodes, [("ip4-rewrite".to_string(), 2), ("ip4-icmp-error".to_string(), 1)].into());
     // A route of that table that looks the source up there again goes round, but not for ever.
-    fib.set(&bench.world, seven, prefix("9.0.2.0/24"), Source::Cli, &[Path::new(PathKind::SourceLookup(seven))])
-        .expect("set");
+    fib.set(
+        &bench.world,
+        seven,
+        prefix("9.0.2.0/24"),
+        Source::Cli,
+        &[Path::new(PathKind::SourceLookup(seven))],
+    )
+    .expect("set");
     assert_eq!(goes(&mut bench, "9.0.2.1"), "ip4-drop");
 
     let mut bench = router6();
@@ -57,8 +63,12 @@ fn a_source_is_looked_up_where_a_route_says_so() {
     let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
     route6(&bench, "6000::/16", &[PathKind::SourceLookup(seven)]);
     let via = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip6("2001:db8:2::2").into() })];
-    fib.set(&bench.world, seven, "2001:db8:1::9/128".parse().expect("a prefix"), Source::Cli, &via).expect("set");
-    assert_eq!(bench.node("ip6-lookup", &[udp6("6000::1").build()], |b| b.rx_if = T1.0)[0].node, "ip6-rewrite");
+    fib.set(&bench.world, seven, "2001:db8:1::9/128".parse().expect("a prefix"), Source::Cli, &via)
+        .expect("set");
+    assert_eq!(
+        bench.node("ip6-lookup", &[udp6("6000::1").build()], |b| b.rx_if = T1.0)[0].node,
+        "ip6-rewrite"
+    );
 }
 
 #[test]
@@ -102,7 +112,9 @@ fn dumps_show_the_routes_that_vpp_has() {
 #[test]
 fn neighbours_are_known_wherever_their_network_is_said_to_be() {
     let mut bench = router();
-    for line in ["ip table add 7", "ip route add 10.0.2.0/24 table 7 via t2", "ip route add 20.5.0.0/16 via t2"] {
+    for line in
+        ["ip table add 7", "ip route add 10.0.2.0/24 table 7 via t2", "ip route add 20.5.0.0/16 via t2"]
+    {
         bench.cli(line).expect(line);
     }
     let fib = bench.world.get::<Fib<Ip4>>();

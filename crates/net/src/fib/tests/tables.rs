@@ -94,11 +94,13 @@ fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     let over = [Path::new(Kind6::RecursiveOther { table: t, nexthop: via4 })];
     let route = six.set(world, t, prefix6("3001::/16"), Source::Api, &over).expect("set");
     let adj = world.get::<Adjacencies>();
-    let leads = || adj.info(six.route(t, prefix6("3001::/16")).expect("there").sources[0].adj).expect("there").adj;
+    let leads =
+        || adj.info(six.route(t, prefix6("3001::/16")).expect("there").sources[0].adj).expect("there").adj;
     assert_eq!((leads().nexthop(), leads().link, leads().tx_if), (via4, crate::Link::Ip6, a.0));
     assert_ne!(route, RouteIndex(0));
     // Not a second time across: nothing can go round in a circle.
-    let circle = [Path::new(Kind::RecursiveOther { table: t, nexthop: "3001::1".parse().expect("an address") })];
+    let circle =
+        [Path::new(Kind::RecursiveOther { table: t, nexthop: "3001::1".parse().expect("an address") })];
     four.set(world, t, p("30.0.0.0/8"), Source::Api, &circle).expect("set");
     assert_eq!(at("30.0.0.1"), [End::Unreach]);
     four.remove(world, t, p("20.0.0.0/8"), Source::Api, &[]).expect("removed");
