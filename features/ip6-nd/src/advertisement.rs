@@ -90,8 +90,8 @@ impl Ears for Advertisement {
         if source == own || link == Some(own) {
             return To::OwnFrame;
         }
-        let lane = if solicited { &self.rx.replies } else { &self.rx.gratuitous };
-        lane.add(sw_if as usize, 1);
+        // As VPP counts them: also those that nobody asked for.
+        self.rx.replies.add(sw_if as usize, 1);
         let who = Target { sw_if, ip: target };
         match here.role(target) {
             Some(Role::Own | Role::Tentative(_)) => {

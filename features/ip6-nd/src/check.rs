@@ -28,15 +28,18 @@ macro_rules! ways {
             $($body)*
             /// message is shorter than its type wants
             #[drop]
+            #[counter("length_too_small_for_type")]
             TooShort,
             /// message is longer than a buffer
             #[drop]
             TooLong,
             /// hop limit is not 255: the message was forwarded
             #[drop]
+            #[counter("invalid_hop_limit_for_type")]
             HopLimit,
             /// code is not 0
             #[drop]
+            #[counter("invalid_code_for_type")]
             Code,
             /// message was sent in fragments (RFC 6980)
             #[drop]

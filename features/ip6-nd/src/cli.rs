@@ -74,6 +74,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: show::interface,
     },
     Command {
+        path: "show interface secondary-mac-address",
+        usage: "[<interface:interface>]",
+        help: "Stations of the groups of IPv6 that interfaces listen to",
+        run: show::stations,
+    },
+    Command {
         path: "show ip6 ra",
         usage: "[<interface:interface>]",
         help: "Router advertisements that are sent",

@@ -73,9 +73,12 @@ impl Here {
         self.own.iter().filter(|o| o.role == Role::Own).map(|o| o.prefix)
     }
 
-    /// Our address to ask for a neighbour with: the one in its network, else the link-local one, else any.
+    /// Our address to ask for a neighbour with: the link-local one, else the one in its network, else any.
     #[inline(always)]
     pub fn source_for(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
+        if let Some(link_local) = self.link_local() {
+            return Some(link_local);
+        }
         let near = self.usable().find(|p| p.contains(ip) && p.len() < 128);
         near.or_else(|| self.usable().next()).map(|p| p.addr())
     }

@@ -70,12 +70,11 @@ impl Ask<Ip6> for Asker {
         &self,
         view: &IfView,
         target: Target<Ipv6Addr>,
-        source: Option<Ipv6Addr>,
+        _: Option<Ipv6Addr>,
         turn: &Turn<'_>,
     ) -> Option<[u8; FRAME]> {
         let here = self.ours.of(target.sw_if, turn)?;
-        let source = source.filter(|s| here.role(*s) == Some(Role::Own));
-        let source = source.or_else(|| here.source_for(target.ip))?;
+        let source = here.source_for(target.ip)?;
         Some(compose::solicitation(view.mac, source, target.ip, None))
     }
 }
@@ -204,8 +203,8 @@ fn forget(world: &World, sw_if: SwIfIndex) {
     world.get::<Listener>().forget(sw_if);
 }
 
-/// The interface's addresses may have changed: new ones are asked for or announced, their groups joined, and who is no longer
-/// on the link is forgotten.
+/// The interface's addresses may have changed: new ones are asked for, their groups joined, and who is no longer on the link is
+/// forgotten. As in VPP, one that isn't asked for is used without a word.
 fn sync(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
@@ -221,7 +220,6 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     dad.retain(sw_if, &now);
     dad.begin(world, sw_if, &new);
     proxy::publish(world, sw_if);
-    announce(world, sw_if, &new);
     let here = ours.here(sw_if);
     world.get::<Neighbors>().remove_if(world, |n| {
         let IpAddr::V6(ip) = n.ip else { return false };

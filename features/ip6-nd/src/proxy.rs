@@ -177,6 +177,18 @@ impl Build for Routed {
 }
 
 impl Routed {
+    /// Whether packets to an address leave by this interface; they may where there are several paths.
+    #[inline(always)]
+    pub fn here(&self, view: &IfView, sw_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
+        let Some(adj) = self.fib.adj(TableIndex(view.fib6), ip, turn) else { return false };
+        let Some(adj) = self.adjacencies.get(adj, turn) else { return false };
+        match adj.kind {
+            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => adj.tx_if == sw_if,
+            AdjKind::LoadBalance => true,
+            _ => false,
+        }
+    }
+
     /// Whether packets to an address that come in by an interface leave by another one.
     #[inline(always)]
     pub fn elsewhere(&self, view: &IfView, rx_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {

@@ -20,9 +20,11 @@ pub enum To {
     Noted,
     /// query is shorter than its version wants
     #[drop]
+    #[counter("length_too_small_for_type")]
     TooShort,
     /// hop limit is not 1
     #[drop]
+    #[counter("invalid_hop_limit_for_type")]
     HopLimit,
     /// source is not link-local
     #[drop]

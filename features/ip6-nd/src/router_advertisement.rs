@@ -25,6 +25,7 @@ ways! {
         Noted,
         /// source is not link-local
         #[drop]
+        #[counter("router_advertisement_source_not_link_local")]
         SourceNotLinkLocal,
         /// link-layer address is not that of one station
         #[drop]

@@ -37,9 +37,11 @@ ways! {
         OwnFrame,
         /// router advertisements are not sent on this interface
         #[drop]
+        #[counter("router_solicitation_radv_not_config")]
         NotAdvertising,
         /// source is not on the link
         #[drop]
+        #[counter("router_solicitation_source_not_on_link")]
         SourceNotLocal,
         /// control is too far behind to take note
         #[drop]

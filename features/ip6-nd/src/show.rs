@@ -13,9 +13,10 @@ use graph::{SwIfIndex, World};
 use net::fib::{Fib, TableIndex};
 use net::{Interface, Interfaces, LinkLocals, MtuKind};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
-use wire::Ip6;
 use wire::nd::PrefixInfo;
+use wire::{Ip6, MacAddr};
 
 /// A row for each of the interfaces with IPv6, or for the one that is asked for.
 fn of_interfaces(
@@ -201,6 +202,18 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
             "ra": ra_json(w, interface, &link),
         })
     });
+}
+
+pub fn stations(w: &World, m: &Matches) -> Result<Output> {
+    of_interfaces(w, m, |w, interface, out| {
+        let groups = w.get::<Listener>().groups(interface.sw_if).into_iter();
+        let stations: BTreeSet<_> = groups.map(|group| MacAddr::ip6_multicast(group).to_string()).collect();
+        out.text(|text| {
+            *text += &format!("{}:\n", interface.name);
+            *text += &stations.iter().map(|mac| format!("  {mac}\n")).collect::<String>();
+        });
+        out.value(|| json!({ "interface": interface.name, "addresses": stations }));
+    })
 }
 
 pub fn ra(w: &World, m: &Matches) -> Result<Output> {

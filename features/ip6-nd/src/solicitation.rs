@@ -58,7 +58,12 @@ ways! {
         OwnFrame,
         /// question is for another host
         #[drop]
+        #[counter("neighbor_solicitation_source_unknown")]
         NotForUs,
+        /// source is not on the link
+        #[drop]
+        #[counter("neighbor_solicitation_source_not_on_link")]
+        SourceNotOnLink,
         /// target is not ours yet: it is being asked whether somebody has it
         #[drop]
         Tentative,
@@ -140,12 +145,15 @@ impl Ears {
         &mut self,
         m: &Checked<'_, NeighborMessage>,
         came: &Came<'_>,
-        role: Option<Role>,
+        (role, reached): (Option<Role>, bool),
     ) -> Result<Answer, To> {
         let Came { sw_if, source, here, now, view, .. } = *came;
         let own = view.mac;
         let link = judge(m, own)?;
         self.rx.requests.add(sw_if as usize, 1);
+        if !reached {
+            return Err(To::SourceNotOnLink);
+        }
         let target = m.message.target();
         let probe = m.src.is_unspecified();
         let nonce = if let Some(Role::Tentative(nonce)) = role { Some(nonce) } else { None };
@@ -233,7 +241,11 @@ impl Node for Solicitation {
                     came.here.proxies_all && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
                 };
                 let role = came.here.role(target).or_else(|| routed().then_some(Role::Proxy));
-                self.ears.classify(&m, &came, role)
+                // One without an address yet, one of the link, or one that packets go to by this interface.
+                let reached = m.src.is_unspecified()
+                    || came.here.is_on_link(m.src)
+                    || self.routed.here(&came.view, came.sw_if, m.src, cx.turn);
+                self.ears.classify(&m, &came, (role, reached))
             }
             Err(fault) => return fault.into(),
         };

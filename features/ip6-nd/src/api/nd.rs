@@ -7,7 +7,7 @@ use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
 use net::api::{InterfaceIndex, Ip6Address, Prefix};
-use wire::nd::{NdOption, NdOptions, RouterAdvertisement};
+use wire::nd::{NdOption, NdOptions, PrefixInfo, RouterAdvertisement};
 
 /// The module.
 pub static API: Module<World> =
@@ -63,7 +63,7 @@ fn want(_: &World, c: &Caller<'_, World>, r: WantIp6RaEvents) -> Result<()> {
 pub struct Ip6RaPrefixInfo {
     /// The prefix.
     pub prefix: Prefix,
-    /// 0x80 on the link, 0x40 for addresses of hosts' own making.
+    /// 0x80 on the link, 0x40 for addresses of hosts' own making; no other bit.
     pub flags: u8,
     /// Seconds.
     pub valid_time: u32,
@@ -102,7 +102,7 @@ pub fn publish(w: &World, heard: &Heard, fixed: &RouterAdvertisement, options: &
         let NdOption::Prefix(info) = NdOption::from(option) else { return None };
         Some(Ip6RaPrefixInfo {
             prefix: info.network()?.into(),
-            flags: info.flags,
+            flags: info.flags & (PrefixInfo::ON_LINK | PrefixInfo::AUTONOMOUS),
             valid_time: info.valid.get(),
             preferred_time: info.preferred.get(),
         })

@@ -94,8 +94,8 @@ fn what_is_wrong_is_dropped_by_name() {
         [&whole[..14], &b[..40], &[58, 0, 0, 0, 0, 0, 0, 9], &b[40..]].concat()
     };
     let cases: Vec<(&str, Vec<u8>)> = vec![
-        ("hop_limit", to(HIM, US, ns, &with(&link), 254)),
-        ("code", to(HIM, US, (ns.0, 1, 0), &with(&link), 255)),
+        ("invalid_hop_limit_for_type", to(HIM, US, ns, &with(&link), 254)),
+        ("invalid_code_for_type", to(HIM, US, (ns.0, 1, 0), &with(&link), 255)),
         ("options", to(HIM, US, ns, &with(&[1, 0, 0, 0, 0, 0, 0, 0]), 255)),
         ("options", to(HIM, US, ns, &with(&[1, 2, 0, 0, 0, 0, 0, 0]), 255)),
         ("fragmented", fragmented),
@@ -107,7 +107,8 @@ fn what_is_wrong_is_dropped_by_name() {
             to(HIM, US, ns, &with(&link_option(NdOptionKind::SOURCE_LINK, MacAddr([3; 6]))), 255),
         ),
         ("own_frame", to(HIM, US, ns, &with(&link_option(NdOptionKind::SOURCE_LINK, OWN)), 255)),
-        ("not_for_us", solicitation(HIM, "2001:db8::77", &link)),
+        ("neighbor_solicitation_source_unknown", solicitation(HIM, "2001:db8::77", &link)),
+        ("neighbor_solicitation_source_not_on_link", solicitation("2001:db8:7::9", US, &link)),
         ("duplicate_address", solicitation(US_LOCAL, US, &link)),
     ];
     for (reason, frame) in cases {
@@ -117,4 +118,27 @@ fn what_is_wrong_is_dropped_by_name() {
     }
     assert!(r.neighbors.is_empty(true));
     assert_eq!(r.bench.world.get::<Interfaces>().get(r.t0).map(|i| i.ip_enabled[1]).ok(), Some(true));
+}
+
+#[test]
+fn a_host_outside_of_our_networks_is_answered_if_packets_to_it_go_there() {
+    use net::fib::{Fib, Path, PathKind, Source, TableIndex};
+    let mut r = rig();
+    r.second();
+    let world = r.bench.world.clone();
+    let (him, fib) = ("2001:db8:7::9", world.get::<Fib<Ip6>>());
+    let asks = solicitation(him, US, &link_option(NdOptionKind::SOURCE_LINK, PEER));
+    let answers = |r: &mut Rig, sw_if| {
+        let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip(HIM_LOCAL).into() });
+        let prefix = "2001:db8:7::/64".parse().expect("a prefix");
+        fib.set(&world, TableIndex(0), prefix, Source::Cli, &[path]).expect("a route");
+        r.bench.settle();
+        r.sent();
+        r.receive(&asks);
+        r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).iter().map(|p| p[24..40].to_vec()).collect::<Vec<_>>()
+    };
+    let (t0, t1) = (r.t0, world.get::<Interfaces>().find("t1").expect("there"));
+    assert_eq!(answers(&mut r, t0), [ip(him).octets().to_vec()]);
+    assert!(answers(&mut r, t1).is_empty(), "it lies elsewhere");
+    assert_eq!(r.counted("rx/requests"), 2, "both are counted");
 }

@@ -37,7 +37,18 @@ fn groups_of_addresses_are_joined_reported_and_left() {
     }
     let shown = r.run("show ip6 interface t0");
     assert!(shown.contains("    ff02::1\n") && shown.contains("    ff02::1:ff01:2\n"), "{shown}");
+    // Another address of the same group: one station.
+    r.add_address("2001:db8:7::1:2/64");
+    r.pass(3);
+    r.sent();
+    let stations =
+        |r: &mut Rig| r.run("show interface secondary-mac-address t0").matches("33:33:ff:01:00:02").count();
+    assert_eq!(stations(&mut r), 1);
     let world = r.bench.world.clone();
+    let other = "2001:db8:7::1:2/64".parse().expect("a prefix");
+    world.get::<Addresses<Ip6>>().remove(&world, r.t0, other).expect("removed");
+    r.pass(3);
+    assert!(!reported(&r).contains(&(3, ip("ff02::1:ff01:2"))) && stations(&mut r) == 1, "still needed");
     let prefix = "2001:db8::1:2/64".parse().expect("a prefix");
     world.get::<Addresses<Ip6>>().enable(&world, r.t0, true).expect("enabled");
     world.get::<Addresses<Ip6>>().remove(&world, r.t0, prefix).expect("removed");
@@ -45,6 +56,7 @@ fn groups_of_addresses_are_joined_reported_and_left() {
     let seen = reported(&r);
     assert_eq!(seen.iter().filter(|s| **s == (3, ip("ff02::1:ff01:2"))).count(), 2, "{seen:?}");
     assert!(!seen.contains(&(3, ip("ff02::1:ff00:1"))), "the link-local one's stays");
+    assert_eq!(stations(&mut r), 0);
 }
 
 #[test]
@@ -63,9 +75,9 @@ fn routers_that_ask_are_answered() {
     let sent = r.sent();
     assert!(sent.len() == 4 && sent.iter().all(|f| f[62] == 131), "{sent:02x?}");
     for (reason, frame) in [
-        ("hop_limit", query("::", 2, HIM_LOCAL, 20)),
+        ("invalid_hop_limit_for_type", query("::", 2, HIM_LOCAL, 20)),
         ("source", query("::", 1, HIM, 20)),
-        ("too_short", query("::", 1, HIM_LOCAL, 18)),
+        ("length_too_small_for_type", query("::", 1, HIM_LOCAL, 18)),
     ] {
         let n = r.drops("icmp6-multicast-listener-query", reason, |r| r.receive(&frame));
         assert_eq!(n, 1, "{reason}");

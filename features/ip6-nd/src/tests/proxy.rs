@@ -110,7 +110,7 @@ fn the_order_in_which_things_are_set_does_not_matter() {
     r.run("set ip6 nd proxy t0 del 2001:db8::77");
     assert_eq!(ways(0), 1);
     // With their interface they move to another table.
-    let table = fib.add_table(&world, 7, "").expect("a table");
+    let table = fib.add_table(&world, 7, "", net::fib::Source::Cli).expect("a table");
     addresses.set_table(&world, t1, 7).expect("bound");
     assert_eq!((ways(0), ways(table.0)), (0, 1));
     r.run("set ip6 nd proxy t1 del 2001:db8::77");

@@ -87,13 +87,16 @@ fn hosts_that_ask_are_answered() {
         ("probe_link_address", host_asks("::", &link_option(NdOptionKind::SOURCE_LINK, PEER))),
         ("link_address", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, MacAddr::ZERO))),
         ("own_frame", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, OWN))),
-        ("source_not_local", host_asks("2001:db8:9::9", &[])),
+        ("router_solicitation_source_not_on_link", host_asks("2001:db8:9::9", &[])),
         ("options", host_asks(HIM_LOCAL, &[1, 0])),
     ] {
         assert_eq!(r.drops(node, reason, |r| r.receive(&frame)), 1, "{reason}");
     }
     r.run("ip6 nd t0 ra-suppress");
-    assert_eq!(r.drops(node, "not_advertising", |r| r.receive(&host_asks(HIM_LOCAL, &[]))), 1);
+    assert_eq!(
+        r.drops(node, "router_solicitation_radv_not_config", |r| r.receive(&host_asks(HIM_LOCAL, &[]))),
+        1
+    );
     let json = r.json("show ip6 ra t0");
     assert_eq!((json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()), (Some(4), Some(true)));
 }

@@ -101,8 +101,11 @@ fn what_is_wrong_is_dropped_by_name_and_what_is_odd_ignored() {
     let mut forwarded = good();
     forwarded[21] = 254;
     for (reason, frame) in [
-        ("source_not_link_local", router("2001:db8::9", 1800, 0, 7300, "2001:db8:42::/64")),
-        ("hop_limit", forwarded),
+        (
+            "router_advertisement_source_not_link_local",
+            router("2001:db8::9", 1800, 0, 7300, "2001:db8:42::/64"),
+        ),
+        ("invalid_hop_limit_for_type", forwarded),
         ("duplicate_address", router(US_LOCAL, 1800, 0, 7300, "2001:db8:42::/64")),
     ] {
         assert_eq!(r.drops(node, reason, |r| r.receive(&frame)), 1, "{reason}");

@@ -20,9 +20,9 @@ impl Rig {
     }
 }
 
-/// The question for him, from our address in his network.
+/// The question for him, from our link-local address.
 fn question(mac: Option<MacAddr>, target: &str) -> Vec<u8> {
-    crate::compose::solicitation(OWN, ip(US), ip(target), mac).to_vec()
+    crate::compose::solicitation(OWN, ip(US_LOCAL), ip(target), mac).to_vec()
 }
 
 const ANSWER: u32 = 0x6000_0000;
