@@ -11,6 +11,7 @@ use graph::{SwIfIndex, ThreadIndex, World};
 use net::Interfaces;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -35,6 +36,12 @@ pub const COMMANDS: &[Command<World>] = &[
                 | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...}",
         help: "Describe a stream of packets",
         run: new_stream,
+    },
+    Command {
+        path: "packet-generator configure",
+        usage: "<stream:stream> {limit <limit:u64> | rate <rate:rate> | size <size:word>}...",
+        help: "Change how much a stream sends, how fast, and how long its packets are",
+        run: configure,
     },
     Command {
         path: "packet-generator capture",
@@ -111,6 +118,24 @@ fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
         return Err(Error::usage("a capture needs a file: `pcap FILE'"));
     } else {
         shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
+    }
+    Ok(Output::empty())
+}
+
+/// The stream begins anew with its next packets, if it runs.
+fn configure(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (shared, name) = (w.get::<Shared>(), m.str("stream"));
+    let old = shared.stream(name).map_err(|e| e.at(m.span("stream")))?;
+    let mut spec = old.spec.clone();
+    spec.limit = m.opt("limit")?.unwrap_or(spec.limit);
+    spec.rate = m.opt("rate")?.unwrap_or(spec.rate);
+    if m.has("size") {
+        spec.size = sizes(m)?;
+    }
+    let runs = old.enabled.load(Ordering::Acquire);
+    shared.add_stream(spec);
+    if runs {
+        shared.enable(w, Some(name))?;
     }
     Ok(Output::empty())
 }

@@ -263,6 +263,14 @@ impl Shared {
         Ok(found)
     }
 
+    /// The stream of this name.
+    ///
+    /// # Errors
+    /// A stream that doesn't exist.
+    pub fn stream(&self, name: &str) -> Result<Arc<Stream>, Error> {
+        Ok(self.named(Some(name))?.remove(0))
+    }
+
     /// Runs a stream, or all, from the first packet on. Their interfaces go up, as in VPP.
     ///
     /// # Errors

@@ -153,6 +153,26 @@ fn a_stream_of_a_name_that_exists_takes_its_place() {
 }
 
 #[test]
+fn a_stream_is_changed() {
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0");
+    s.run("packet-generator new name x interface pg0 data { hex 0x01020304050607080910 }");
+    s.run("packet-generator configure x limit 4 size 20-20");
+    s.run("packet-generator enable x");
+    s.finish();
+    let counters = s.bench.world.get::<IfCounters>();
+    assert_eq!(counters.rx.sum(1), (4, 80));
+    // What runs without end gets one.
+    s.run("packet-generator configure x limit 0");
+    s.run("packet-generator enable x");
+    s.bench.rt.turn(true);
+    s.run("packet-generator configure x limit 7");
+    s.finish();
+    assert!(s.run("show packet-generator").contains("limit 7"));
+    assert!(s.error("packet-generator configure y limit 7").contains("no stream is named"));
+}
+
+#[test]
 fn a_rate_is_kept() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
