@@ -291,7 +291,7 @@ fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMta
     Ok(all::<Ip4>(w).chain(all::<Ip6>(w)).collect())
 }
 
-/// Takes the reports of packets that wait.
+/// Takes the reports of packets that wait, the youngest first.
 #[derive(Message)]
 #[msg(details)]
 pub struct MfibSignalDump {}
@@ -315,7 +315,9 @@ fn signals(w: &World, _: &Caller<'_, World>, _: MfibSignalDump) -> Result<Vec<Mf
     let waiting = w.get::<Signals>();
     // Workers may bring more meanwhile.
     let all = std::iter::from_fn(|| waiting.take()).take(CHUNK);
-    Ok(all.map(|signal| details(w, &signal)).collect())
+    let mut all: Vec<_> = all.map(|signal| details(w, &signal)).collect();
+    all.reverse();
+    Ok(all)
 }
 
 fn details(w: &World, signal: &Signal) -> MfibSignalDetails {

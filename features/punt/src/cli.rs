@@ -36,7 +36,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show punt socket registrations",
-        usage: "[l4|exception]",
+        usage: "[l4|ip|exception]",
         help: "Sockets of clients, and what is punted to them",
         run: sockets,
     },
@@ -152,10 +152,14 @@ fn takers(w: &World, which: impl Fn(&Key, &Taker) -> bool + 'static) -> Result<O
 }
 
 fn sockets(w: &World, m: &Matches) -> Result<Output> {
-    let (l4, exception) = (m.flag("l4"), m.flag("exception"));
+    let only = ["l4", "ip", "exception"].into_iter().find(|kind| m.flag(kind));
     takers(w, move |key, taker| {
-        let is_exception = matches!(key, Key::Reason(_));
-        *taker != Taker::Punt && !(l4 && is_exception) && (!exception || is_exception)
+        let kind = match key {
+            Key::Udp { .. } | Key::Tcp { .. } => "l4",
+            Key::Protocol { .. } => "ip",
+            Key::Reason(_) => "exception",
+        };
+        *taker != Taker::Punt && only.is_none_or(|only| only == kind)
     })
 }
 

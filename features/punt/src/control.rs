@@ -96,13 +96,16 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
     }
 }
 
-/// Punts packets no longer.
+/// Punts packets no longer. A client's socket that isn't registered is gone already.
 ///
 /// # Errors
-/// What isn't punted so (−6).
+/// What isn't punted so (−6); what is punted otherwise.
 pub fn delete(world: &World, key: Key, to_socket: bool) -> Result<()> {
     let punt = world.get::<Punt>();
     let there = punt.takers().get(&key).is_some_and(|taker| (*taker != Taker::Punt) == to_socket);
+    if !there && to_socket && !punt.takers().contains_key(&key) {
+        return Ok(());
+    }
     if !there {
         return Err(Error::not_found("it isn't punted so").retval(retval::NO_SUCH_ENTRY));
     }

@@ -327,7 +327,16 @@ fn what_cannot_be_is_refused() {
     assert_eq!((all.len(), all[0].punt.key()), (1, Ok(UDP(Some(7)))));
     assert_eq!(all[0].pathname.as_str(), rig.client().to_string_lossy());
     assert_eq!(dump(&rig, PuntType::Exception).len(), 0);
-    rig.run("punt socket deregister udp 7");
+    rig.register(Key::Protocol { v6: false, protocol: 89 }).expect("registered");
+    for (kind, there) in [("l4", [true, false]), ("ip", [false, true]), ("exception", [false, false])] {
+        let shown = rig.run(&format!("show punt socket registrations {kind} -j"));
+        assert_eq!([shown.contains("udp"), shown.contains("89")], there, "{shown}");
+    }
+    // What isn't registered is what was wanted.
+    for _ in 0..2 {
+        rig.run("punt socket deregister udp 7");
+        rig.run("punt socket deregister protocol 89");
+    }
     assert_eq!(rig.lines(), Vec::<String>::new());
     let published = msg::published::read();
     assert_eq!(published.differences(rig.bench.world.api.table()), Vec::<String>::new());

@@ -3,7 +3,7 @@
 
 use crate::control::{self, Passed};
 use crate::filter::Expression;
-use crate::{pcap, show};
+use crate::{function, pcap, show};
 use cli::{Command, Error, Matches, Output};
 use graph::World;
 use net::Interfaces;
@@ -37,6 +37,10 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Trace only packets of an interface; show only traces that passed a node, or didn't; clear: all filters",
         run: trace_filter,
     },
+    function::SET_FUNCTION,
+    function::SHOW_FUNCTION,
+    function::SET_FORMAT,
+    function::SHOW_FORMAT,
     Command { path: "show trace filter", usage: "", help: "The filters of traces", run: show_filter },
     Command {
         path: "set bpf trace filter",
@@ -47,8 +51,8 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show bpf trace filter",
         usage: "",
-        help: "The expression that traced packets fit",
-        run: show_filter,
+        help: "The expression that traced packets fit, and the program that it became",
+        run: show_program,
     },
     Command {
         path: "pcap trace",
@@ -87,7 +91,8 @@ fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
 
 fn bpf_filter(world: &World, m: &Matches) -> Result<Output, Error> {
     let expression = (!m.flag("del")).then(|| Expression {
-        text: m.str("expression").trim().to_string(),
+        // Scripts put it into two pairs of braces; expressions have none of their own.
+        text: m.str("expression").trim_matches(['{', '}', ' ']).to_string(),
         optimize: !m.flag("no-optimize"),
     });
     control::set_expression(world, expression).map_err(|e| e.at(m.span("expression")))?;
@@ -118,6 +123,15 @@ fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
         text += "No filter\n";
     }
     Ok(Output::both(text, json))
+}
+
+/// The filters, and what packets with an Ethernet header run through.
+fn show_program(world: &World, m: &Matches) -> Result<Output, Error> {
+    let filters = show_filter(world, m)?;
+    let Some(expression) = world.get::<control::Filters>().get().expression else { return Ok(filters) };
+    let program = expression.compile()?.listing();
+    let text = filters.to_text() + &program.join("\n") + "\n";
+    Ok(Output::both(text, json!({ "expression": expression.text, "program": program })))
 }
 
 fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {

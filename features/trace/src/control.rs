@@ -2,6 +2,7 @@
 //! The verbs of traces.
 
 use crate::filter::Expression;
+use crate::function::Function;
 use cli::Error;
 use graph::{Asked, NodeIndex, Record, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
 use msg::retval;
@@ -27,8 +28,10 @@ pub struct Passed {
 pub struct Wanted {
     /// Packets that come in there.
     pub interface: Option<SwIfIndex>,
-    /// Packets that an expression describes.
+    /// Packets that an expression describes, if that is the function.
     pub expression: Option<Expression>,
+    /// What decides.
+    pub function: Function,
     /// Of the traces there are, those to show.
     pub passed: Option<Passed>,
 }
@@ -120,12 +123,25 @@ pub fn set_interface(world: &World, interface: Option<SwIfIndex>) -> Result<(), 
     change(world, |wanted| wanted.interface = interface)
 }
 
-/// Traces only packets that this expression describes, or all.
+/// Chooses what decides which packets are traced.
+///
+/// # Errors
+/// None: it takes what it gets.
+pub fn set_function(world: &World, function: Function) -> Result<(), Error> {
+    change(world, |wanted| wanted.function = function)
+}
+
+/// Traces only packets that this expression describes, or all: from now on it decides.
 ///
 /// # Errors
 /// An expression that can't be compiled.
 pub fn set_expression(world: &World, expression: Option<Expression>) -> Result<(), Error> {
-    change(world, |wanted| wanted.expression = expression)
+    change(world, |wanted| {
+        if expression.is_some() {
+            wanted.function = Function::Bpf;
+        }
+        wanted.expression = expression;
+    })
 }
 
 /// Shows only some of the traces, or all.
@@ -158,7 +174,8 @@ fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
     let ip: Arc<[bool]> = world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
-        let program = wanted.expression.as_ref().map(Expression::compile).transpose()?;
+        let decides = wanted.expression.as_ref().filter(|_| wanted.function == Function::Bpf);
+        let program = decides.map(Expression::compile).transpose()?;
         let (interface, ip) = (wanted.interface, ip.clone());
         let filter: Option<graph::Filter> = (program.is_some() || interface.is_some()).then(|| {
             Box::new(move |b: &buffer::Buffer, to: NodeIndex| {

@@ -51,6 +51,13 @@ impl Program {
         program.as_ref().is_some_and(|p| p.filter(bytes))
     }
 
+    /// The program for Ethernet frames, or else for IP packets: each instruction with its number.
+    pub fn listing(&self) -> Vec<String> {
+        let program = self.ethernet.as_ref().or(self.ip.as_ref());
+        let all = program.into_iter().flat_map(BpfProgram::get_instructions).enumerate();
+        all.map(|(n, instruction)| format!("({n:03}) {instruction}")).collect()
+    }
+
     /// How many instructions the programs have, for Ethernet and for IP.
     pub fn lengths(&self) -> [Option<usize>; 2] {
         [&self.ethernet, &self.ip].map(|p| p.as_ref().map(|p| p.get_instructions().len()))

@@ -17,12 +17,14 @@ mod api;
 mod cli;
 pub mod control;
 mod filter;
+mod function;
 mod pcap;
 mod show;
 #[cfg(test)]
 mod tests;
 
 pub use filter::Expression;
+pub use function::Function;
 pub use pcap::{Directions, Ended, Limits, start as start_capture, stop as stop_capture};
 
 use graph::{Feature, NodeDef, Plugin};
@@ -56,7 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
-    api: &[api::API, api::capture::API],
+    api: &[api::API, api::capture::API, api::function::BPF, api::nodes::API],
     start: |world| {
         world.register_live("input", control::inputs);
         pcap::init(world);

@@ -2,6 +2,7 @@
 //! `show trace`: the way of each packet, node by node.
 
 use crate::control::{Filters, Passed, layer};
+use crate::function::{Format, Stamp, start};
 use cli::{Error, Matches, Output, Writer};
 use graph::{Asked, InputTrace, Record, TraceLog, World};
 use msg::Pending;
@@ -32,6 +33,9 @@ struct View {
     threads: Vec<String>,
     interfaces: Arc<Interfaces>,
     passed: Option<Passed>,
+    stamp: Stamp,
+    /// From 1970 to the start, in nanoseconds.
+    start: u64,
     max: usize,
 }
 
@@ -42,6 +46,8 @@ impl View {
             threads: world.thread_list().into_iter().map(|t| t.name).collect(),
             interfaces: world.get(),
             passed: world.get::<Filters>().get().passed,
+            stamp: world.get::<Format>().get(),
+            start: start(world),
             max,
         }
     }
@@ -196,7 +202,7 @@ impl View {
     fn packet(&self, text: &mut String, steps: &[Step]) {
         let mut on = steps.first().map(|(thread, _)| *thread);
         for (thread, record) in steps {
-            let _ = writeln!(text, "{}: {}", time(record.time), self.node(record));
+            let _ = writeln!(text, "{}: {}", self.stamp.text(record.time, self.start), self.node(record));
             if on.replace(*thread) != Some(*thread) {
                 let _ = writeln!(text, "  on thread {thread} {}", self.threads[*thread]);
             }
@@ -233,22 +239,5 @@ impl View {
             self.interfaces.name(input.rx_if),
             describe(bytes, layer)
         )
-    }
-}
-
-/// `HH:MM:SS:uuuuuu` since the start.
-fn time(nanoseconds: u64) -> String {
-    let seconds = nanoseconds / 1_000_000_000;
-    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    format!("{hours:02}:{minutes:02}:{:02}:{:06}", seconds % 60, nanoseconds / 1000 % 1_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn times_are_hours_minutes_seconds_microseconds() {
-        assert_eq!(super::time(0), "00:00:00:000000");
-        assert_eq!(super::time(3_661_000_042_999), "01:01:01:000042");
-        assert_eq!(super::time(360_000_000_000_000), "100:00:00:000000");
     }
 }

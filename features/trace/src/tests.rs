@@ -136,6 +136,26 @@ fn a_trace_shows_every_node_and_header() {
 }
 
 #[test]
+fn times_of_traces_are_written_as_chosen() {
+    let mut bench = bench();
+    run(&mut bench, "trace add test-input 1");
+    receive(&mut bench, 0, [ping(OWN)]);
+    let mut time = |format: &str| {
+        run(&mut bench, &format!("set trace timestamp-format {format}"));
+        let shown = run(&mut bench, "show trace timestamp-format");
+        assert!(shown.contains(format), "{shown}");
+        let trace = run(&mut bench, "show trace");
+        let line = trace.lines().find(|line| line.ends_with(": test-input")).expect("the input");
+        line.trim_end_matches(": test-input").to_string()
+    };
+    let (unix, datetime, relative) = (time("unix"), time("datetime"), time("relative"));
+    // 2025 and later; and the same instant in all three.
+    assert!(unix.split_once('.').expect("a point").0.parse::<u64>().expect("seconds") > 1_735_000_000);
+    assert!(datetime.starts_with("20") && datetime.as_bytes()[10] == b'T', "{datetime}");
+    assert_eq!(relative.split(':').count(), 4, "{relative}");
+}
+
+#[test]
 fn asking_again_asks_for_more() {
     let mut bench = bench();
     for _ in 0..2 {
@@ -179,6 +199,20 @@ fn filters_choose_packets_as_they_come_in() {
     run(&mut bench, "trace filter clear");
     receive(&mut bench, 0, [ping(OWN)]);
     assert_eq!(shown(&mut bench).len(), 3);
+    // An expression that is set aside counts no longer, until it decides again.
+    run(&mut bench, "set bpf trace filter {{tcp}}");
+    assert!(run(&mut bench, "show bpf trace filter").contains("\n(000) "));
+    let functions = run(&mut bench, "show trace filter function");
+    assert!(functions.starts_with("(*) name:bpf_trace_filter "), "{functions}");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 3);
+    run(&mut bench, "set trace filter function vnet_is_packet_traced");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 4);
+    run(&mut bench, "set trace filter function bpf_trace_filter");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench).len(), 4);
+    assert_eq!(bench.cli("set trace filter function nobody").expect_err("none").code(), -6);
     let error = bench.cli("set bpf trace filter udp prot 53").expect_err("no expression").to_string();
     assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
 }

@@ -2,6 +2,8 @@
 //! Messages of the modules `tracedump` and `interface`.
 
 pub mod capture;
+pub mod function;
+pub mod nodes;
 
 use crate::control::{self, Passed};
 use crate::show::Traces;
@@ -26,6 +28,7 @@ fn messages(m: &mut Messages<World>) {
     m.call(|_: &World, _: &Caller<'_, World>, _: TraceClearCache| Ok(()));
     m.stream_later(dump);
     m.dump_later(dump_v2);
+    function::messages(m);
 }
 
 /// A node and its name.

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::api::capture::*;
+use crate::api::function::*;
+use crate::api::nodes::*;
 use crate::api::*;
 use msg::Loopback;
 use net::api::InterfaceIndex;
@@ -108,6 +110,57 @@ fn traces_are_filtered() {
     assert_eq!(filter(&mut bench, TraceFilterFlag::IncludeClassifier, "ethernet-input"), Err(-9));
     assert_eq!(filter(&mut bench, TraceFilterFlag::None, ""), Ok(()));
     assert_eq!(run(&mut bench, "show trace filter"), "No filter\n");
+}
+
+#[test]
+fn functions_and_expressions_are_chosen() {
+    let bench = bench();
+    let list = || {
+        let all = bench.api().dump(TraceFilterFunctionDump {});
+        all.into_iter().map(|f| (f.name, f.selected)).collect::<Vec<_>>()
+    };
+    let [bpf, traced] = ["bpf_trace_filter", "vnet_is_packet_traced"].map(String::from);
+    assert_eq!(list(), [(bpf.clone(), false), (traced.clone(), true)]);
+    let set = |is_add, filter: &str| {
+        bench.api().call(BpfTraceFilterSetV2 { is_add, optimize: false, filter: filter.into() })
+    };
+    assert_eq!((set(true, "udp prot 5").err(), set(true, "tcp").err()), (Some(-7), None));
+    assert_eq!(list(), [(bpf.clone(), true), (traced.clone(), false)]);
+    let choose =
+        |name: &str| bench.api().call(TraceSetFilterFunction { filter_function_name: name.into() }).err();
+    assert_eq!((choose(&traced), choose("nobody")), (None, Some(-6)));
+    assert_eq!(list(), [(bpf, false), (traced, true)]);
+    assert!(bench.api().call(BpfTraceFilterSet { is_add: false, filter: String::new() }).is_ok());
+    assert_eq!(bench.world.get::<crate::control::Filters>().get().expression, None);
+}
+
+#[test]
+fn nodes_are_told_by_name_number_and_flags() {
+    let bench = bench();
+    let get = |index, name: &str, flags| {
+        let request = GraphNodeGet {
+            cursor: u32::MAX,
+            index,
+            name: name.into(),
+            flags: NodeFlag(flags),
+            want_arcs: true,
+        };
+        let mut client = client(&bench.world);
+        let reply = client.call(request);
+        let all = client.details::<GraphNodeGet>();
+        assert!(reply.as_ref().map_or(true, |r| r.cursor == u32::MAX));
+        reply.map(|_| all.into_iter().map(|n| (n.index, n.name.as_str().to_string())).collect::<Vec<_>>())
+    };
+    let input = u32::from(bench.index("test-input").0);
+    let want = vec![(input, "test-input".to_string())];
+    assert_eq!(get(u32::MAX, "test-input", 0), Ok(want.clone()));
+    assert_eq!(get(input, "", 0), Ok(want.clone()));
+    assert_eq!((get(u32::MAX, "nobody", 0).err(), get(60_000, "", 0).err()), (Some(-63), Some(-63)));
+    let inputs = get(u32::MAX, "", NodeFlag::TRACE_SUPPORTED.0).expect("a list");
+    assert!(inputs.contains(&want[0]) && inputs.iter().all(|(_, name)| !name.ends_with("drop")));
+    let drops = get(u32::MAX, "", NodeFlag::IS_DROP.0).expect("a list");
+    assert!(drops.iter().any(|(_, name)| name == "error-drop") && !drops.contains(&want[0]));
+    assert!(get(u32::MAX, "", 0).expect("a list").len() > inputs.len() + drops.len());
 }
 
 #[test]

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What decides which packets are traced, and how their times are written.
+
+use crate::control::{self, Filters};
+use cli::{Command, Error, Matches, Output};
+use graph::{Shared, World};
+use msg::retval;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A filter function: it decides for a packet that comes in whether it is traced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Function {
+    /// All packets are, but for the interface that was chosen; an expression is kept, and doesn't count.
+    #[default]
+    Traced,
+    /// The expression decides.
+    Bpf,
+}
+
+impl Function {
+    /// All, as they are listed.
+    pub const ALL: [Self; 2] = [Self::Bpf, Self::Traced];
+
+    /// VPP's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Traced => "vnet_is_packet_traced",
+            Self::Bpf => "bpf_trace_filter",
+        }
+    }
+
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Traced => "every packet",
+            Self::Bpf => "packets that the expression of `set bpf trace filter' describes",
+        }
+    }
+
+    /// The function of a name.
+    ///
+    /// # Errors
+    /// None of that name (−6).
+    pub fn find(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|function| function.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            let error = Error::not_found(format!("no filter function is named `{name}'"));
+            error.hint(format!("there are {}", names.join(", "))).retval(retval::NO_SUCH_ENTRY)
+        })
+    }
+}
+
+/// How times of traces are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stamp {
+    /// Since the start: `HH:MM:SS:uuuuuu`.
+    #[default]
+    Relative,
+    /// Seconds since 1970.
+    Unix,
+    /// Date and time, UTC (ISO 8601).
+    Datetime,
+}
+
+impl Stamp {
+    const ALL: [Self; 3] = [Self::Relative, Self::Unix, Self::Datetime];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Relative => "relative",
+            Self::Unix => "unix",
+            Self::Datetime => "datetime",
+        }
+    }
+
+    /// A time since the start, in nanoseconds; the start was so many after 1970.
+    pub fn text(self, time: u64, start: u64) -> String {
+        let (time, since_1970) = (time / 1000, (start + time) / 1000);
+        let (seconds, micros) = (since_1970 / 1_000_000, since_1970 % 1_000_000);
+        match self {
+            Self::Relative => {
+                let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
+                let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+                format!("{hours:02}:{minutes:02}:{:02}:{micros:06}", seconds % 60)
+            }
+            Self::Unix => format!("{seconds}.{micros:06}"),
+            Self::Datetime => {
+                let (year, month, day) = date(seconds / 86_400);
+                let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+                format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}")
+            }
+        }
+    }
+}
+
+/// Year, month and day, so many days after the first of January 1970.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+/// The format that was chosen.
+#[derive(Default)]
+pub struct Format(AtomicU8);
+
+impl Shared for Format {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Format {
+    /// The format.
+    pub fn get(&self) -> Stamp {
+        let chosen = self.0.load(Ordering::Relaxed);
+        Stamp::ALL.into_iter().find(|stamp| *stamp as u8 == chosen).unwrap_or_default()
+    }
+}
+
+/// Nanoseconds from 1970 to the start of the instance's clock.
+pub fn start(world: &World) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64).saturating_sub(world.clock.now())
+}
+
+pub const SET_FUNCTION: Command<World> = Command {
+    path: "set trace filter function",
+    usage: "<function:word>",
+    help: "Choose what decides which packets are traced",
+    run: |w, m| {
+        let function = Function::find(m.str("function")).map_err(|e| e.at(m.span("function")))?;
+        control::set_function(w, function)?;
+        Ok(Output::empty())
+    },
+};
+
+pub const SHOW_FUNCTION: Command<World> = Command {
+    path: "show trace filter function",
+    usage: "",
+    help: "What may decide which packets are traced; (*) does",
+    run: show_function,
+};
+
+pub const SET_FORMAT: Command<World> = Command {
+    path: "set trace timestamp-format",
+    usage: "{relative|unix|datetime}",
+    help: "Choose how times of traces are written",
+    run: |w, m| {
+        let chosen = Stamp::ALL.into_iter().find(|stamp| m.flag(stamp.name())).unwrap_or_default();
+        w.get::<Format>().0.store(chosen as u8, Ordering::Relaxed);
+        Ok(Output::empty())
+    },
+};
+
+pub const SHOW_FORMAT: Command<World> = Command {
+    path: "show trace timestamp-format",
+    usage: "",
+    help: "How times of traces are written",
+    run: |w, _| {
+        let name = w.get::<Format>().get().name();
+        Ok(Output::both(format!("Trace timestamp format: {name}\n"), serde_json::json!({ "format": name })))
+    },
+};
+
+fn show_function(world: &World, _: &Matches) -> Result<Output, Error> {
+    let chosen = world.get::<Filters>().get().function;
+    let (mut text, mut json) = (String::new(), Vec::new());
+    for function in Function::ALL {
+        let (selected, name, about) = (function == chosen, function.name(), function.about());
+        let mark = if selected { "(*) " } else { "" };
+        text += &format!("{mark}name:{name} description: {about}\n");
+        json.push(serde_json::json!({ "name": name, "selected": selected, "description": about }));
+    }
+    Ok(Output::both(text, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_three_ways() {
+        let relative = |time| Stamp::Relative.text(time, 7);
+        assert_eq!(relative(0), "00:00:00:000000");
+        assert_eq!(relative(3_661_000_042_999), "01:01:01:000042");
+        assert_eq!(relative(360_000_000_000_000), "100:00:00:000000");
+        let start = 1_709_164_799 * 1_000_000_000;
+        assert_eq!(Stamp::Unix.text(1_000_123_456_000, start), "1709165799.123456");
+        for (time, text) in [
+            (0, "2024-02-28T23:59:59.000000"),
+            (1_000_042_000, "2024-02-29T00:00:00.000042"),
+            (86_401_000_000_000, "2024-03-01T00:00:00.000000"),
+        ] {
+            assert_eq!(Stamp::Datetime.text(time, start), text);
+        }
+        assert_eq!(Stamp::Datetime.text(0, 946_684_799_999_999_000), "1999-12-31T23:59:59.999999");
+    }
+}
