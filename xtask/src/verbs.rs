@@ -63,7 +63,9 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
         .collect()
 }
 
-/// Both programs into `PREFIX/bin`, and the files that clients of the binary API read into `PREFIX/share/ferrovia/api`.
+/// Both programs into `PREFIX/bin`, manual pages into `PREFIX/share/man`, the unit into `PREFIX/lib/systemd/system`, and the files that
+/// clients of the binary API read into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia` (`PREFIX/etc/ferrovia` for
+/// prefixes of one's own).
 pub fn install(prefix: &str) -> Res {
     let built = build_release()?;
     let prefix = PathBuf::from(prefix);
@@ -76,6 +78,29 @@ pub fn install(prefix: &str) -> Res {
         std::fs::copy(built.join(name), &fresh).map_err(|e| failed(&fresh, e))?;
         std::fs::rename(&fresh, &to).map_err(|e| failed(&to, e))?;
         println!("{}", to.display());
+    }
+    let service = sh::read(root().join("extras/systemd/ferrovia.service"))?;
+    let etc = match prefix.to_str() {
+        Some("/usr" | "/usr/local") => PathBuf::from("/etc"),
+        _ => prefix.join("etc"),
+    };
+    let service = service.replace("/usr/local/", &format!("{}/", prefix.display()));
+    let service = service.replace("/etc/", &format!("{}/", etc.display()));
+    let page = |name: &str| sh::read(root().join("extras/man").join(name));
+    for (to, text) in [
+        ("lib/systemd/system/ferrovia.service", service),
+        ("share/man/man8/ferrovia.8", page("ferrovia.8")?),
+        ("share/man/man1/ferroctl.1", page("ferroctl.1")?),
+    ] {
+        let to = prefix.join(to);
+        sh::write(&to, text)?;
+        println!("{}", to.display());
+    }
+    // An operator's own file stays.
+    let startup = etc.join("ferrovia/startup.conf");
+    if !startup.exists() {
+        sh::write(&startup, sh::read(root().join("extras/startup.conf"))?)?;
+        println!("{}", startup.display());
     }
     let mut dump = sh::cmd(&bin.join("ferrovia").to_string_lossy());
     sh::run(dump.arg("--dump-api").arg(&api))
