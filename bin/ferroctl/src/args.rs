@@ -107,4 +107,12 @@ mod tests {
         assert!(parse(&["-x"]).is_err());
         assert!(matches!(parse(&["-h"]), Ok(Wanted::Say(_))));
     }
+
+    #[test]
+    fn the_manual_page_has_every_option() {
+        let page = include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-");
+        let options: Vec<&str> = HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
+        assert!(options.len() > 3);
+        assert!(options.iter().all(|option| page.contains(option)), "{options:?}");
+    }
 }

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState, Writer};
 
+use crate::build;
 use crate::config::Config;
 use crate::config::values::{Level, Value as _};
 use crate::date::Date;
 use crate::logging;
 use crate::macros;
-use crate::process::arguments;
+use crate::origin;
 use crate::process::paths::Paths;
 use crate::run::World;
 use crate::seats::Peer;
@@ -214,28 +215,30 @@ const fn unneeded<W>(path: &'static str, usage: &'static str) -> Command<W> {
 }
 
 fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
-    let about = ABOUT.get();
-    let mut rows = vec![("Version", arguments::version())];
-    if m.flag("verbose")
-        && let Some(about) = about
-    {
-        rows.push(("Started", Date::from(about.started).long().to_string()));
-        rows.push(("PID", std::process::id().to_string()));
-        rows.push(("Runtime directory", about.runtime_dir.display().to_string()));
+    let mut rows = vec![("Version", build::line())];
+    if m.flag("verbose") {
+        rows.push(("Compile location", build::directory().into()));
+        rows.push(("Compiler", build::COMPILER.into()));
+        rows.push(("Current PID", std::process::id().to_string()));
+        if let Some(about) = ABOUT.get() {
+            rows.push(("Started", Date::from(about.started).long().to_string()));
+            rows.push(("Runtime directory", about.runtime_dir.display().to_string()));
+        }
     }
     if m.flag("cmdline") {
         let words: Vec<_> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
         rows.push(("Command line", words.join(" ")));
     }
-    if let [(_, version)] = &rows[..] {
-        return Ok(Output::both(version.clone(), serde_json::json!({ "version": version })));
-    }
     let value = |text: &String| {
         text.parse::<u64>().map_or_else(|_| serde_json::Value::from(text.clone()), serde_json::Value::from)
     };
-    let json: serde_json::Map<_, _> =
+    let mut json: serde_json::Map<_, _> =
         rows.iter().map(|(k, v)| (k.to_lowercase().replace(' ', "_"), value(v))).collect();
-    let text: String = rows.iter().map(|(name, value)| format!("{name:24} {value}\n")).collect();
+    json.extend([("commit".into(), build::COMMIT.into()), ("date".into(), build::DATE.into())]);
+    let text = match &rows[..] {
+        [(_, version)] => version.clone(),
+        rows => rows.iter().map(|(name, value)| format!("{name:24} {value}\n")).collect(),
+    };
     Ok(Output::both(text, json))
 }
 
@@ -305,10 +308,10 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     let failed = |e: std::io::Error| Error::failed(format!("{name}: {e}")).at(m.span("file"));
     let (text, owner) = read_regular(name).map_err(failed)?;
     // The daemon may read files that its caller may not: messages don't tell what stands in them.
-    let may_read = match server::asking() {
+    let may_read = match origin::current().map(|origin| origin.peer) {
         Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
         Some(Peer::Host(_) | Peer::Unknown) => false,
-        // The daemon itself, at its start, or a client of the binary API, whose user isn't known here.
+        // The daemon itself, at its start.
         None => server::is_starting(),
     };
     let expanded = macros::expand(&text).map_err(|(line, why)| {

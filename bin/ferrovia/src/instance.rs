@@ -97,7 +97,7 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     let threads = 1 + plan.worker_cores.len();
     let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);
     process::limits::address_space(threads, buffers)?;
-    let gid = config.unix.gid.as_ref().map(process::account::gid).transpose()?;
+    let gid = process::account::group(config.unix.gid.as_ref());
     let socket = UnixSocket::listen(&paths.punt, SocketType::DGRAM, gid).map_err(|e| e.to_string())?;
     if let Some(size) = config.buffers.default_data_size
         && size as usize != buffer::DATA_SIZE

@@ -6,6 +6,7 @@
 pub mod api;
 #[cfg(test)]
 mod bare;
+pub mod build;
 pub mod commands;
 pub mod config;
 pub mod date;
@@ -13,6 +14,7 @@ pub mod event;
 pub mod instance;
 pub mod logging;
 mod macros;
+pub mod origin;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a configuration to a running daemon and back.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,15 +12,17 @@ use cli::{Command, Runner, Said, Tree};
 use rustix::net::SocketType;
 
 use crate::api;
+use crate::build;
 use crate::commands::{self, About};
 use crate::config::Config;
-use crate::config::values::Listen;
+use crate::config::values::{Listen, Value as _};
 use crate::event::EventLoop;
+use crate::origin;
 use crate::process::paths::Paths;
 use crate::process::pidfile::PidFile;
 use crate::process::platform::Starter;
 use crate::process::signals::Signals;
-use crate::process::{account, arguments, crash, limits, platform};
+use crate::process::{account, crash, limits, platform};
 use crate::prometheus::{self, Exporter};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
@@ -126,13 +128,13 @@ fn run_until_end<W: World>(
     let said = |e: io::Error| e.to_string();
     let foreground = config.unix.nodaemon || config.unix.interactive;
     let paths = Paths::new(config);
-    let gid = config.unix.gid.as_ref().map(account::gid).transpose()?;
     let limited = limits::apply(&config.unix).map_err(said)?;
     if !foreground {
         *starter = Some(platform::daemonize().map_err(said)?);
     }
 
-    logging::start(config, foreground).map_err(said)?;
+    logging::start(config, foreground);
+    let gid = account::group(config.unix.gid.as_ref());
     crash::install();
     let signals = Signals::start().map_err(|e| format!("signals: {e}"))?;
     paths.create(gid).map_err(said)?;
@@ -144,13 +146,21 @@ fn run_until_end<W: World>(
     let metrics = paths.metrics.iter().map(|at| prometheus::listen(at, gid));
     let metrics = metrics.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
 
-    log::info!(target: "main", "{} starts, process {}", arguments::version(), std::process::id());
+    log::info!(target: "main", "{} starts, process {}", build::line(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
     commands::about(About::new(config, &paths));
     store::open(config, &paths);
 
     let Instance { world, stop } = open(config, &paths)?;
-    let ready = || starter.take().map_or(Ok(()), Starter::ready);
+    let listening = listening(&paths);
+    let ready = || {
+        log::info!(target: "main", "ready: {listening}");
+        let Some(starter) = starter.take() else { return Ok(()) };
+        if io::stdout().is_terminal() {
+            println!("ferrovia runs in the background, process {}: {listening}", std::process::id());
+        }
+        starter.ready()
+    };
     let result = control(config, world, Sockets { doors, api, stats, metrics }, &signals, ready);
     stop();
     match &result {
@@ -158,6 +168,34 @@ fn run_until_end<W: World>(
         Err(e) => log::error!(target: "main", "{e}"),
     }
     result
+}
+
+/// Where clients are served, in one line.
+fn listening(paths: &Paths) -> String {
+    let doors = |doors: &[Listen]| doors.iter().map(Listen::show).collect::<Vec<_>>().join(", ");
+    let files =
+        |files: &[PathBuf]| files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
+    let parts = [
+        ("CLI", doors(&paths.cli)),
+        ("API", files(&paths.api)),
+        ("statistics", files(&paths.stats)),
+        ("metrics", doors(&paths.metrics)),
+    ];
+    let parts = parts.iter().filter(|(_, at)| !at.is_empty()).map(|(what, at)| format!("{what} at {at}"));
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Logs a command and where it comes from. Those that only look go to the level of debugging; those of the start aren't logged
+/// one by one.
+fn log_command(path: &'static str, line: &str) {
+    let looks =
+        ["show", "ping", "traceroute", "echo", "wait"].contains(&path.split(' ').next().unwrap_or(path));
+    let level = if looks { log::Level::Debug } else { log::Level::Info };
+    if server::is_starting() || !log::log_enabled!(target: "command", level) {
+        return;
+    }
+    let by = origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
+    log::log!(target: "command", level, "{by}: {line}");
 }
 
 fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
@@ -175,7 +213,7 @@ fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
 
 /// The binary API's socket; its group may be another one than the CLI's.
 fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket, String> {
-    let own = config.api_segment.gid.as_ref().map(account::gid).transpose()?;
+    let own = account::group(config.api_segment.gid.as_ref());
     let socket = UnixSocket::listen(at, SocketType::STREAM, own.or(gid)).map_err(|e| e.to_string())?;
     if let Some(user) = &config.api_segment.uid {
         let uid = account::uid(user)?;
@@ -221,6 +259,7 @@ fn control<W: World>(
     tree.add(store::commands::all::<W>()).map_err(|e| e.to_string())?;
     tree.add(world.commands()).map_err(|e| e.to_string())?;
     tree.refer(reference::commands());
+    tree.watch(log_command);
     let clock = Arc::clone(&world);
     let mut events = EventLoop::new(world.waker(), move || clock.now()).map_err(said)?;
     signals.wake(world.waker());

@@ -146,7 +146,7 @@ fn an_error_in_the_configuration_is_shown_with_its_place() {
         "ferrovia: argument 3: unknown word `nodeamon` in section unix\n    unix { nodeamon }\n           ^^^^^^^^\n  did you mean `nodaemon`?\n"
     );
     assert!(
-        output(&["dpdk", "{", "}"])
+        output(&["dpdk", "{", "no-pci", "}"])
             .stderr
             .starts_with(b"ferrovia: argument 1: section `dpdk` belongs to dpdk_plugin.so")
     );
@@ -278,4 +278,77 @@ fn the_table_of_messages_follows_no_link() {
     assert!(text.lines().any(|l| l.contains("control_ping_")), "{text}");
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     drop(daemon);
+}
+
+#[test]
+fn a_group_or_a_log_file_that_is_not_there_is_warned_of() {
+    let mut daemon = Daemon::start(
+        "unix { gid no-such-group log /no/such/folder/f.log } api-segment { gid no-such-group }",
+    );
+    assert!(daemon.cli("show version").contains("ferrovia"));
+    daemon.signal(Signal::TERM);
+    let (status, text) = daemon.end();
+    assert!(status.success(), "{text}");
+    assert!(text.contains("there is no group `no-such-group`"), "{text}");
+    let log = "log file /no/such/folder/f.log: No such file or directory (os error 2): the log goes to standard error instead";
+    assert!(text.contains(log), "{text}");
+}
+
+#[test]
+fn the_log_tells_where_it_listens_what_changes_and_who_changed_it() {
+    let mut daemon = Daemon::start("prometheus { default }");
+    let sockets = |name: &str| daemon.dir.join(name).display().to_string();
+    let ready = format!(
+        "ready: CLI at {}; API at {}; statistics at {}; metrics at {}",
+        sockets("cli.sock"),
+        sockets("api.sock"),
+        sockets("stats.sock"),
+        sockets("metrics.sock")
+    );
+    for line in [
+        "create loopback interface",
+        "set interface state loop0 up",
+        "show interface",
+        "set interface state loop0 down",
+    ] {
+        daemon.cli(line);
+    }
+    daemon.cli("delete loopback interface intfc loop0");
+    daemon.signal(Signal::TERM);
+    let (status, text) = daemon.end();
+    assert!(status.success() && text.contains(&ready), "{text}");
+    let uid = rustix::process::geteuid().as_raw();
+    let user =
+        nix::unistd::User::from_uid(uid.into()).unwrap().map_or(format!("user {uid}"), |user| user.name);
+    let program = std::fs::read_to_string("/proc/self/comm").unwrap();
+    let by = format!("{user} ({}, process {})", program.trim_end(), std::process::id());
+    let wanted = [
+        format!("{by}: create loopback interface"),
+        "loop0: made".into(),
+        format!("{by}: set interface state loop0 up"),
+        "loop0: admin up".into(),
+        format!("{by}: set interface state loop0 down"),
+        "loop0: admin down".into(),
+        "loop0: deleted".into(),
+    ];
+    let mut rest = &text[..];
+    for line in &wanted {
+        let at =
+            rest.find(line.as_str()).unwrap_or_else(|| panic!("no `{line}` in the right place of\n{text}"));
+        rest = &rest[at + line.len()..];
+    }
+    assert!(!text.contains("show interface"), "what only looks isn't logged: {text}");
+}
+
+#[test]
+fn the_history_names_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("saved");
+    let daemon = Daemon::start(&format!("config {{ file {} }}", file.display()));
+    daemon.cli("save");
+    let history = daemon.cli("show config history");
+    let uid = rustix::process::geteuid().as_raw();
+    let user =
+        nix::unistd::User::from_uid(uid.into()).unwrap().map_or(format!("user {uid}"), |user| user.name);
+    assert!(history.contains(&format!("{user} (")) && !history.contains("process "), "{history}");
 }

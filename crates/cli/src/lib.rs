@@ -140,5 +140,5 @@ pub use runner::{Runner, Said};
 pub use script::close_blocks;
 pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table};
-pub use tree::{Command, Live, Outcome, Parsed, Tree};
+pub use tree::{Command, HIDDEN, Live, Outcome, Parsed, Tree, Watch};
 pub use writer::Writer;

@@ -5,6 +5,7 @@ use crate::lex::{self, Shape, Token};
 use crate::matcher::{Capture, Ended, Machine};
 use crate::program::Program;
 use crate::{Error, Matches, Output, Result, Runner, Said, explain, grammar};
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// One command. Plugins declare them in a `static CLI: &[Command<World>]`.
@@ -83,7 +84,14 @@ impl Branch {
 pub struct Tree<W: 'static> {
     pub(crate) branches: Vec<Branch>,
     pub(crate) entries: Vec<Entry<W>>,
+    watch: Option<Watch>,
 }
+
+/// What is called with each command before it runs: with its path, and its line without secrets.
+pub type Watch = fn(path: &'static str, line: &str);
+
+/// What stands in the place of a secret.
+pub const HIDDEN: &str = "<secret>";
 
 /// A line that fits the grammar of its command.
 pub struct Parsed<'a, W: 'static> {
@@ -106,6 +114,21 @@ impl<W> Parsed<'_, W> {
     }
 }
 
+/// Where the secrets of a line stand.
+fn secret_spans(program: &Program, matches: &Matches<'_>) -> impl Iterator<Item = std::ops::Range<usize>> {
+    program.secrets().flat_map(|name| matches.args(name).map(|(_, span)| span))
+}
+
+/// A line with [`HIDDEN`] in the place of each secret.
+fn without_secrets<'l>(program: &Program, matches: &Matches<'l>) -> Cow<'l, str> {
+    let mut spans: Vec<_> = secret_spans(program, matches).collect();
+    spans.sort_unstable_by_key(|span| span.start);
+    spans.into_iter().rev().fold(Cow::Borrowed(matches.line), |mut line, span| {
+        line.to_mut().replace_range(span, HIDDEN);
+        line
+    })
+}
+
 /// How far the words of a line lead down the tree.
 pub(crate) struct Walk<'t> {
     /// Branch after each word, the root first.
@@ -123,7 +146,7 @@ pub(crate) struct Scratch {
 
 impl<W> Default for Tree<W> {
     fn default() -> Self {
-        Self { branches: vec![Branch::default()], entries: Vec::new() }
+        Self { branches: vec![Branch::default()], entries: Vec::new(), watch: None }
     }
 }
 
@@ -157,6 +180,11 @@ impl<W> Tree<W> {
         self.branches[at].entry = Some(self.entries.len());
         self.entries.push(Entry { command, program, usage });
         Ok(())
+    }
+
+    /// Calls `watch` with each command before it runs, as for a log of commands.
+    pub fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 
     /// Names the commands of the system that this one is compatible with, with what each belongs to (a plugin, a feature; `None` for
@@ -245,8 +273,7 @@ impl<W> Tree<W> {
         let mut scratch = Scratch::default();
         let Ok(Some((entry, _))) = self.find(line, &mut scratch) else { return Vec::new() };
         let matches = Matches { line, captures: &scratch.machine.captures };
-        let spans = entry.program.secrets().flat_map(|name| matches.args(name).map(|(_, span)| span));
-        spans.map(|span| &line[span]).collect()
+        secret_spans(&entry.program, &matches).map(|span| &line[span]).collect()
     }
 
     pub(crate) fn execute_with(&self, world: &W, line: &str, scratch: &mut Scratch) -> Result<Outcome> {
@@ -254,6 +281,9 @@ impl<W> Tree<W> {
             return Ok(Outcome { output: Output::Empty, json: false });
         };
         let matches = Matches { line, captures: &scratch.machine.captures };
+        if let Some(watch) = self.watch {
+            watch(entry.command.path, &without_secrets(&entry.program, &matches));
+        }
         match (entry.command.run)(world, &matches) {
             Ok(output) => Ok(Outcome { output, json }),
             Err(e) if e.kind() == crate::ErrorKind::Usage && e.usage_line().is_none() => {

@@ -218,6 +218,13 @@ impl Lane {
         }
     }
 
+    /// Sets cell `index`: what control knows of a thing, and doesn't count.
+    pub fn set(&self, index: usize, value: u64) {
+        if let Some([cell]) = self.0.as_slice().get(index) {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
     /// The value of cell `index`.
     pub fn get(&self, index: usize) -> u64 {
         self.0.as_slice().get(index).map_or(0, |[cell]| cell.load(Ordering::Relaxed))

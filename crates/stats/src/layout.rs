@@ -114,7 +114,10 @@ impl Space {
             "/node/errors" => Space::Error,
             _ if name.starts_with("/sys/node/") => Space::Node,
             _ if name.starts_with("/net/route/") => Space::Route,
-            _ if ["/if/", "/net/arp/", "/net/ip6-nd/"].iter().any(|p| name.starts_with(p)) => {
+            _ if ["/if/", "/net/arp/", "/net/interface/", "/net/ip6-nd/", "/net/nexthop/"]
+                .iter()
+                .any(|p| name.starts_with(p)) =>
+            {
                 Space::Interface
             }
             _ => Space::Own,

@@ -17,6 +17,7 @@ mod cli;
 mod config;
 mod control;
 mod drop;
+mod events;
 mod hardware;
 mod layout;
 mod names;
@@ -53,6 +54,7 @@ pub static PLUGIN: Plugin = Plugin {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);
         interfaces.subscribe(api::publish);
+        events::start(world);
         Ok(())
     },
     ..Plugin::EMPTY

@@ -55,6 +55,8 @@ pub struct Gauges {
     heap: Option<Memory>,
     segment: Option<Memory>,
     buffers: Option<Memory>,
+    resident: Gauge,
+    cpu: Gauge,
     nets: Nets,
 }
 
@@ -81,6 +83,8 @@ impl Shared for Gauges {
             heap: Memory::new(world, "main heap"),
             segment: Memory::new(world, "stat segment"),
             buffers: Memory::new(world, "buffers"),
+            resident: gauge("process/resident-bytes"),
+            cpu: gauge("process/cpu-milliseconds"),
             nets: Nets::new(world),
         }
     }
@@ -113,7 +117,11 @@ impl Gauges {
         self.used.set(pool.carved.saturating_sub(depot + cached) as u64);
 
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let heap = kilobytes(&read("/proc/self/status"), "RssAnon").unwrap_or(0);
+        let status = read("/proc/self/status");
+        self.resident.set(kilobytes(&status, "VmRSS").unwrap_or(0));
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        self.cpu.set(cpu.tv_sec as u64 * 1000 + cpu.tv_nsec as u64 / 1_000_000);
+        let heap = kilobytes(&status, "RssAnon").unwrap_or(0);
         // Nothing limits the heap but what the machine has.
         let more = kilobytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0);
         Memory::set(&self.heap, heap + more, heap);

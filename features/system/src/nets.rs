@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the stats segment says of tables and neighbours, for each family.
+//! What the stats segment says of interfaces, and of tables and neighbours for each family.
 //!
 //! - `/net/ip4/neighbors`: how many there are.
 //! - `/net/ip4/routes/TABLE`: how many routes a table has.
 //! - `/net/ip4/interface-tables`: by interface, the id of the table that its packets are looked up in.
+//! - `/net/interface/admin-up`, `/net/interface/link-up`: 1 or 0; `/net/interface/mtu`: what its link carries.
+//! - `/net/nexthop/is-down`: by interface, how many next hops don't answer.
 
 use graph::World;
-use net::{Fib, Interfaces, Neighbors};
-use stats::{Gauge, Names};
+use net::{Fib, Interface, Interfaces, MtuKind, Neighbors, NextHops};
+use stats::{Gauge, Lane, Names};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use wire::Ip4;
+use wire::{Ip4, Ip6};
 
 /// Tables that are counted; there may be millions, and a directory isn't the place for them.
 const TABLES: usize = 1024;
@@ -18,6 +20,49 @@ const TABLES: usize = 1024;
 /// Of all families.
 pub struct Nets {
     ip4: Net,
+    ip6: Net,
+    interfaces: ByInterface,
+}
+
+/// What is told of each interface.
+struct ByInterface {
+    admin_up: Lane,
+    link_up: Lane,
+    mtu: Lane,
+    hops_down: Lane,
+}
+
+impl ByInterface {
+    fn new(world: &World) -> Self {
+        let by = |name: &str| world.stats.simple(&format!("/net/{name}")).control();
+        Self {
+            admin_up: by("interface/admin-up"),
+            link_up: by("interface/link-up"),
+            mtu: by("interface/mtu"),
+            hops_down: by("nexthop/is-down"),
+        }
+    }
+
+    fn update(&self, world: &World) {
+        let interfaces = world.get::<Interfaces>();
+        // Those that are gone leave nothing behind.
+        let mut values = vec![[0; 4]; interfaces.max()];
+        for interface in interfaces.list() {
+            if let Some([admin, link, mtu, _]) = values.get_mut(interface.sw_if.at()) {
+                (*admin, *link) = (u64::from(interface.admin_up), u64::from(interface.link_up));
+                *mtu = u64::from(interface.mtu_of(MtuKind::Link));
+            }
+        }
+        for (hop, _) in world.get::<NextHops>().list() {
+            if let Some([.., down]) = values.get_mut(hop.sw_if.at()) {
+                *down += 1;
+            }
+        }
+        for (i, of) in values.into_iter().enumerate() {
+            let lanes = [&self.admin_up, &self.link_up, &self.mtu, &self.hops_down];
+            lanes.into_iter().zip(of).for_each(|(lane, value)| lane.set(i, value));
+        }
+    }
 }
 
 struct Net {
@@ -34,6 +79,24 @@ impl Net {
             tables: world.stats.names(&format!("/net/{family}/interface-tables")),
             told: Mutex::default(),
         }
+    }
+
+    /// Says what tables there are, and which one each interface has.
+    /// `tables`: index, id, and number of routes; `of`: the index of an interface's.
+    fn update(&self, world: &World, family: &str, tables: &[(u32, u32, usize)], of: fn(&Interface) -> u32) {
+        let routes: Vec<_> =
+            tables.iter().take(TABLES).map(|(_, id, n)| (id.to_string(), *n as u64)).collect();
+        world.stats.set_gauges(&format!("/net/{family}/routes/"), &routes);
+        let ids: HashMap<u32, u32> = tables.iter().map(|(index, id, _)| (*index, *id)).collect();
+        let interfaces = world.get::<Interfaces>();
+        let mut texts = vec![String::new(); interfaces.max()];
+        for interface in interfaces.list() {
+            let id = ids.get(&of(&interface));
+            if let (Some(id), Some(text)) = (id, texts.get_mut(interface.sw_if.at())) {
+                *text = id.to_string();
+            }
+        }
+        self.tell(world, texts);
     }
 
     /// Says which table each interface has; the empty text is that of no interface.
@@ -56,26 +119,19 @@ impl Net {
 
 impl Nets {
     pub fn new(world: &World) -> Self {
-        Self { ip4: Net::new(world, "ip4") }
+        Self { ip4: Net::new(world, "ip4"), ip6: Net::new(world, "ip6"), interfaces: ByInterface::new(world) }
     }
 
     pub fn update(&self, world: &World) {
-        let fib = world.get::<Fib<Ip4>>();
-        let tables = fib.list_tables();
-        let routes: Vec<_> =
-            tables.iter().take(TABLES).map(|t| (t.id.to_string(), t.routes as u64)).collect();
-        world.stats.set_gauges("/net/ip4/routes/", &routes);
-        self.ip4.neighbors.set(world.get::<Neighbors>().len(false) as u64);
-
-        let ids: HashMap<u32, u32> = tables.iter().map(|t| (t.index.0, t.id)).collect();
-        let interfaces = world.get::<Interfaces>();
-        let mut texts = vec![String::new(); interfaces.max()];
-        for interface in interfaces.list() {
-            let id = ids.get(&interface.fib4);
-            if let (Some(id), Some(text)) = (id, texts.get_mut(interface.sw_if.at())) {
-                *text = id.to_string();
-            }
-        }
-        self.ip4.tell(world, texts);
+        self.interfaces.update(world);
+        let tables = world.get::<Fib<Ip4>>().list_tables();
+        let tables: Vec<_> = tables.iter().map(|t| (t.index.0, t.id, t.routes)).collect();
+        self.ip4.update(world, "ip4", &tables, |interface| interface.fib4);
+        let tables = world.get::<Fib<Ip6>>().list_tables();
+        let tables: Vec<_> = tables.iter().map(|t| (t.index.0, t.id, t.routes)).collect();
+        self.ip6.update(world, "ip6", &tables, |interface| interface.fib6);
+        let neighbors = world.get::<Neighbors>();
+        self.ip4.neighbors.set(neighbors.len(false) as u64);
+        self.ip6.neighbors.set(neighbors.len(true) as u64);
     }
 }

@@ -356,6 +356,8 @@ fn the_stats_segment_says_what_show_says() {
     assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/calls")), (3, 1));
     assert_eq!((total("/nodes/sort/suspends"), total("/sys/num_worker_threads")), (0, 0));
     assert!(total("/nodes/sort/clocks") > 0);
+    assert!(total("/sys/process/resident-bytes") > 1 << 20);
+    assert!(total("/sys/process/cpu-milliseconds") < 3_600_000);
     // The collector has run once.
     assert!(total("/sys/heartbeat") == 1 && total("/sys/boottime") > 1_600_000_000);
     assert!(total("/buffer-pools/default-numa-0/available") > 0);

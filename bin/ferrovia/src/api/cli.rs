@@ -33,8 +33,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show api modules",
-        usage: "",
-        help: "Modules of the binary API with their versions",
+        usage: "[not-built]",
+        help: "Modules of the binary API with their versions; not-built: those of VPP that are missing, and what they belong to",
         run: show::modules,
     },
     Command {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::reference;
 use graph::World;
 use msg::published::Published;
 use msg::{Kind, Table};
@@ -12,6 +13,12 @@ const HEAD: &str = "# The binary API\n\n\
 Generated from the declarations by the daemon's tests (`UPDATE=1 make test ARGS='-p ferrovia'` writes it anew).\n\n\
 `ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Every message's name, CRC and layout is held\n\
 against what VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
+
+const ABSENT: &str = "\n## Modules that are not there yet\n\n\
+Their messages are not in the message table that `sockclnt_create_reply` brings, and there is no `.api.json` file of them: vpp_papi\n\
+has no function of that name, GoVPP's `CheckCompatiblity` names the message. `get_first_msg_id` answers with an error for such a\n\
+module, a message with a number that isn't in the table gets no answer and is counted (`show api statistics`). On the CLI, `show\n\
+api modules not-built` prints this table.\n\n| module | belongs to |\n|---|---|\n";
 
 /// The page.
 pub fn page(table: &Table<World>) -> String {
@@ -38,9 +45,11 @@ pub fn page(table: &Table<World>) -> String {
         }
     }
     let built: BTreeSet<_> = table.modules().iter().map(|m| m.name).collect();
-    let missing: Vec<_> =
-        published.modules.keys().filter(|name| !built.contains(*name)).map(|n| format!("`{n}`")).collect();
-    let _ = write!(page, "\n## Modules that are not there yet\n\n{}.\n", missing.join(", "));
+    let _ = write!(page, "{ABSENT}");
+    for name in published.modules.keys().filter(|name| !built.contains(*name)) {
+        let owner = reference::owner_of_module(name).unwrap_or("VPP's core");
+        let _ = writeln!(page, "| `{name}` | {owner} |");
+    }
     page
 }
 

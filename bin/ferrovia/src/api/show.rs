@@ -8,6 +8,7 @@ use graph::World;
 use msg::Kind;
 
 use crate::date::Date;
+use crate::reference;
 
 pub fn clients(w: &World, _: &Matches) -> Result<Output> {
     let mut table = Table::new().right("Client").left("Name").left("Since").right("Requests").left("Events");
@@ -68,7 +69,20 @@ pub fn statistics(w: &World, _: &Matches) -> Result<Output> {
     Ok(table.into())
 }
 
-pub fn modules(w: &World, _: &Matches) -> Result<Output> {
+/// Modules that VPP publishes and this build lacks, with what each belongs to.
+fn not_built(w: &World) -> Table {
+    let mut table = Table::new().left("Module").left("Belongs to");
+    let built: Vec<_> = w.api.table().modules().iter().map(|module| module.name).collect();
+    for name in msg::published::read().modules.into_keys().filter(|name| !built.contains(name)) {
+        table.row([name.into(), reference::owner_of_module(name).unwrap_or("VPP's core").into()]);
+    }
+    table
+}
+
+pub fn modules(w: &World, m: &Matches) -> Result<Output> {
+    if m.flag("not-built") {
+        return Ok(not_built(w).into());
+    }
     let mut table = Table::new().left("Module").left("Version").left("CRC").right("First ID").left("Kind");
     for module in w.api.table().modules() {
         table.row([

@@ -17,9 +17,10 @@ use rustix::net::{self, SocketFlags};
 
 use crate::config::Config;
 use crate::event::{EventLoop, Interest, Ready, Token};
+use crate::origin::{self, Origin};
 use crate::run::{Control, World};
-use crate::seats::{Entry, Peer, Places, Seat, State};
-use crate::socket::{UnixSocket, process};
+use crate::seats::{Entry, Places, Seat, State};
+use crate::socket::UnixSocket;
 
 /// Clients at once.
 const PLACES: Places = Places { all: 512, kept: 16 };
@@ -39,11 +40,10 @@ struct Client<W: 'static> {
     /// None once it is gone: then turns are left for what it had sent.
     token: Option<Token>,
     finish: usize,
-    peer: Peer,
     /// When a byte came from it or went to it last.
     last: Duration,
     /// As the system knows it.
-    name: String,
+    origin: Origin,
     /// When to go on with it if nothing comes from it.
     wake: Option<Duration>,
     /// It has said its last.
@@ -109,24 +109,21 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
     loop {
         match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => {
-                let (peer, name) = match net::sockopt::socket_peercred(&fd) {
-                    Ok(peer) => (Peer::User(peer.uid.as_raw()), process(peer.pid.as_raw_pid())),
-                    Err(_) => (Peer::Unknown, "unknown process".into()),
-                };
+                let origin = Origin::of_unix(&fd);
                 let (world, now) = (&control.world, control.world.now());
                 let seat = |(id, c): (&u64, &Client<W>)| Seat {
                     id: *id,
-                    peer: c.peer,
+                    peer: c.origin.peer,
                     state: c.state(world),
                     last: c.last,
                 };
-                match PLACES.enter(peer, now, control.api.clients.iter().map(seat)) {
+                match PLACES.enter(origin.peer, now, control.api.clients.iter().map(seat)) {
                     Entry::Free => {}
                     Entry::Instead(id) => {
                         remove(control, events, id, "it was idle for longest, and others wait")
                     }
                     Entry::Full => {
-                        log::warn!(target: "api", "{name} turned away: there are too many clients already");
+                        log::warn!(target: "api", "{origin} turned away: there are too many clients already");
                         continue;
                     }
                 }
@@ -142,11 +139,11 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                         },
                     )
                     .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-                log::debug!(target: "api", "{name} connected");
+                log::debug!(target: "api", "{origin} connected");
                 let session = Session::default();
                 let (token, finish) = (Some(token), MAX_FINISH);
                 let client =
-                    Client { session, fd, token, finish, name, wake: None, ended: false, peer, last: now };
+                    Client { session, fd, token, finish, origin, wake: None, ended: false, last: now };
                 control.api.clients.insert(id, client);
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -184,7 +181,8 @@ fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
     let now = world.now();
-    let turn = client.session.run(world, world.api(), now, STEPS);
+    let Client { session, origin, .. } = &mut *client;
+    let turn = origin::during(origin, || session.run(world, world.api(), now, STEPS));
     client.session.sent(client.session.output().len());
     let more = turn.is_ok_and(|turn| turn.more || turn.full);
     client.finish -= 1;
@@ -234,7 +232,8 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Some(client) = api.clients.get_mut(&id) else { return };
     let Some(token) = client.token else { return finish(control, events, id) };
     let now = world.now();
-    let turn = match client.session.run(world, world.api(), now, STEPS) {
+    let Client { session, origin, .. } = &mut *client;
+    let turn = match origin::during(origin, || session.run(world, world.api(), now, STEPS)) {
         Ok(turn) => turn,
         Err(fault) => return remove(control, events, id, &fault.to_string()),
     };
@@ -261,7 +260,7 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why
         events.remove(token);
     }
     client.session.end(control.world.api());
-    log::debug!(target: "api", "{} is gone: {why}", client.name);
+    log::debug!(target: "api", "{} is gone: {why}", client.origin);
 }
 
 /// Goes on with every client whose time has come or whom events wait for; gives the time until the next one's.

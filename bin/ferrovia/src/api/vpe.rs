@@ -8,6 +8,7 @@ use graph::World;
 use msg::{Caller, Message, Messages, Module, Str, Wire};
 use net::api::Timestamp;
 
+use crate::build;
 use crate::logging;
 
 /// The module.
@@ -40,13 +41,13 @@ struct ShowVersionReply {
     build_directory: Str<256>,
 }
 
-/// The build has no date and no directory of its own: two builds of one source are the same.
+/// The date is the commit's: two builds of one source are the same.
 fn show_version(_: &World, _: &Caller<'_, World>, _: ShowVersion) -> Result<ShowVersionReply> {
     Ok(ShowVersionReply {
         program: "ferrovia".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        build_date: "".into(),
-        build_directory: "".into(),
+        version: build::VERSION.into(),
+        build_date: build::DATE.into(),
+        build_directory: build::directory().into(),
     })
 }
 

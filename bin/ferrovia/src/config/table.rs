@@ -155,6 +155,7 @@ pub static SECTIONS: &[Section] = &[
             )
             .check(|c| positive(c.buffers.default_data_size, "bytes")),
             word("page-size", |c| &mut c.buffers.page_size, "page size of the buffers' memory"),
+            unused("memory-size-in-mb", NUMBER, "not needed: `buffers-per-numa' limits their number"),
         ],
     ),
     section(
@@ -266,7 +267,11 @@ pub static SECTIONS: &[Section] = &[
             ),
         ],
     ),
-    section("api-queue", "the shared-memory API's queue", &[unused("length", NUMBER, NO_SHM)]),
+    section(
+        "api-queue",
+        "the shared-memory API's queue",
+        &[unused("length", NUMBER, NO_SHM), unused("len", NUMBER, NO_SHM)],
+    ),
     section(
         "api-fuzz",
         "mutation of API messages",
@@ -351,12 +356,13 @@ pub static SECTIONS: &[Section] = &[
     section(
         "l3fib",
         "the tables of routes",
-        &[unused("load-balance-pool-size", NUMBER, GROWS), unused("load-balance-size", NUMBER, GROWS)],
+        &[unused("load-balance-pool-size", SIZE, GROWS), unused("load-balance-size", SIZE, GROWS)],
     ),
     section(
         "vlib",
         "the graph's own logs",
         &[
+            unused("memory-trace", NOTHING, "no effect: `show memory' tells what the process takes"),
             unused("elog-events", NUMBER, NO_ELOG),
             unused("elog-post-mortem-dump", NOTHING, NO_ELOG),
             unused("buffer-alloc-success-rate", TEXT, NO_FAULTS),

@@ -193,9 +193,10 @@ fn a_section_of_an_absent_plugin_names_it() {
     assert_eq!(
         refused("dpdk {\n dev default { num-rx-queues 3 }\n}"),
         "startup.conf:1:1: section `dpdk` belongs to dpdk_plugin.so, which is not part of this build\n    \
-         dpdk {\n    ^^^^\n  leave the section out"
+         dpdk {\n    ^^^^\n  leave the section out; the command `create host-interface name IF` takes an interface of the host"
     );
-    assert!(refused("nat { }").contains("nat_plugin.so"));
+    assert!(refused("nat { x }").contains("nat_plugin.so"));
+    assert!(refused("tuntap { enable }").contains("`create tap`"));
     assert!(refused("session { evt_qs_memfd_seg }").contains("host stack"));
 }
 
@@ -307,4 +308,60 @@ fn values_of_secret_words_are_found() {
     let config = Config::parse(&Source::file("f", "unix { cli-prompt \"my key\" nodaemon }")).unwrap();
     assert_eq!(config.secrets_of(&words), ["my key"]);
     assert_eq!(config.secrets(), [""; 0], "none of the words is a secret yet");
+}
+
+/// VPP's own file as its package installs it, without the comments: sections of features that aren't built stand there empty.
+#[test]
+fn the_file_that_vpp_ships() {
+    let config = file(
+        "unix {\n  nodaemon\n  log /var/log/vpp/vpp.log\n  full-coredump\n  cli-listen /run/vpp/cli.sock\n  gid vpp\n}\n\
+         acl-plugin {\n# use tuple merge 1\n\n}\n\
+         api-queue {\n# length 1024\n}\napi-segment {\n  gid vpp\n}\napi-trace {\n  on\n}\nbuffers {\n}\ncj {\n}\ncpu {\n}\ndns {\n}\n\
+         # dpdk {\n# dev 0000:02:00.0\n# }\n\
+         ip {\n}\nip6 {\n}\nl2learn {\n}\nl2tp {\n}\nlogging {\n}\nmactime {\n}\nmc {\n}\nnat {\n}\noam {\n}\n\
+         # plugins {\n# plugin default { disable }\n# }\n\
+         punt {\n}\nsession {\n}\nsocksvr {\n  default\n}\nstatseg {\n}\ntapcli {\n}\ntcp {\n}\ntls {\n}\ntuntap {\n}\n\
+         vhost-user {\n}\nvlib {\n}\nl3fib {\n}\n",
+    );
+    assert_eq!(config.unix.log.as_deref(), Some(std::path::Path::new("/var/log/vpp/vpp.log")));
+    assert_eq!(config.unix.gid, Some(Account::Name("vpp".into())));
+    assert!(config.api_trace.on && config.socksvr.default && config.unix.full_coredump);
+    let note = |text: &str| assert!(config.notes.iter().any(|n| n == text), "{text}: {:?}", config.notes);
+    note("acl-plugin: empty, and belongs to acl_plugin.so, which is not part of this build");
+    note("session: empty, and belongs to VPP's host stack, which is not part of this build");
+    assert_eq!(config.notes.len(), 14);
+}
+
+/// Files of VPP's tutorials and of measurements that were published.
+#[test]
+fn files_of_tutorials() {
+    let tutorial = file(
+        "unix {\n  nodaemon\n  full-coredump\n  cli-listen /run/vpp/cli-vpp1.sock\n}\n\
+         api-segment { prefix vpp1 }\nplugins { plugin dpdk_plugin.so { disable } }\n",
+    );
+    assert_eq!(tutorial.unix.cli_listen, [Listen::Unix("/run/vpp/cli-vpp1.sock".into())]);
+    assert_eq!(tutorial.plugins.missing(&[]).count(), 0);
+
+    let measured = file(
+        "unix { nodaemon log /tmp/vpp.log cli-listen /run/vpp/cli.sock poll-sleep-usec 100 exec /etc/vpp/setup.gate }\n\
+         cpu { main-core 2 corelist-workers 4, 6 # 2 workers\n skip-cores 1 scheduler-policy fifo scheduler-priority 50 }\n\
+         buffers { buffers-per-numa 128000 default data-size 2048 page-size default-hugepage }\n\
+         memory { main-heap-size 2G main-heap-page-size 1G default-hugepage-size 1G }\n\
+         statseg { size 1G page-size 2M per-node-counters onupdate-interval 0.05 }\n\
+         vlib { memory-trace elog-events 100000 elog-post-mortem-dump }\n\
+         l3fib { load-balance-pool-size 1M }\n\
+         logging { default-log-level debug default-syslog-log-level error size 1024 unthrottle-time 10 }\n",
+    );
+    assert_eq!(measured.cpu.worker_cores(), Some(&CoreList(vec![4, 6])));
+    assert_eq!(measured.statseg.update_interval, Some(0.05));
+    assert_eq!(measured.logging.size, Some(1024));
+
+    let acl = file(
+        "plugins { plugin default { disable } plugin acl_plugin.so { enable } plugin ping_plugin.so { enable } }",
+    );
+    assert_eq!(acl.plugins.missing(&["ping"]).collect::<Vec<_>>(), ["acl_plugin.so"]);
+    assert!(
+        refused("unix { nodaemon }\nacl-plugin { use tuple merge 1 }")
+            .contains("startup.conf:2:1: section `acl-plugin`")
+    );
 }

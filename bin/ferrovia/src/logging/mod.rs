@@ -198,21 +198,32 @@ impl Log for Logger {
 /// Starts the log as `config` says. `foreground`: standard error is somebody's terminal or a supervisor's pipe.
 ///
 /// Where it goes: the file of `unix { log FILE }`; without one, standard error in the foreground and syslog in the
-/// background, unless `nosyslog`.
-pub fn start(config: &Config, foreground: bool) -> io::Result<()> {
-    let sink = match &config.unix.log {
-        Some(path) => Sink::file(path)
-            .map_err(|e| io::Error::new(e.kind(), format!("log file {}: {e}", path.display())))?,
-        None if foreground => Sink::Stderr,
-        None if config.unix.nosyslog => Sink::None,
-        None => Sink::syslog(),
+/// background, unless `nosyslog`. A file that can't be opened is warned of, and the log goes where it would without one.
+pub fn start(config: &Config, foreground: bool) {
+    let usual = || match (foreground, config.unix.nosyslog) {
+        (true, _) => Sink::Stderr,
+        (false, true) => Sink::None,
+        (false, false) => Sink::syslog(),
+    };
+    let file = config.unix.log.as_deref().map(|path| Sink::file(path).map_err(|e| (path, e)));
+    let (sink, failed) = match file {
+        Some(Ok(file)) => (file, None),
+        Some(Err(failed)) => (usual(), Some(failed)),
+        None => (usual(), None),
     };
     let new = State::new(&config.logging, sink);
     log::set_max_level(new.max_level());
     *state() = Some(new);
     // It fails only when it has been set before, and then it is the same one.
     let _ = log::set_logger(&Logger);
-    Ok(())
+    if let Some((path, e)) = failed {
+        log::warn!(target: "logging", "log file {}: {e}: the log goes to {} instead", path.display(), destination());
+    }
+}
+
+/// Where the log goes, in words.
+fn destination() -> String {
+    state().as_ref().map_or_else(String::new, |s| s.sink.describe())
 }
 
 /// Opens the log file anew: somebody has moved it away.

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use crate::build;
 use crate::config::{self, Config, text::Source};
 
 /// What the command line asks for.
@@ -14,16 +15,15 @@ pub enum Request {
     Print(String),
 }
 
-/// One line that says which program this is.
-pub fn version() -> String {
-    format!("ferrovia {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
-}
+/// The configuration of a daemon that is started without arguments.
+const DEFAULT: &str = "/etc/ferrovia/startup.conf";
 
 fn usage() -> String {
     "Usage: ferrovia [-c FILE] [SECTION { WORD [VALUE] … }]…\n\
      \n\
      Starts the packet processor. Everything that isn't an option is configuration as in FILE, joined with spaces:\n\
      \n    ferrovia unix { nodaemon cli-listen /tmp/cli.sock } cpu { workers 2 }\n\
+     \nWithout any argument it is read from /etc/ferrovia/startup.conf, if that is there.\n\
      \n\
      \x20 -c FILE          read configuration from FILE; what follows on the command line is added to it\n\
      \x20 --help-config    print every section and word of the configuration\n\
@@ -42,7 +42,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
     }
     let (file, rest) = match words.first().map(String::as_str) {
         Some("--help" | "-h") => return Ok(Request::Print(usage())),
-        Some("--version" | "-V") => return Ok(Request::Print(format!("{}\n", version()))),
+        Some("--version" | "-V") => {
+            return Ok(Request::Print(format!("{}\n{}\n", build::line(), build::COMPILER)));
+        }
         Some("--help-config") => return Ok(Request::Print(config::help())),
         Some("--dump-graph") => return crate::instance::dot().map(Request::Print),
         Some("--dump-api") => {
@@ -58,7 +60,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
                 "argument 1: unknown option `{option}`\n  `ferrovia --help` lists the options"
             ));
         }
-        _ => (None, 0),
+        Some(_) => (None, 0),
+        None => (Some(DEFAULT).filter(|file| std::path::Path::new(file).exists()), 0),
     };
     let mut config = Config::default();
     if let Some(file) = file {
@@ -98,5 +101,14 @@ mod tests {
         assert!(run(&["--verbose"]).unwrap_err().contains("unknown option `--verbose`"));
         assert!(run(&["-c"]).is_err());
         assert!(run(&["-c", "/nonexistent/f"]).unwrap_err().starts_with("/nonexistent/f: No such file"));
+    }
+
+    #[test]
+    fn the_manual_page_has_every_option() {
+        let page = include_str!("../../../../extras/man/ferrovia.8").replace("\\-", "-");
+        let usage = usage();
+        let options: Vec<&str> = usage.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
+        assert!(options.len() > 3);
+        assert!(options.iter().all(|option| page.contains(option)), "{options:?}");
     }
 }

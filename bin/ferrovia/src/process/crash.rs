@@ -39,7 +39,7 @@ fn header(info: &PanicHookInfo) -> Vec<u8> {
     let name = thread.name().unwrap_or("unnamed");
     let message = info.payload_as_str().unwrap_or("(no message)");
     let place = info.location().map(|l| l.to_string()).unwrap_or_default();
-    let version = super::arguments::version();
+    let version = crate::build::line();
     format!("{version}: thread {name} panicked at {place}: {message}\n").into_bytes()
 }
 

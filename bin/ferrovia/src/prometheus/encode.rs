@@ -65,15 +65,18 @@ fn family(
             metric.labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
         match metric.kind {
             Kind::Info => descriptor.encode_info(&labels)?,
-            _ if labels.is_empty() => one(&mut descriptor, metric.kind, value)?,
-            kind => one(&mut descriptor.encode_family(&labels)?, kind, value)?,
+            _ if labels.is_empty() => one(&mut descriptor, metric, value)?,
+            _ => one(&mut descriptor.encode_family(&labels)?, metric, value)?,
         }
     }
     Ok(())
 }
 
-fn one(sample: &mut MetricEncoder<'_>, kind: Kind, value: u64) -> fmt::Result {
-    match kind {
+fn one(sample: &mut MetricEncoder<'_>, metric: &Metric, value: u64) -> fmt::Result {
+    let exact = value as f64 / 1000.0;
+    match metric.kind {
+        Kind::Counter if metric.thousandths => sample.encode_counter::<NoLabelSet, f64, u64>(&exact, None),
+        _ if metric.thousandths => sample.encode_gauge(&exact),
         Kind::Counter => sample.encode_counter::<NoLabelSet, u64, u64>(&value, None),
         _ => sample.encode_gauge(&value),
     }

@@ -2,6 +2,7 @@
 //! The table of metrics. Names, labels and units are a contract with dashboards and alert rules.
 
 use super::snapshot::Series;
+use crate::build;
 
 /// Whether a metric only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Metric {
     pub labels: &'static [&'static str],
     /// What it is, in one sentence.
     pub help: &'static str,
+    /// Its values are thousandths of the unit.
+    pub thousandths: bool,
     /// Where it comes from.
     pub fill: fn(&mut Series<'_>),
 }
@@ -57,7 +60,7 @@ const fn counter(
     help: &'static str,
     fill: fn(&mut Series<'_>),
 ) -> Metric {
-    Metric { name, unit: None, kind: Kind::Counter, labels, help, fill }
+    Metric { name, unit: None, kind: Kind::Counter, labels, help, thousandths: false, fill }
 }
 
 const fn gauge(
@@ -66,7 +69,7 @@ const fn gauge(
     help: &'static str,
     fill: fn(&mut Series<'_>),
 ) -> Metric {
-    Metric { name, unit: None, kind: Kind::Gauge, labels, help, fill }
+    Metric { name, unit: None, kind: Kind::Gauge, labels, help, thousandths: false, fill }
 }
 
 impl Metric {
@@ -87,9 +90,10 @@ pub static METRICS: &[Metric] = &[
         name: "build",
         unit: None,
         kind: Kind::Info,
-        labels: &["version"],
+        labels: &["version", "commit", "date"],
         help: "The program",
-        fill: |s| s.build(env!("CARGO_PKG_VERSION")),
+        thousandths: false,
+        fill: |s| s.build([build::VERSION, build::COMMIT, build::DATE]),
     },
     counter("heartbeats", &[], "Updates of the values that control writes", |s| {
         s.scalar("/sys/heartbeat", &[]);
@@ -114,6 +118,45 @@ pub static METRICS: &[Metric] = &[
     gauge("loop_rate", WORKER, "Turns of the graph per second, of late", |s| {
         s.by_thread("/sys/loops_per_worker");
     }),
+    gauge(
+        "process_resident_memory",
+        &[],
+        "Memory of the process, shared memory and buffers in use among it",
+        |s| {
+            s.scalar("/sys/process/resident-bytes", &[]);
+        },
+    )
+    .unit("bytes"),
+    Metric {
+        thousandths: true,
+        ..counter("process_cpu", &[], "Processor time of all threads", |s| {
+            s.scalar("/sys/process/cpu-milliseconds", &[]);
+        })
+        .unit("seconds")
+    },
+    gauge("interface_admin_up", INTERFACE, "1 while an operator has the interface up", |s| {
+        s.by_interface("/net/interface/admin-up", false, &[]);
+    }),
+    gauge("interface_link_up", INTERFACE, "1 while the link is up", |s| {
+        s.by_interface("/net/interface/link-up", false, &[]);
+    }),
+    gauge("interface_mtu", INTERFACE, "Bytes of a packet that the link carries", |s| {
+        s.by_interface("/net/interface/mtu", false, &[]);
+    })
+    .unit("bytes"),
+    gauge("interface_next_hops_down", INTERFACE, "Next hops that don't answer", |s| {
+        s.by_interface("/net/nexthop/is-down", false, &[]);
+    }),
+    counter(
+        "interface_next_hop_changes",
+        &["interface", "to"],
+        "Next hops that went down or came back",
+        |s| {
+            for to in ["down", "up"] {
+                s.by_interface(&format!("/net/nexthop/{to}"), false, &[to]);
+            }
+        },
+    ),
     counter("interface_receive_packets", INTERFACE, "Packets received", |s| {
         s.by_interface("/if/rx", false, &[]);
     }),
@@ -166,7 +209,7 @@ pub static METRICS: &[Metric] = &[
         "interface_vrf",
         &["interface", "family", "vrf"],
         "1 for the table that packets of an interface are looked up in",
-        |s| s.by_table("ip4"),
+        |s| FAMILIES.into_iter().for_each(|family| s.by_table(family)),
     ),
     counter("node_calls", NODE, "How often a node ran", |s| s.by_node("/sys/node/calls")),
     counter("node_vectors", NODE, "Packets that a node got", |s| s.by_node("/sys/node/vectors")),
@@ -194,9 +237,15 @@ pub static METRICS: &[Metric] = &[
     gauge("memory", &["heap", "state"], "Memory by state", |s| s.by_state("/mem/", &["used", "free"]))
         .unit("bytes"),
     gauge("routes", &["vrf", "family"], "Routes in a table; those of 1024 tables are told", |s| {
-        s.by_part("/net/ip4/routes/", &["ip4"]);
+        for family in FAMILIES {
+            s.by_part(&format!("/net/{family}/routes/"), &[family]);
+        }
     }),
-    gauge("neighbors", &["family"], "Neighbours known", |s| s.scalar("/net/ip4/neighbors", &["ip4"])),
+    gauge("neighbors", &["family"], "Neighbours known", |s| {
+        for family in FAMILIES {
+            s.scalar(&format!("/net/{family}/neighbors"), &[family]);
+        }
+    }),
     counter(
         "neighbor_messages",
         &["interface", "protocol", "direction", "kind"],
@@ -211,4 +260,5 @@ pub static METRICS: &[Metric] = &[
     }),
 ];
 
+const FAMILIES: [&str; 2] = ["ip4", "ip6"];
 const CASTS: [&str; 3] = ["unicast", "multicast", "broadcast"];

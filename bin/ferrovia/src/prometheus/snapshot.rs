@@ -106,9 +106,9 @@ impl<'a> Series<'a> {
         self.samples.push(Sample { labels, value });
     }
 
-    /// The version of this program.
-    pub fn build(&mut self, version: &str) {
-        self.push([version], 1);
+    /// What is known of this program's build.
+    pub fn build(&mut self, known: [&str; 3]) {
+        self.push(known, 1);
     }
 
     /// A scalar or gauge, with these labels.

@@ -48,6 +48,18 @@ fn segment() -> Registry {
         counter.start(1);
         counter.lane(0).add(1, 6);
     }
+    for name in [
+        "interface/admin-up",
+        "interface/link-up",
+        "interface/mtu",
+        "nexthop/is-down",
+        "nexthop/down",
+        "nexthop/up",
+    ] {
+        registry.simple(&format!("/net/{name}")).control().add(1, 1);
+    }
+    registry.gauge("/sys/process/resident-bytes").set(1 << 20);
+    registry.gauge("/sys/process/cpu-milliseconds").set(12_345);
     registry.simple("/node/errors").lane(1).add(1, 8);
     registry.simple("/net/arp/rx/requests").lane(0).add(1, 2);
     registry.simple("/net/arp/refused/full").lane(0).add(1, 1);
@@ -61,7 +73,9 @@ fn segment() -> Registry {
         c.symlink("/err/ip4-input/bad checksum", "/node/errors", 1);
     });
     registry.set_gauges("/net/ip4/routes/", &[("10".into(), 12)]);
+    registry.set_gauges("/net/ip6/routes/", &[("7".into(), 30)]);
     registry.gauge("/net/ip4/neighbors").set(2);
+    registry.gauge("/net/ip6/neighbors").set(5);
     registry.gauge("/buffer-pools/default-numa-0/used").set(40);
     registry.gauge("/mem/main heap/used").set(4096);
     registry
@@ -105,7 +119,10 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
                 let inner = rest.strip_prefix('{').and_then(|r| r.strip_suffix('}')).expect(line);
                 labels(inner);
             }
-            assert!(samples.insert(rest.to_string(), value.parse().expect(line)).is_none(), "twice: {line}");
+            assert!(
+                samples.insert(rest.to_string(), value.parse::<f64>().expect(line) as u64).is_none(),
+                "twice: {line}"
+            );
         }
         assert!(!samples.is_empty(), "{name} has no sample");
         assert!(families.insert(name.into(), (kind.into(), samples)).is_none(), "{name} comes twice");
@@ -170,7 +187,12 @@ fn values_are_those_of_the_segment() {
     assert_eq!(value("ferrovia_buffers", r#"{pool="default-numa-0",state="used"}"#), Some(40));
     assert_eq!(value("ferrovia_memory_bytes", r#"{heap="main heap",state="used"}"#), Some(4096));
     assert_eq!(value("ferrovia_routes", r#"{vrf="10",family="ip4"}"#), Some(12));
+    assert_eq!(value("ferrovia_routes", r#"{vrf="7",family="ip6"}"#), Some(30));
+    assert_eq!(value("ferrovia_neighbors", r#"{family="ip6"}"#), Some(5));
     assert_eq!(value("ferrovia_series_omitted", ""), Some(0));
+    assert_eq!(value("ferrovia_interface_admin_up", odd), Some(1));
+    assert_eq!(value("ferrovia_interface_next_hops_down", r#"{interface="local0"}"#), Some(0));
+    assert!(text(&registry).contains("\nferrovia_process_cpu_seconds_total 12.345\n"));
     // Routes are too many for this.
     registry.combined("/net/route/to").start(0);
     assert!(!text(&registry).contains("/net/route"));

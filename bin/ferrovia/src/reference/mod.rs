@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What FD.io VPP 26.06 has, by name: its commands and sections of startup.conf, and the plugin or feature that each belongs to.
+//! What FD.io VPP 26.06 has, by name: its commands, sections of startup.conf and modules of the binary API, and the plugin or
+//! feature that each belongs to.
 //!
-//! The command line, startup.conf and the list of plugins all answer from here when something is asked for that isn't built.
+//! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages for users all answer from here
+//! when something is asked for that isn't built.
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,68 @@ pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "unittest", "urpf"];
 
 /// Of these, what runs only if it is enabled by a rule of its own.
 pub const OFF: &[&str] = &["unittest"];
+
+/// What a section of startup.conf belongs to, if VPP has it and this build lacks it.
+pub fn owner_of_section(name: &str) -> Option<&'static str> {
+    SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, owner)| *owner)
+}
+
+/// What a module of VPP's binary API belongs to: by default the plugin of its name.
+pub fn owner_of_module(name: &str) -> Option<&'static str> {
+    let own = || plugins().find(|plugin| plugin.trim_end_matches(PLUGIN).replace('-', "_") == name);
+    MODULES.iter().find(|(module, _)| *module == name).map(|(_, owner)| *owner).or_else(own)
+}
+
+/// Modules of the binary API that aren't called after their plugin.
+pub static MODULES: &[(&str, &str)] = &[
+    ("bfd", "BFD"),
+    ("bier", "BIER"),
+    ("bond", "bonding"),
+    ("classify", "the classifier"),
+    ("crypto", "crypto engines"),
+    ("dev", "VPP's device framework"),
+    ("dhcp6_ia_na_client_cp", "dhcp_plugin.so"),
+    ("dhcp6_pd_client_cp", "dhcp_plugin.so"),
+    ("flow", "hardware flows"),
+    ("gateway", "sfdp_services_plugin.so"),
+    ("graph", "tracedump_plugin.so"),
+    ("gso", "GSO"),
+    ("interface_input", "sfdp_services_plugin.so"),
+    ("ioam_cache", "ioam_plugin.so"),
+    ("ioam_export", "ioam_plugin.so"),
+    ("ioam_vxlan_gpe", "ioam_plugin.so"),
+    ("ipfix_export", "IPFIX"),
+    ("ipip", "IPIP tunnels"),
+    ("ipsec", "IPsec"),
+    ("l2", "layer-2 switching"),
+    ("lcp", "linux_cp_plugin.so"),
+    ("lisp_gpe", "lisp_plugin.so"),
+    ("mpls", "MPLS"),
+    ("nat44_ed", "nat_plugin.so"),
+    ("one", "lisp_plugin.so"),
+    ("p2p_ethernet", "point-to-point Ethernet"),
+    ("pipe", "pipe interfaces"),
+    ("pot", "ioam_plugin.so"),
+    ("qos", "QoS marking"),
+    ("session", "VPP's host stack"),
+    ("sfdp", "session-based forwarding (SFDP)"),
+    ("span", "SPAN"),
+    ("sr", "SRv6"),
+    ("sr_mobile", "SRv6"),
+    ("sr_mpls", "srmpls_plugin.so"),
+    ("sr_pt", "SRv6"),
+    ("syslog", "syslog export"),
+    ("tcp", "VPP's host stack"),
+    ("tcp_check", "sfdp_services_plugin.so"),
+    ("tls_openssl", "tlsopenssl_plugin.so"),
+    ("tm", "traffic management"),
+    ("trace", "ioam_plugin.so"),
+    ("udp", "VPP's host stack"),
+    ("udp_ping", "ioam_plugin.so"),
+    ("vhost_user", "vhost_plugin.so"),
+    ("virtio", "PCI devices"),
+    ("vxlan_gpe_ioam_export", "ioam_plugin.so"),
+];
 
 /// Sections of startup.conf that VPP has and this build lacks, and what each belongs to.
 pub static SECTIONS: &[(&str, &str)] = &[
@@ -68,6 +132,7 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ("nat44", "nat44_ed_plugin.so"),
     ("nat64", "nat64_plugin.so"),
     ("nsim", "nsim_plugin.so"),
+    ("oam", "VPP's old OAM"),
     ("perfmon", "perfmon_plugin.so"),
     ("prom", "prom_plugin.so"),
     ("pvti", "pvti_plugin.so"),

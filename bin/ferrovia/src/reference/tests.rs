@@ -5,6 +5,7 @@ use crate::{commands as own, plugins, store};
 use cli::{ErrorKind, Tree};
 use graph::World;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 fn tree() -> Tree<World> {
     let mut tree = Tree::new(own::own::<World>()).unwrap();
@@ -280,4 +281,75 @@ fn lines_of_vpp_are_taken() {
     let refused: Vec<String> =
         LINES.iter().filter_map(|line| tree.check(line).err().map(|e| format!("{line}: {e}"))).collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+/// What this build lacks of VPP, by what it belongs to: commands, sections of startup.conf, modules of the binary API.
+fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static str>)> {
+    let (tree, published) = (tree(), msg::published::read());
+    let mut all: BTreeMap<_, (usize, Vec<_>, Vec<_>)> = BTreeMap::new();
+    let lacks = |path: &str| tree.check(path).is_err_and(|e| e.kind() == ErrorKind::Unsupported);
+    for (_, owner) in commands().filter(|(path, _)| lacks(path)) {
+        all.entry(owner.unwrap_or("VPP's core")).or_default().0 += 1;
+    }
+    for (section, owner) in SECTIONS.iter().copied() {
+        all.entry(owner).or_default().1.push(section);
+    }
+    let built: Vec<_> = plugins::ALL.iter().flat_map(|p| p.api).map(|module| module.name).collect();
+    for module in published.modules.into_keys().filter(|m| !built.contains(m) && *m != "memclnt") {
+        all.entry(owner_of_module(module).unwrap_or_else(|| panic!("whose is the module {module}?")))
+            .or_default()
+            .2
+            .push(module);
+    }
+    all
+}
+
+/// A page of the tree, and where it lies.
+fn page(name: &str) -> (std::path::PathBuf, String) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    (path, text)
+}
+
+#[test]
+fn the_page_for_operators_of_vpp_lists_all_that_is_missing() {
+    const MARKS: [&str; 2] = ["<!-- table: what is missing -->\n", "<!-- end of the table -->\n"];
+    let mut table =
+        "\n| belongs to | commands | sections of startup.conf | API modules |\n|---|---:|---|---|\n"
+            .to_string();
+    for (owner, (commands, sections, modules)) in missing() {
+        let list = |names: &[&str]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let n = if commands == 0 { String::new() } else { commands.to_string() };
+        let _ = writeln!(table, "| {owner} | {n} | {} | {} |", list(&sections), list(&modules));
+    }
+    let (path, text) = page("docs/coming-from-vpp.md");
+    let (head, rest) = text.split_once(MARKS[0]).expect("the table's beginning");
+    let (_, tail) = rest.split_once(MARKS[1]).expect("the table's end");
+    let new = format!("{head}{}{table}\n{}{tail}", MARKS[0], MARKS[1]);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, new).unwrap();
+    } else {
+        assert_eq!(text, new, "run the test with UPDATE=1");
+    }
+}
+
+#[test]
+fn what_the_readme_says_is_missing_is() {
+    let missing = missing();
+    let (_, text) = page("README.md");
+    let section = text.split_once("## What it doesn't do yet").expect("the section").1;
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows: Vec<&str> =
+        section.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| VPP has")).collect();
+    assert!(rows.len() > 10, "{section}");
+    for row in rows {
+        let owners = row.rsplit('|').nth(1).expect("a column of owners");
+        for owner in owners.split(", ") {
+            assert!(
+                missing.contains_key(owner.trim()),
+                "{} is not missing, or not VPP's: {row}",
+                owner.trim()
+            );
+        }
+    }
 }

@@ -24,9 +24,10 @@ use rustix::net::{self, SocketFlags};
 
 use crate::config::Config;
 use crate::event::{EventLoop, Interest, Ready, Token};
+use crate::origin::{self, Origin};
 use crate::run::{Control, World};
-use crate::seats::{Entry, Peer, Places, Seat, State};
-use crate::socket::{UnixSocket, process};
+use crate::seats::{Entry, Places, Seat, State};
+use crate::socket::UnixSocket;
 
 pub use terminal::{interactive, resize, restore};
 
@@ -58,23 +59,20 @@ impl Door {
         Door(DoorKind::Tcp(listener))
     }
 
-    /// Takes the next client, and says whose it is and what it is called.
-    fn accept(&self) -> Result<(OwnedFd, Peer, String), Errno> {
+    /// Takes the next client, and says where it comes from.
+    fn accept(&self) -> Result<(OwnedFd, Origin), Errno> {
         let fd = net::accept_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-        let (peer, name) = match &self.0 {
-            DoorKind::Unix(_) => match net::sockopt::socket_peercred(&fd) {
-                Ok(peer) => (Peer::User(peer.uid.as_raw()), process(peer.pid.as_raw_pid())),
-                Err(_) => (Peer::Unknown, "unknown process".into()),
-            },
+        let origin = match &self.0 {
+            DoorKind::Unix(_) => Origin::of_unix(&fd),
             DoorKind::Tcp(_) => {
                 // Small answers must not wait for more.
                 net::sockopt::set_tcp_nodelay(&fd, true)?;
                 let peer = net::getpeername(&fd)?;
                 let address = std::net::SocketAddr::try_from(peer.ok_or(Errno::NOTCONN)?)?;
-                (Peer::of_tcp(&fd), address.to_string())
+                Origin::of_tcp(&fd, address)
             }
         };
-        Ok((fd, peer, name))
+        Ok((fd, origin))
     }
 }
 
@@ -101,7 +99,7 @@ struct Client {
     file: bool,
     /// The daemon ends with this session.
     own_terminal: bool,
-    peer: Peer,
+    origin: Origin,
     /// It has said something.
     spoke: bool,
     /// When a byte came from it or went to it last.
@@ -159,26 +157,18 @@ impl Server {
     }
 }
 
-/// Who has a session, and since when; for `show cli-sessions`.
-static SESSIONS: Mutex<BTreeMap<u64, (String, Peer, SystemTime)>> = Mutex::new(BTreeMap::new());
+/// The sessions, and since when each is there; for `show cli-sessions`.
+static SESSIONS: Mutex<BTreeMap<u64, (String, SystemTime)>> = Mutex::new(BTreeMap::new());
 
 /// Number, name and start of every session.
 pub fn sessions() -> Vec<(u64, String, SystemTime)> {
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    sessions.iter().map(|(id, (name, _, since))| (*id, name.clone(), *since)).collect()
+    sessions.iter().map(|(id, (name, since))| (*id, name.clone(), *since)).collect()
 }
 
 thread_local! {
-    /// The session whose turn it is.
-    static CURRENT: Cell<Option<u64>> = const { Cell::new(None) };
     /// The command that runs is one of the start.
     static STARTING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Who the command that runs was asked by; none if no session asked.
-pub fn current() -> Option<String> {
-    let id = CURRENT.get()?;
-    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(name, ..)| name.clone())
 }
 
 /// Whether the daemon still runs what it was configured to: nobody else has asked for anything then.
@@ -189,12 +179,6 @@ pub fn is_starting() -> bool {
 /// Says whether it does.
 pub fn set_starting(starting: bool) {
     STARTING.set(starting);
-}
-
-/// Whose session asked for the command that runs; none if no session asked.
-pub fn asking() -> Option<Peer> {
-    let id = CURRENT.get()?;
-    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(_, peer, _)| *peer)
 }
 
 type Loop<W> = EventLoop<Control<W>>;
@@ -217,26 +201,30 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
 fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
     loop {
         match door.accept() {
-            Ok((fd, peer, name)) => {
+            Ok((fd, origin)) => {
                 let now = control.world.now();
-                let seat =
-                    |(id, c): (&u64, &Client)| Seat { id: *id, peer: c.peer, state: c.state(), last: c.last };
+                let seat = |(id, c): (&u64, &Client)| Seat {
+                    id: *id,
+                    peer: c.origin.peer,
+                    state: c.state(),
+                    last: c.last,
+                };
                 let sessions = control.server.clients.iter().filter(|(_, c)| !c.own_terminal);
-                match PLACES.enter(peer, now, sessions.map(seat)) {
+                match PLACES.enter(origin.peer, now, sessions.map(seat)) {
                     Entry::Free => {}
                     Entry::Instead(id) => {
-                        log::info!(target: "cli", "session {id} makes room for {name}: it was idle for longest");
+                        log::info!(target: "cli", "session {id} makes room for {origin}: it was idle for longest");
                         dismiss(control, events, id, "this session was idle for longest, and others wait");
                     }
                     Entry::Full => {
-                        log::warn!(target: "cli", "{name} turned away: there are too many sessions already");
+                        log::warn!(target: "cli", "{origin} turned away: there are too many sessions already");
                         // It may not fit; then the client just sees the end.
                         let _ = rustix::io::write(&fd, b"there are too many sessions already\n");
                         continue;
                     }
                 }
                 let fd = Rc::new(fd);
-                let added = add(control, events, SessionKind::Socket, Rc::clone(&fd), fd, (peer, name));
+                let added = add(control, events, SessionKind::Socket, Rc::clone(&fd), fd, origin);
                 added.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -254,7 +242,7 @@ fn add<W: World>(
     kind: SessionKind,
     input: Rc<OwnedFd>,
     output: Rc<OwnedFd>,
-    (peer, name): (Peer, String),
+    origin: Origin,
 ) -> io::Result<()> {
     let last = control.world.now();
     let server = &mut control.server;
@@ -274,7 +262,7 @@ fn add<W: World>(
     let writer = if Rc::ptr_eq(&input, &output) { None } else { watch(&output, Interest::NONE)? };
     let console = Console::new(kind, &server.look);
     let own_terminal = kind != SessionKind::Socket;
-    let file = watched.is_none();
+    let (file, name) = (watched.is_none(), origin.to_string());
     server.clients.insert(
         id,
         Client {
@@ -286,7 +274,7 @@ fn add<W: World>(
             wake: None,
             file,
             own_terminal,
-            peer,
+            origin,
             spoke: false,
             last,
             leaving: None,
@@ -294,7 +282,7 @@ fn add<W: World>(
     );
     log::debug!(target: "cli", "session {id}: {name}");
     let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    sessions.insert(id, (name, peer, SystemTime::now()));
+    sessions.insert(id, (name, SystemTime::now()));
     drop(sessions);
     // What has to be said first.
     serve(control, events, id);
@@ -375,9 +363,8 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     if client.file && !read(client) {
         client.console.eof();
     }
-    CURRENT.set(Some(id));
-    client.console.poll(tree, &**world, world.now());
-    CURRENT.set(None);
+    let Client { console, origin, .. } = &mut *client;
+    origin::during(origin, || console.poll(tree, &**world, world.now()));
     let heard = write(client);
     client.wake = client.console.wake_at(world.now());
     let pending = !client.console.output().is_empty();

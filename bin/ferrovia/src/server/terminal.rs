@@ -11,8 +11,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::termios::{OptionalActions, OutputModes, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::{Loop, add};
+use crate::origin::Origin;
 use crate::run::{Control, World};
-use crate::seats::Peer;
 
 /// The terminal's settings before we changed them.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -35,8 +35,7 @@ pub fn interactive<W: World>(
     };
     let input = Rc::new(reopened(stdin.as_fd(), "/proc/self/fd/0", OFlags::RDONLY)?);
     let output = Rc::new(reopened(stdout.as_fd(), "/proc/self/fd/1", OFlags::WRONLY | OFlags::APPEND)?);
-    let own = Peer::User(rustix::process::geteuid().as_raw());
-    add(control, events, kind, input, output, (own, "own terminal".into()))
+    add(control, events, kind, input, output, Origin::terminal())
 }
 
 /// The same file or terminal, non-blocking. It is opened anew because the blocking mode is shared with whoever

@@ -38,15 +38,8 @@ impl Fixture {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         let fd = Rc::new(OwnedFd::from(ours));
-        add(
-            &mut self.control,
-            &mut self.events,
-            SessionKind::Socket,
-            Rc::clone(&fd),
-            fd,
-            (Peer::User(0), "test".into()),
-        )
-        .unwrap();
+        add(&mut self.control, &mut self.events, SessionKind::Socket, Rc::clone(&fd), fd, Origin::terminal())
+            .unwrap();
         theirs.write_all(&cli::session::terminal_type("vppctl")).unwrap();
         theirs
     }
@@ -157,15 +150,7 @@ fn lines_without_telnet_are_answered_even_when_nothing_more_will_come() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let fd = Rc::new(OwnedFd::from(ours));
-    add(
-        &mut f.control,
-        &mut f.events,
-        SessionKind::Socket,
-        Rc::clone(&fd),
-        fd,
-        (Peer::User(0), "test".into()),
-    )
-    .unwrap();
+    add(&mut f.control, &mut f.events, SessionKind::Socket, Rc::clone(&fd), fd, Origin::terminal()).unwrap();
     theirs.write_all(b"hello\nhello").unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     f.settle();
@@ -278,8 +263,7 @@ fn a_file_as_input_is_worked_off() {
     std::fs::write(&script, "hello\n".repeat(20_000)).unwrap();
     let input = Rc::new(OwnedFd::from(std::fs::File::open(&script).unwrap()));
     let output = Rc::new(OwnedFd::from(std::fs::File::create(&out).unwrap()));
-    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, (Peer::User(0), "test".into()))
-        .unwrap();
+    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, Origin::terminal()).unwrap();
     f.settle();
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "hello\n".repeat(20_000));
     assert!(f.events.stopped(), "the daemon ends with its own terminal");

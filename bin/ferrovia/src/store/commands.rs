@@ -18,8 +18,8 @@ use super::file::{self, Version};
 use super::load::{self, Load};
 use super::pending::Rest;
 use super::{Body, pending, store, tech, until};
+use crate::origin;
 use crate::run::World;
-use crate::server;
 
 /// The commands of configurations.
 pub fn all<W: World>() -> &'static [Command<W>] {
@@ -111,7 +111,7 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
 
 /// Who is asking.
 fn asker() -> String {
-    server::current().unwrap_or_else(|| "ferrovia itself".into())
+    origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.author())
 }
 
 fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {

@@ -10,8 +10,8 @@ use cli::Error;
 use cli::script::Lines;
 
 use super::disk::{Disk, New, System, dir_of, sweep};
+use crate::build;
 use crate::date::Date;
-use crate::process::arguments;
 
 /// What a file of ours begins with.
 const MARK: &str = "# Ferrovia configuration";
@@ -72,7 +72,7 @@ pub fn head(text: &str, key: &str) -> String {
 
 /// The text of a configuration with who wrote it and when.
 pub fn with_header(body: &str, by: &str) -> String {
-    let (version, date) = (arguments::version(), Date::now().long());
+    let (version, date) = (build::line(), Date::now().long());
     // A name that isn't ours must not end the comment.
     let by = by.replace(|c: char| c.is_control(), " ");
     format!("{MARK}\n# version: {version}\n{DATE} {date}\n{BY} {by}\n\n{body}")

@@ -12,16 +12,16 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree};
+use cli::{Error, HIDDEN, Output, Result, SLICE, Said, Sequence, Step, Tree};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use graph::ConfigLines;
 use serde_json::json;
 
 use super::{Body, store};
+use crate::build;
 use crate::commands::startup;
 use crate::date::Date;
-use crate::process::arguments;
 use crate::run::World;
 
 /// Entries of a table that are kept; the others are counted where a command has a summary.
@@ -32,9 +32,6 @@ const LONGEST: usize = 4 << 20;
 const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
 const CONFIG: usize = 1 << 20;
-
-/// What stands in the place of a secret.
-const HIDDEN: &str = "<secret>";
 
 const OWN: &str = "show tech-support";
 
@@ -147,7 +144,7 @@ fn about() -> String {
     let uname = rustix::system::uname();
     let text =
         [uname.sysname(), uname.release(), uname.version(), uname.machine()].map(|s| s.to_string_lossy());
-    format!("{}\n{}\n{}\n", arguments::version(), Date::now().long(), text.join(" "))
+    format!("{}\n{}\n{}\n", build::line(), Date::now().long(), text.join(" "))
 }
 
 /// The text without secrets.

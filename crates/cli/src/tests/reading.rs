@@ -34,6 +34,26 @@ fn secrets_are_found_by_their_type() {
 }
 
 #[test]
+fn a_watcher_is_told_of_each_command_without_its_secrets() {
+    thread_local! { static TOLD: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) } }
+    static IKE: &[Command<()>] = &[Command {
+        path: "set key",
+        usage: "[id <id>] {<key:secret> | pair <one:secret> <two:secret>}",
+        help: "",
+        run: |_, _| Ok(crate::Output::empty()),
+    }];
+    let mut tree = crate::Tree::new(IKE).unwrap();
+    tree.watch(|path, line| TOLD.with_borrow_mut(|told| told.push(format!("{path}: {line}"))));
+    for line in ["set key id a 'big secret'", "se k pair x yy", "# nothing", "set kay x"] {
+        // One of them is wrong.
+        let _ = tree.execute(&(), line);
+    }
+    // Quotes stay where they are.
+    let told = ["set key: set key id a '<secret>'", "set key: se k pair <secret> <secret>"];
+    TOLD.with_borrow(|all| assert_eq!(all[..], told));
+}
+
+#[test]
 fn abbreviations_and_exact_words() {
     assert_eq!(told("show interface address"), "[]");
     assert_eq!(told("sh int addr host-eth0"), "[\"<interface>=host-eth0\"]");

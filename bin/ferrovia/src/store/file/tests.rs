@@ -130,7 +130,7 @@ impl Disk for Faulty {
 
 /// The bodies of all versions that the store lists.
 fn bodies(store: &Store) -> Vec<String> {
-    versions(&store).into_iter().map(|v| v.lines.join("\n")).collect()
+    versions(store).into_iter().map(|v| v.lines.join("\n")).collect()
 }
 
 /// A store with some versions, the last one first.

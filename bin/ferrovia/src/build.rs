@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What this program was built from; `build.rs` of the package finds it out. Reports of faults name it.
+
+/// The version's number.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit, shortened; empty if nobody knew.
+pub const COMMIT: &str = env!("FERROVIA_COMMIT");
+/// The commit's date, `2026-01-31`; empty if nobody knew.
+pub const DATE: &str = env!("FERROVIA_DATE");
+/// The compiler, in its own words.
+pub const COMPILER: &str = env!("FERROVIA_COMPILER");
+
+/// The folder that it was built in.
+pub fn directory() -> &'static str {
+    let package = env!("CARGO_MANIFEST_DIR");
+    package.strip_suffix("/bin/ferrovia").unwrap_or(package)
+}
+
+/// One line that says which program this is.
+pub fn line() -> String {
+    let platform = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
+    let from = [COMMIT, DATE].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" of ");
+    let from = if from.is_empty() { from } else { format!(", commit {from}") };
+    format!("ferrovia {VERSION} ({platform}){from}")
+}

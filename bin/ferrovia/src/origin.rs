@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a request comes from: the user and the program at the other end of a connection, for the log and the history.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::os::fd::AsFd;
+
+use rustix::net::sockopt::socket_peercred;
+
+use crate::process::account;
+use crate::seats::Peer;
+
+/// The other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its user, or its host.
+    pub peer: Peer,
+    /// The user's name; the address of another host.
+    pub user: String,
+    /// The program, where it is known.
+    program: Option<String>,
+    pid: Option<i32>,
+}
+
+impl Origin {
+    /// The other end of a Unix socket's connection.
+    pub fn of_unix(fd: impl AsFd) -> Origin {
+        let Ok(peer) = socket_peercred(fd) else {
+            return Origin { peer: Peer::Unknown, user: "an unknown user".into(), program: None, pid: None };
+        };
+        let (uid, pid) = (peer.uid.as_raw(), peer.pid.as_raw_pid());
+        let program = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+        Origin {
+            peer: Peer::User(uid),
+            user: account::user_name(uid),
+            program: program.map(|name| name.trim_end().to_string()),
+            pid: Some(pid),
+        }
+    }
+
+    /// The other end of a TCP connection: nobody there has shown a name.
+    pub fn of_tcp(fd: impl AsFd, address: std::net::SocketAddr) -> Origin {
+        Origin { peer: Peer::of_tcp(fd), user: address.to_string(), program: None, pid: None }
+    }
+
+    /// The daemon's own terminal.
+    pub fn terminal() -> Origin {
+        let uid = rustix::process::geteuid().as_raw();
+        let user = account::user_name(uid);
+        Origin { peer: Peer::User(uid), user, program: Some("own terminal".into()), pid: None }
+    }
+
+    /// The user and the program, as the history of configurations keeps them: a process says nothing later.
+    pub fn author(&self) -> String {
+        match &self.program {
+            Some(program) => format!("{} ({program})", self.user),
+            None => self.user.clone(),
+        }
+    }
+}
+
+/// `alice (ferroctl, process 12)`
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.program, self.pid) {
+            (Some(program), Some(pid)) => write!(f, "{} ({program}, process {pid})", self.user),
+            (None, Some(pid)) => write!(f, "{} (process {pid})", self.user),
+            _ => f.write_str(&self.author()),
+        }
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Origin>> = const { RefCell::new(None) };
+}
+
+/// Does a client's turn: what is run meanwhile was asked for by it.
+pub fn during<R>(origin: &Origin, turn: impl FnOnce() -> R) -> R {
+    let before = CURRENT.replace(Some(origin.clone()));
+    let result = turn();
+    CURRENT.set(before);
+    result
+}
+
+/// The origin of the command that runs; none if the daemon itself runs it.
+pub fn current() -> Option<Origin> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_local_client_is_named_by_its_user_and_program() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let origin = Origin::of_unix(&near);
+        let uid = rustix::process::geteuid().as_raw();
+        let (me, pid) = (account::user_name(uid), std::process::id());
+        let program = std::fs::read_to_string("/proc/self/comm").unwrap();
+        assert_eq!(origin.peer, Peer::User(uid));
+        assert_eq!(origin.author(), format!("{me} ({})", program.trim_end()));
+        assert_eq!(origin.to_string(), format!("{me} ({}, process {pid})", program.trim_end()));
+    }
+
+    #[test]
+    fn turns_end_with_their_origin() {
+        let own = Origin::terminal();
+        assert_eq!(current(), None);
+        assert_eq!(during(&own, current), Some(own));
+        assert_eq!(current(), None);
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The log of what happens to interfaces and next hops: an operator looks there first when packets no longer come.
+
+use graph::{SwIfIndex, World};
+use net::{IfEvent, Interfaces, NextHops};
+
+/// Logs it from now on.
+pub fn start(world: &World) {
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let Some((sw_if, what)) = text(event) {
+            log::info!(target: "interface", "{}: {what}", name(world, sw_if));
+        }
+    });
+    world.get::<NextHops>().subscribe(|world, hops, up| {
+        let state = if up { "is back" } else { "doesn't answer: routes avoid it while they have others" };
+        for hop in hops {
+            log::info!(target: "interface", "{}: next hop {} {state}", name(world, hop.sw_if), hop.ip);
+        }
+    });
+}
+
+fn name(world: &World, sw_if: SwIfIndex) -> String {
+    world.get::<Interfaces>().name(sw_if)
+}
+
+fn text(event: IfEvent) -> Option<(SwIfIndex, &'static str)> {
+    Some(match event {
+        IfEvent::Added(sw_if) => (sw_if, "made"),
+        IfEvent::Deleting(sw_if) => (sw_if, "deleted"),
+        IfEvent::Admin(sw_if, true) => (sw_if, "admin up"),
+        IfEvent::Admin(sw_if, false) => (sw_if, "admin down"),
+        IfEvent::Link(sw_if, true) => (sw_if, "link up"),
+        IfEvent::Link(sw_if, false) => (sw_if, "link down"),
+        _ => return None,
+    })
+}
