@@ -5,4 +5,5 @@ mod govpp;
 mod hostile;
 mod papi;
 mod suite;
+mod tutorial;
 mod witness;

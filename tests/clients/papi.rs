@@ -52,3 +52,8 @@ fn session() {
 fn router() {
     suite("router", "cpu { workers 1 } statseg { update-interval 1 }");
 }
+
+#[test]
+fn examples() {
+    suite("examples", "statseg { update-interval 0.1 per-node-counters on }");
+}

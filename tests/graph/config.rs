@@ -394,7 +394,7 @@ fn a_large_change_goes_in_slices() {
             last = now;
         }
         assert!(turns >= 2 * ROUTES / cli::SLICE, "{turns} turns in which only was read");
-        assert!(most as usize <= 8 * cli::SLICE, "{most} lines in a turn");
+        assert!(most <= 8 * cli::SLICE, "{most} lines in a turn");
         assert_eq!(sorted(&instance.config()), sorted(target));
         assert_eq!(last.abs_diff(before) as usize, ROUTES);
     }

@@ -235,7 +235,7 @@ fn an_archive_for_helpers_has_what_they_need() {
         "running-config.cli",
         "show/interface.txt",
         "show/interface.json",
-        "show/interface-features-loop0.txt",
+        "show/interface-features.txt",
         "show/errors.json",
         "show/threads.txt",
         "show/runtime.txt",

@@ -40,6 +40,8 @@ fn metrics_are_what_the_daemon_shows() {
          ip table add 10\n\
          ip route add 192.0.2.0/24 table 10 via drop\n\
          set interface ip table pg1 10\n\
+         ip6 table add 11\n\
+         set interface ip6 table pg1 11\n\
          packet-generator new { name s limit 5000 size 64-64 interface pg0 node pg1-output data { hex 0x00112233 } }\n\
          packet-generator enable-stream\n",
     );
@@ -66,6 +68,22 @@ fn metrics_are_what_the_daemon_shows() {
         let bound = r#"ferrovia_interface_vrf{interface="pg1",family="ip4",vrf="10"}"#;
         (routes && value(&text, bound) == Some(1)).then_some(())
     });
+
+    eventually("the table of IPv6, and states", || {
+        let text = scrape(&path);
+        let bound = r#"ferrovia_interface_vrf{interface="pg1",family="ip6",vrf="11"}"#;
+        let up = |what: &str, name: &str| {
+            value(&text, &format!("ferrovia_interface_{what}_up{{interface=\"{name}\"}}"))
+        };
+        let states =
+            [("admin", "pg1"), ("link", "pg1"), ("admin", "local0")].map(|(what, name)| up(what, name));
+        (value(&text, bound) == Some(1) && states == [Some(1), Some(1), Some(0)]).then_some(())
+    });
+    router.run("set interface state pg0 down");
+    eventually("pg0 is down", || {
+        (value(&scrape(&path), r#"ferrovia_interface_admin_up{interface="pg0"}"#) == Some(0)).then_some(())
+    });
+    assert!(value(&scrape(&path), "ferrovia_process_resident_memory_bytes") > Some(1 << 20));
 
     // What is deleted is no longer told.
     router.run("set interface ip table pg1 0");
