@@ -96,13 +96,14 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.reassembly.extended.load(Ordering::Relaxed)
     }
 
-    /// Lets go of all fragments of a datagram.
-    fn release(&mut self, at: u32, cx: &mut Cx<'_, false>) {
+    /// Lets go of all fragments of a datagram, of the first one under a reason of its own.
+    fn release(&mut self, at: u32, first: D::To, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.table.get_mut(at) else { return };
         let parts = datagram.parts_mut();
         self.kept.give(buffers(parts));
+        let mut why = first;
         for part in parts.drain(..) {
-            cx.emit(D::To::GIVEN_UP, part.into_packet());
+            cx.emit(std::mem::replace(&mut why, D::To::GIVEN_UP), part.into_packet());
         }
     }
 
@@ -123,7 +124,13 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
 
     /// Forgets a datagram and lets go of its fragments.
     pub fn remove(&mut self, at: u32, cx: &mut Cx<'_, false>) {
-        self.release(at, cx);
+        self.release(at, D::To::GIVEN_UP, cx);
+        self.forget(at);
+    }
+
+    /// Removes a datagram for want of room.
+    fn displace(&mut self, at: u32, cx: &mut Cx<'_, false>) {
+        self.release(at, D::To::LIMIT_REACHED, cx);
         self.forget(at);
     }
 
@@ -136,7 +143,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     /// What comes of this datagram from now on is dropped, until it would have timed out; so is what is there. The fragment that
     /// ended it says why.
     pub fn give_up(&mut self, at: u32, cx: &mut Cx<'_, false>) {
-        self.release(at, cx);
+        self.release(at, D::To::GIVEN_UP, cx);
         if let Some(datagram) = self.table.get_mut(at) {
             datagram.give_up();
         }
@@ -159,7 +166,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
         while self.table.len() >= limit {
             let Some((oldest, _)) = self.table.oldest() else { break };
-            self.end(oldest, D::To::LIMIT_REACHED, cx);
+            self.displace(oldest, cx);
         }
         self.knobs().begin(self.place.thread);
         let parts = self.spare.pop().unwrap_or_default();
@@ -171,7 +178,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         while self.kept.is_over() {
             let Some((oldest, _)) = self.table.oldest() else { break };
             self.kept.refuse();
-            self.end(oldest, D::To::LIMIT_REACHED, cx);
+            self.displace(oldest, cx);
         }
         self.kept.settle();
     }

@@ -67,8 +67,8 @@ pub enum To {
     /// fault in the router: a datagram under way isn't where it was
     #[drop]
     ReassInternalError,
-    /// datagram that timed out
-    #[drop]
+    /// datagrams that timed out
+    #[count]
     ReassTimeout,
     /// fragment without payload, or shorter than it says
     #[drop]
@@ -98,7 +98,7 @@ pub enum To {
     #[drop]
     ReassTooLong,
     /// some fragments met congestion, others were not to know of it (RFC 3168 5.3)
-    #[drop]
+    #[count]
     ReassEcnMismatch,
 }
 

@@ -48,7 +48,7 @@ pub enum To {
     #[drop]
     ReassInternalError,
     /// datagram of which fragments waited too long
-    #[drop]
+    #[count]
     ReassTimeout,
     /// datagrams whose first fragment came
     #[count]

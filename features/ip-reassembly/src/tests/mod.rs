@@ -27,7 +27,9 @@ fn bench() -> (Bench, SwIfIndex) {
 
 fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
     let new = ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1]));
-    let sw_if = world.get::<Interfaces>().create(world, new, |_, _, _| Tx).expect("created");
+    let interfaces = world.get::<Interfaces>();
+    let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
+    interfaces.set_admin(world, sw_if, true).expect("up");
     address(world, sw_if);
     sw_if
 }
