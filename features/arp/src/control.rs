@@ -124,6 +124,7 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
     ethernet::register_ethertype(world, wire::EtherType::ARP, "arp-input")?;
     resolve::start::<Arp>(world);
     world.get::<Interfaces>().subscribe(on_interface);
+    world.get::<Fib<Ip4>>().subscribe_gone(|world, table, _| world.get::<Ranges>().forget(table.0));
     Ok(())
 }
 

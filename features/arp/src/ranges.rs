@@ -71,6 +71,13 @@ impl Ranges {
         Ok(())
     }
 
+    /// Removes the ranges of a table.
+    pub(crate) fn forget(&self, table: u32) {
+        if self.list().iter().any(|r| r.table == table) {
+            self.0.update(|old| old.iter().filter(|r| r.table != table).copied().collect());
+        }
+    }
+
     /// All ranges, in order.
     pub fn list(&self) -> Vec<Range> {
         self.0.read(Vec::clone)

@@ -150,6 +150,12 @@ impl<F: Net> Accepted<F> {
         self.0.read(|all| all.iter().filter_map(|(t, p)| Some((fib.table_id(*t)?, *p))).collect())
     }
 
+    fn forget(&self, table: TableIndex) {
+        if self.0.read(|all| all.iter().any(|(t, _)| *t == table)) {
+            self.0.update(|old| old.iter().copied().filter(|(t, _)| *t != table).collect());
+        }
+    }
+
     fn set(&self, table: TableIndex, prefix: Prefix<F::Addr>, on: bool) -> bool {
         let there = self.0.read(|all| all.contains(&(table, prefix)));
         if there != on {
@@ -223,5 +229,17 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
             }
         }
     });
+    world.get::<Fib<Ip4>>().subscribe_gone(on_table_gone::<Ip4>);
+    world.get::<Fib<Ip6>>().subscribe_gone(on_table_gone::<Ip6>);
     Ok(())
+}
+
+/// What is said of a table goes with it: checks that looked there look into their interface's own.
+fn on_table_gone<F: Net>(world: &World, table: TableIndex, id: u32) {
+    world.get::<Accepted<F>>().forget(table);
+    let there = |(check, how): &(Check, How)| check.v6 == F::IS_V6 && how.table == Some(id);
+    for (check, how) in world.get::<Urpf>().list().into_iter().filter(there) {
+        let done = set(world, check, How { table: None, ..how });
+        debug_assert!(done.is_ok(), "it was set: {done:?}");
+    }
 }

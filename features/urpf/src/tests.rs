@@ -244,3 +244,21 @@ fn doors() {
     assert_eq!(lines(&bench), [all[0], all[3]]);
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_said_of_a_table_goes_with_it() {
+    let mut bench = bench();
+    run(&mut bench, "ip table add 8");
+    run(&mut bench, "set urpf strict t0 table 8");
+    run(&mut bench, "set urpf-accept table 8 203.0.113.0/24");
+    run(&mut bench, "ip table del 8");
+    let lines = |bench: &Bench| {
+        bench.world.running_config().into_iter().filter(|l| l.text.contains("urpf-accept")).count()
+    };
+    assert_eq!(lines(&bench), 0);
+    // Another table may have the same index: it isn't asked.
+    run(&mut bench, "ip table add 9");
+    assert_eq!(lines(&bench), 0);
+    let sources = [ip("10.0.0.2"), ip("203.0.113.9")];
+    assert_eq!(passes(&mut bench, "ip4-unicast", T0, &sources), [true, false], "its own table");
+}

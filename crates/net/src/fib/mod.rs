@@ -57,6 +57,9 @@ struct Published<F: Net> {
     default: RouteIndex,
 }
 
+/// Hears of a table that is gone, by its index and its number.
+pub type TableGone = fn(&World, TableIndex, u32);
+
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
     tables: Slots<Published<F>>,
@@ -72,6 +75,8 @@ pub struct Fib<F: Net> {
     nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
     crossing: Arc<Crossing>,
+    /// Called with the index and the number of each table that is gone.
+    gone: Mutex<Vec<TableGone>>,
 }
 
 impl<F: Net> Shared for Fib<F> {
@@ -88,6 +93,7 @@ impl<F: Net> Shared for Fib<F> {
             nexthops: world.get(),
             extensions: world.get(),
             crossing: world.get(),
+            gone: Mutex::default(),
         };
         this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
         this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));

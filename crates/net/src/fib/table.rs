@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be done with tables.
 
+use super::TableGone;
 use super::control::Table;
 use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo};
 use crate::AdjIndex;
@@ -150,6 +151,11 @@ impl<F: Net> Fib<F> {
         self.leading_to(index)
     }
 
+    /// Calls `f` with index and number of each table that is gone, before another one may have its index: what is kept by tables goes with them.
+    pub fn subscribe_gone(&self, f: TableGone) {
+        self.gone.lock().expect("no panic inside").push(f);
+    }
+
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
         self.mfib.forget_table(world, index);
@@ -157,11 +163,12 @@ impl<F: Net> Fib<F> {
         let gone = inner.tables[index.at()].take();
         inner.unowned.remove(&index);
         inner.attached.values_mut().for_each(|tables| _ = tables.remove(&index));
-        if let Some(table) = gone.filter(|table| !table.of_link) {
-            inner.ids.remove(&table.id);
-        }
+        let id = gone.filter(|table| !table.of_link).map(|table| table.id);
+        id.inspect(|id| _ = inner.ids.remove(id));
         drop(inner);
         self.tables.clear(index.0);
+        let subscribers = self.gone.lock().expect("no panic inside").clone();
+        subscribers.into_iter().for_each(|f| f(world, index, id.unwrap_or(u32::MAX)));
         Ok(())
     }
 

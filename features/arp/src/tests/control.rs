@@ -4,6 +4,7 @@
 use super::*;
 use cli::Tree;
 use net::NeighborConfig;
+use net::fib::{Fib, Source};
 
 fn announcement(mac: MacAddr, ip: [u8; 4]) -> Vec<u8> {
     request((mac, ip), ip)[..42].to_vec()
@@ -164,4 +165,18 @@ fn a_trace_tells_what_was_said_and_who_is_asked_for() {
     {
         assert!(text.contains(part), "{text}");
     }
+}
+
+#[test]
+fn ranges_of_a_table_go_with_it() {
+    let r = rig();
+    let (world, fib) = (&r.bench.world, r.bench.world.get::<Fib<Ip4>>());
+    let ranges = world.get::<crate::Ranges>();
+    let add = |id| fib.add_table(world, id, "", Source::Cli).expect("added");
+    let table = add(7);
+    let range = crate::Range { table: table.0, start: [10, 0, 0, 20].into(), end: [10, 0, 0, 29].into() };
+    ranges.add(range).expect("added");
+    assert_eq!(fib.delete_table(world, 7, Source::Cli), Ok(true));
+    assert_eq!(add(8), table, "another table has the index");
+    assert_eq!(ranges.list(), []);
 }
