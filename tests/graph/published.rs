@@ -28,6 +28,10 @@ const STILL: &[(&str, &str)] = &[
         "/interfaces/*",
         "a column of `/if/…`, for which there are lines of their own, of an interface that had nothing of it",
     ),
+    (
+        "/net/ip6-nd/rx/gratuitous",
+        "advertisements that nobody asked for count as replies, as in VPP, whose readers expect the name",
+    ),
     ("/if/mpls", "MPLS isn't built; VPP's readers expect the name"),
     ("/if/rx-error", "frames that a device's queue refuses: crates/driver/src/tests/rx.rs"),
     ("/if/tx-error", "frames that a device refuses: crates/driver/src/tests/tx.rs"),
@@ -212,6 +216,11 @@ fn every_published_counter_moves() {
     walk.wait(12);
     drop(held);
     walk.wait(12);
+    // Addresses are announced as their interface comes up.
+    for line in ["set arp announce on", "set interface state pg1 down", "set interface state pg1 up"] {
+        walk.run(line);
+    }
+    walk.wait(2);
     add_up(&walk.bench);
 
     let all: BTreeSet<String> = walk.before.keys().cloned().collect();
@@ -339,6 +348,12 @@ fn counted(text: &str) -> Vec<(String, String)> {
     all
 }
 
+/// Counters that no code moves, and why they are there.
+const NEVER: &[(&str, &str)] = &[(
+    "features/ethernet: To::NoError",
+    "VPP's readers expect the name; packets without a fault aren't counted there",
+)];
+
 /// The framework counts what a node returns, so a counter below `/err` stands still for good only if no code of its package returns its
 /// edge.
 #[test]
@@ -363,5 +378,6 @@ fn every_reason_is_returned_somewhere() {
         }
     }
     assert!(reasons > 150, "{reasons} reasons were found in the sources");
+    never.retain(|name| !NEVER.iter().any(|(reason, _)| name.ends_with(reason)));
     assert!(never.is_empty(), "declared, published, and never returned: {never:#?}");
 }

@@ -67,14 +67,14 @@ fn datagrams_are_put_together_and_cut_again() {
     let arrived = counter(&right.host, "Ip", "ReasmOKs") - before;
     assert!(arrived > 0 && counted(&site, node, "datagrams reassembled") >= 6 + arrived);
     assert_eq!(checksum_errors(&right.host), 0);
-    // The sender of what never becomes whole is told, by the router.
+    // The sender of what never becomes whole is told by the host that it is for: the router (RFC 792).
     router.run("set ip4-full-reassembly timeout 200 expire-walk-interval 50");
     let fragment = format!(
         "from socket import *
 s = socket(AF_INET, SOCK_RAW, IPPROTO_RAW)
 header = bytes([0x45, 0, 0, 28, 0, 7, 0x20, 0, 9, 17, 0, 0]) + inet_aton('{}') + inet_aton('{}')
 s.sendto(header + bytes([4, 0, 4, 1, 0, 99, 0, 0]), ('{}', 0))",
-        left.address, right.address, right.address
+        left.address, left.gateway, left.gateway
     );
     let told = || counter(&left.host, "Icmp", "InTimeExcds");
     let before = told();

@@ -321,7 +321,7 @@ fn drops_are_captured_by_reason() {
     let forms = [format!("{{ethernet-input}}.{{{name}}}"), format!("ethernet-input.{name}")];
     for (n, form) in forms.iter().enumerate() {
         let path = folder.path().join(n.to_string());
-        run(&mut bench, &format!("pcap trace drop error {form} file {}", path.display()));
+        run(&mut bench, &format!("pcap trace drop error {} file {}", cli::quote(form), path.display()));
         assert!(run(&mut bench, "pcap trace status").contains(&format!("drop by {form} of any")));
         receive(&mut bench, 0, [ping(OWN), vec![2; 9], ping(OTHER), ping(OWN)]);
         assert!(run(&mut bench, "pcap trace off").starts_with("2 packets"), "the others have other reasons");

@@ -110,6 +110,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
                 out.field("flow_router_id", w.get::<FlowRouterId>().get());
                 out.object_in("locks");
                 for (name, count) in locks(w, &fib, &table) {
+                    let name = name.to_lowercase().replace('-', "_");
                     out.field(&name, count);
                 }
                 out.end();

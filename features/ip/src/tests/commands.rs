@@ -366,7 +366,7 @@ fn containers_follow_their_interfaces() {
     let mut bench = router();
     let local = |bench: &mut Bench, table: u32| {
         let shown = bench.cli(&format!("show ip fib table {table} 50.0.0.1"));
-        shown.map_or(0, |text| text.matches("receive: 50.0.0.1").count())
+        shown.map_or(0, |text| text.matches("dpo-receive: 50.0.0.1").count())
     };
     bench.cli("ip table add 7").expect("added");
     let world = bench.world.clone();
