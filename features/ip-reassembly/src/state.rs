@@ -15,7 +15,7 @@ pub struct Settings {
     /// Milliseconds after its first fragment that a datagram is given up; with 0 no datagram of several fragments is put together.
     pub timeout_ms: u32,
     /// Datagrams that may be under way on a thread; with more, the oldest goes. 0: full reassembly lets no fragment pass, shallow
-    /// reassembly has no limit of its own but [`MOST`].
+    /// reassembly has no limit of its own but 65,536 datagrams.
     pub max_reassemblies: u32,
     /// Fragments of a datagram that may wait; with more, it is given up.
     pub max_reassembly_length: u32,

@@ -5,7 +5,7 @@
 //!
 //! - `vppctl` with a command or a script says terminal type `vppctl`: no banner, prompt, echo or pager; every line is
 //!   answered by its output and one NUL; a client that sends a script gets further ones while it is idle
-//!   ([`Session::remind`]);
+//!   (`Session::remind`);
 //! - `ferroctl` says `ferroctl` and speaks [`crate::frames`];
 //! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing, history, Tab, `?`, pager;
 //! - who sends a line without speaking telnet (`socat`, `nc`) gets the output and nothing else;

@@ -101,7 +101,7 @@ fn fragments_lie_in_one_buffer() {
         } else {
             pkt::ip4("10.0.2.1", to).id(7).udp(1, 2).payload_len(5900).build()
         };
-        let out = bench.node(if v6 { "ip6-frag" } else { "ip4-frag" }, &[packet.clone()], |b| {
+        let out = bench.node(if v6 { "ip6-frag" } else { "ip4-frag" }, std::slice::from_ref(&packet), |b| {
             b.set_scratch(IpMeta::of(adj, 0));
         });
         let lens: Vec<usize> = out.iter().map(|o| o.bytes.len()).collect();
