@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What a command prints, in one line; nothing if it fails.
-fn said(program: &str, arguments: &[&str]) -> String {
+/// Runs a command and returns its output without the trailing newline; an empty string if it fails.
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok().filter(|o| o.status.success());
     output.map_or_else(String::new, |o| String::from_utf8_lossy(&o.stdout).trim().to_string())
 }
@@ -14,19 +14,19 @@ fn said(program: &str, arguments: &[&str]) -> String {
 fn main() {
     let given = |variable: &str, arguments: &[&str]| {
         println!("cargo::rerun-if-env-changed={variable}");
-        std::env::var(variable).unwrap_or_else(|_| said("git", arguments))
+        std::env::var(variable).unwrap_or_else(|_| output_of("git", arguments))
     };
     let commit = given("FERROVIA_COMMIT", &["rev-parse", "--short=12", "HEAD"]);
     let date = given("FERROVIA_DATE", &["show", "--no-patch", "--format=%cs", "HEAD"]);
-    let compiler = said(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["--version"]);
+    let compiler = output_of(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["--version"]);
     println!("cargo::rustc-env=FERROVIA_COMMIT={commit}");
     println!("cargo::rustc-env=FERROVIA_DATE={date}");
     println!("cargo::rustc-env=FERROVIA_COMPILER={compiler}");
     // The commit changes where HEAD, or the branch that it names, does.
     println!("cargo::rerun-if-changed=build.rs");
-    let branch = said("git", &["symbolic-ref", "--quiet", "HEAD"]);
+    let branch = output_of("git", &["symbolic-ref", "--quiet", "HEAD"]);
     for name in ["HEAD", "packed-refs", &branch].into_iter().filter(|name| !name.is_empty()) {
-        let path = said("git", &["rev-parse", "--git-path", name]);
+        let path = output_of("git", &["rev-parse", "--git-path", name]);
         if Path::new(&path).exists() {
             println!("cargo::rerun-if-changed={path}");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What VPP's introductions have their readers type: an interface to the host, pings, a trace, neighbours, the FIB, two
+//! The commands of VPP's introductions: an interface to the host, pings, a trace, neighbours, the FIB, two
 //! instances with routes, and VRFs with the same network in both. Scripts go through `ferroctl`, one command a line.
 
 use fixture::{Router, eventually};

@@ -74,7 +74,7 @@ fn routes_by_the_hundred_thousand_cost_no_packet() {
     assert!(route.contains(&format!("to:[{PACKETS}:")), "{route}");
     let interfaces = router.json("show interface");
     let pg1 = interfaces.as_array().into_iter().flatten().find(|i| i["name"] == "pg1").expect("pg1");
-    // What it says of its own goes out there too.
+    // The router's own packets leave there too.
     let sent = pg1["counters"]["tx_packets"].as_u64().unwrap_or(0);
     assert!((PACKETS..PACKETS + 3).contains(&sent), "{sent} packets\n{}", router.run("show errors"));
 }

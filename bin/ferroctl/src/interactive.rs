@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
             editor.dimensions().map_or(0, |(_, rows)| rows.into())
         };
         if answer(&client, &Request::Run(line, args.json), rows) {
-            // What was typed ahead isn't run behind a command that was stopped: only the history is kept.
+            // Ctrl-C also discards the lines typed ahead of its end. They stay in the history.
             keyboard.forget_paste();
             let fresh = self::editor(&client, &question, &keyboard)?;
             let mut stopped = std::mem::replace(&mut editor, fresh);

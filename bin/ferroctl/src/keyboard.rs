@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is typed ahead or pasted: every line of it runs, in order, as if each had been typed when its turn came.
+//! Type-ahead and pasted text. Every line runs, in order, as if it were typed at its own prompt.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
@@ -46,7 +46,8 @@ impl Keyboard {
         self.pasted.now() || poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0)
     }
 
-    /// What the brackets of a paste do, and Tab within them: the text between them is taken as if it were typed, so its lines run.
+    /// Key bindings for the start and end marks of a bracketed paste, and for Tab inside one. Pasted text is handled like typed
+    /// text, so its lines run.
     pub fn bindings(&self) -> [(KeyEvent, EventHandler); 3] {
         let bracket = |opens| EventHandler::Conditional(Box::new(Bracket(self.pasted(), opens)));
         [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What this program was built from; `build.rs` of the package finds it out. Reports of faults name it.
+//! Version, commit, date and compiler of this build, for bug reports. The package's `build.rs` sets them.
 
 /// The version's number.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

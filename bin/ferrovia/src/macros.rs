@@ -16,7 +16,7 @@ const DEPTH: usize = 8;
 
 type Macros = BTreeMap<String, String>;
 
-/// What was defined by commands.
+/// Macros that `define` has set, by name.
 static MACROS: Mutex<Macros> = Mutex::new(BTreeMap::new());
 
 fn macros() -> MutexGuard<'static, Macros> {
@@ -106,7 +106,7 @@ mod tests {
             Ok("echo one\n# $(none)\nx one twoone $5\n".into())
         );
         assert_eq!(expanded("no macro"), Ok("no macro".into()));
-        // Those of the script itself come first, for the lines behind them.
+        // A `define` inside the script applies to the lines after it.
         let script = "echo $(a)\ndefine a $(c) x\ndefine c 3\necho $(a)";
         assert_eq!(expanded(script), Ok("echo one\ndefine a $(c) x\ndefine c 3\necho 3 x".into()));
     }

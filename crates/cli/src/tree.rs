@@ -87,10 +87,10 @@ pub struct Tree<W: 'static> {
     watch: Option<Watch>,
 }
 
-/// What is called with each command before it runs: with its path, and its line without secrets.
+/// Callback before each command: gets the command's path, and its line with secrets hidden.
 pub type Watch = fn(path: &'static str, line: &str);
 
-/// What stands in the place of a secret.
+/// Replacement text for a secret.
 pub const HIDDEN: &str = "<secret>";
 
 /// A line that fits the grammar of its command.

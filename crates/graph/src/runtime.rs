@@ -79,7 +79,7 @@ impl NodeRuntime {
 /// The longest call of a node on one thread, since runtime statistics began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Longest {
-    /// What it took, in ticks of the time-stamp counter.
+    /// Duration in TSC ticks.
     pub clocks: u64,
     /// Packets of that call.
     pub vectors: usize,

@@ -107,7 +107,7 @@ fn put_scalar(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault>
     Ok(())
 }
 
-/// What VPP writes as text though it isn't one: addresses and prefixes.
+/// Encodes types that VPP's JSON writes as text: addresses and prefixes.
 fn put_special(kind: &Type, text: &str, out: &mut Vec<u8>) -> Option<Result<(), Fault>> {
     let wrong = || format!("`{text}' is no {}", kind.name.replace('_', " "));
     let (address, len) = match kind.name {

@@ -302,7 +302,7 @@ impl<W: 'static> Hub<W> {
         self.tracing_answers.store(on, Ordering::Relaxed);
     }
 
-    /// What is sent to clients is traced.
+    /// Returns whether messages sent to clients are traced.
     pub fn tracing_answers(&self) -> bool {
         self.tracing_answers.load(Ordering::Relaxed)
     }

@@ -60,7 +60,7 @@ fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     })
 }
 
-/// What VPP writes as text though it isn't one.
+/// Formats types that VPP's JSON writes as text: addresses and prefixes.
 fn special(kind: &Type, r: &mut Reader<'_>) -> Result<Option<String>, Malformed> {
     let v4 = |r: &mut Reader<'_>| -> Result<_, Malformed> {
         Ok(Ipv4Addr::from(*r.take(4)?.first_chunk::<4>().ok_or(Malformed::Short)?))

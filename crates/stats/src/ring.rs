@@ -11,7 +11,7 @@ use mem::{Window, Words};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a ring is made of.
+/// Layout of a ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingShape<'a> {
     /// Threads that write, each to entries of its own.

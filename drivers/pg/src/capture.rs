@@ -154,8 +154,8 @@ impl Drop for Capture {
     }
 }
 
-/// What lies between an interface's transmit nodes and its capture: the work that packets leave undone and that the interface doesn't
-/// take over.
+/// Software offloads between an interface's transmit nodes and its capture: completes the checksums and segmentation that the
+/// interface doesn't offer.
 #[derive(Debug, Default)]
 pub struct Egress {
     gro: Gro,
@@ -192,7 +192,7 @@ impl Egress {
         }
     }
 
-    /// What was put together for long enough leaves; without a time, everything does.
+    /// Releases coalesced packets whose hold time is over; all of them if `now` is `None`.
     pub fn flush(&mut self, now: Option<u64>, capture: Option<&mut Capture>) {
         self.gro.flush(now, &mut self.leaving);
         self.deliver(capture);

@@ -16,7 +16,7 @@ const PATIENCE: u64 = 1_000_000_000;
 /// The longest IP packet.
 const LONGEST: usize = 65_535;
 
-/// What is put together at one interface.
+/// Coalescing state of one interface.
 #[derive(Debug, Default)]
 pub struct Gro {
     flows: Vec<Flow>,
@@ -61,7 +61,8 @@ impl Layout {
         TcpHeader::view_at(frame, self.l4).expect("seen by `of`")
     }
 
-    /// What segments of a flow have in common: all headers but lengths, checksums, IPv4's identification and what TCP counts.
+    /// Header bytes that segments of a flow have in common: all but lengths, checksums, the IPv4 identification and TCP's sequence,
+    /// acknowledgement and window.
     fn common<'a>(&self, frame: &'a [u8]) -> [&'a [u8]; 5] {
         let (l3, l4) = (self.l3, self.l4);
         if frame[l3] >> 4 == 4 {
@@ -152,12 +153,12 @@ impl Gro {
         if self.flows.len() == FLOWS {
             out.push(self.flows.remove(0).finish());
         }
-        // What is behind the packet is padding of the link.
+        // Bytes after the packet are link padding.
         frame.truncate(at.payload.end);
         self.flows.push(Flow { size: at.payload.len(), frame, at, segments: 1, since: now });
     }
 
-    /// What has waited for long enough leaves; without a time, everything does.
+    /// Releases packets whose hold time is over; all of them if `now` is `None`.
     pub fn flush(&mut self, now: Option<u64>, out: &mut Vec<Vec<u8>>) {
         let due = |f: &mut Flow| now.is_none_or(|now| now.saturating_sub(f.since) >= PATIENCE);
         out.extend(self.flows.extract_if(.., due).map(Flow::finish));

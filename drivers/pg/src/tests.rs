@@ -162,7 +162,7 @@ fn a_stream_is_changed() {
     s.finish();
     let counters = s.bench.world.get::<IfCounters>();
     assert_eq!(counters.rx.sum(1), (4, 80));
-    // What runs without end gets one.
+    // An unlimited stream gets a limit.
     s.run("packet-generator configure x limit 0");
     s.run("packet-generator enable x");
     s.bench.rt.turn(true);

@@ -108,7 +108,7 @@ fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
     Some((source?, l2))
 }
 
-/// Whose an address is, as the interface sees it that it was heard on.
+/// Role of an address for the interface that received the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Whose {
     /// The interface's own, or one that a route delivers here by it.
@@ -148,7 +148,7 @@ fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
 }
 
 impl ArpReply {
-    /// Whose an address is: what the interface's own addresses leave open, routes say.
+    /// Classifies an address by the interface's own addresses, and otherwise by its route.
     #[inline(always)]
     fn whose(
         &self,
@@ -177,7 +177,7 @@ impl ArpReply {
         }
     }
 
-    /// What is wrong with a packet's sender.
+    /// Checks a packet's sender addresses.
     #[inline(always)]
     fn refuse_sender<const TRACED: bool>(
         &mut self,

@@ -24,7 +24,7 @@ impl Watch {
         self.sw_if.is_none_or(|wanted| wanted == sw_if) && self.ip.is_none_or(|wanted| wanted == ip)
     }
 
-    /// What tells it from others.
+    /// Returns a key that is unique among watchers.
     pub fn to_key(self) -> String {
         let sw_if = self.sw_if.map_or(u32::MAX, |sw_if| sw_if.0);
         format!("{sw_if} {}", self.ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into()))

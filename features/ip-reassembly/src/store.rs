@@ -140,8 +140,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.remove(at, cx);
     }
 
-    /// What comes of this datagram from now on is dropped, until it would have timed out; so is what is there. The fragment that
-    /// ended it says why.
+    /// Drops the datagram's fragments, and those still to come until its timeout. The fragment that ended it carries the reason.
     pub fn give_up(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         self.release(at, D::To::GIVEN_UP, cx);
         if let Some(datagram) = self.table.get_mut(at) {

@@ -27,7 +27,7 @@ impl<F: Net> Shared for Containers<F> {
             };
             let containers = world.get::<Self>();
             for (prefix, _) in containers.list().into_iter().filter(|(_, i)| *i == sw_if) {
-                // What is gone already is what was wanted; behind an interface that moves they move with it.
+                // A container that is gone already is no error. Those of an interface that changes tables move with it.
                 let _ = containers.set(world, prefix, sw_if, false);
                 if !goes && let Err(error) = containers.set(world, prefix, sw_if, true) {
                     log::error!("container {prefix}: {error}");

@@ -90,7 +90,7 @@ fn remove_marked<F: Net>(world: &World, which: impl Fn(&Own<F>) -> bool) -> bool
 /// Gives an interface an address; one that is marked stays. A link-local one takes the place of the one that it has.
 ///
 /// # Errors
-/// Those of [`Addresses::add`]; a link-local address with less than 128 bits (−59).
+/// As [`Addresses::add`]; a link-local address with less than 128 bits (−59).
 pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>) -> Result<()> {
     let addresses = world.get::<Addresses<F>>();
     if let Some(link) = link_local::<F>(new)? {
@@ -116,7 +116,7 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
 /// Takes an address from an interface.
 ///
 /// # Errors
-/// Those of [`Addresses::remove`]; the link-local address, which an interface with IPv6 has as long as it has IPv6 (−61).
+/// As [`Addresses::remove`]; the link-local address, which an interface with IPv6 has as long as it has IPv6 (−61).
 pub fn remove_address<F: Net>(world: &World, sw_if: SwIfIndex, old: Prefix<F::Addr>) -> Result<()> {
     if let Some(link) = link_local::<F>(old)?
         && world.get::<LinkLocals>().address(sw_if) == Some(link)

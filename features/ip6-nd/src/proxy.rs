@@ -126,7 +126,7 @@ impl Proxies {
 pub fn forget(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
     for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
-        // What is gone already is what was wanted.
+        // A host that is gone already is no error.
         let _ = proxies.set_host(world, sw_if, ip, false);
     }
     let _ = proxies.enable(world, sw_if, false);

@@ -99,7 +99,7 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
 /// Punts packets no longer. A client's socket that isn't registered is gone already.
 ///
 /// # Errors
-/// What isn't punted so (−6); what is punted otherwise.
+/// A key that isn't punted this way (−6), or is punted another way.
 pub fn delete(world: &World, key: Key, to_socket: bool) -> Result<()> {
     let punt = world.get::<Punt>();
     let there = punt.takers().get(&key).is_some_and(|taker| (*taker != Taker::Punt) == to_socket);

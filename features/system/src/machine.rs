@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What VPP's operators and their scripts ask of the machine, and of parts of VPP that aren't needed here.
+//! Commands about the machine, and about parts of VPP that don't exist here but that scripts poll.
 
 use cli::{Error, Matches, Output};
 use graph::World;

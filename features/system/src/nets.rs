@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the stats segment says of interfaces, and of tables and neighbours for each family.
+//! Gauges of the stats segment: interfaces, and tables and neighbours by family.
 //!
 //! - `/net/ip4/neighbors`: how many there are.
 //! - `/net/ip4/routes/TABLE`: how many routes a table has.
@@ -24,7 +24,7 @@ pub struct Nets {
     interfaces: ByInterface,
 }
 
-/// What is told of each interface.
+/// Gauges with a value for each interface.
 struct ByInterface {
     admin_up: Lane,
     link_up: Lane,
@@ -45,7 +45,7 @@ impl ByInterface {
 
     fn update(&self, world: &World) {
         let interfaces = world.get::<Interfaces>();
-        // Those that are gone leave nothing behind.
+        // Interfaces that are gone read as zero.
         let mut values = vec![[0; 4]; interfaces.max()];
         for interface in interfaces.list() {
             if let Some([admin, link, mtu, _]) = values.get_mut(interface.sw_if.at()) {

@@ -70,7 +70,7 @@ struct Block {
     lines: Vec<Line>,
 }
 
-/// What only a thread knows: what its inputs wait for, and the longest call of each node.
+/// State read from a graph thread: the mode of its inputs, and the longest call of each node.
 type Asked = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, Longest>);
 
 /// How the operator wants it.

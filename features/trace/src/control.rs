@@ -30,7 +30,7 @@ pub struct Wanted {
     pub interface: Option<SwIfIndex>,
     /// Packets that an expression describes, if that is the function.
     pub expression: Option<Expression>,
-    /// What decides.
+    /// The filter function in force.
     pub function: Function,
     /// Of the traces there are, those to show.
     pub passed: Option<Passed>,

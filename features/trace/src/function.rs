@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decides which packets are traced, and how their times are written.
+//! Trace filter functions, and the time format of traces.
 
 use crate::control::{self, Filters};
 use cli::{Command, Error, Matches, Output};

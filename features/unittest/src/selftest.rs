@@ -43,7 +43,7 @@ pub fn counter(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
-/// What a discontinuity is here, in nanoseconds.
+/// Size of the clock jump, in nanoseconds.
 const JUMP: u64 = 1_000_000;
 /// How often each thread looks at the clock.
 const LOOKS: usize = 1_000;

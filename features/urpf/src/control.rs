@@ -234,7 +234,7 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// What is said of a table goes with it: checks that looked there look into their interface's own.
+/// Removes the accepted prefixes of a deleted table. Checks that used it fall back to their interface's table.
 fn on_table_gone<F: Net>(world: &World, table: TableIndex, id: u32) {
     world.get::<Accepted<F>>().forget(table);
     let there = |(check, how): &(Check, How)| check.v6 == F::IS_V6 && how.table == Some(id);

@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// What small programs of GoVPP's users do: a loopback with addresses of both families, looked at again.
+// A small program as users of GoVPP write it: makes a loopback with addresses of both families and reads it back.
 func TestALoopbackFromNothing(t *testing.T) {
 	c := connect(t)
 	version, err := vpe.NewServiceClient(c).ShowVersion(c.ctx, &vpe.ShowVersion{})

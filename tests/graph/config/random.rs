@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What any commands make is there again after a restart: the configuration, what operators see, what packets meet.
+//! Random commands, then a restart: configuration, `show` output and forwarding are the same afterwards.
 
 use fixture::{Needs, SCRIPTS};
 use testkit::Rng;
@@ -131,7 +131,7 @@ fn mixed(seed: u64, count: usize) -> (Instance, String) {
     (instance, done)
 }
 
-/// What was saved is loaded after `kill -9`: nothing else of an instance is left.
+/// Loads the saved text into a fresh instance, as after `kill -9`.
 fn comes_back(seeds: std::ops::Range<u64>, count: usize) {
     for seed in seeds {
         let (mut instance, lines) = mixed(seed, count);
@@ -151,11 +151,11 @@ fn long_what_any_lines_of_all_scripts_make_comes_back() {
     comes_back(3032..4032, 400);
 }
 
-/// What the random ones found.
+/// Sequences that random runs found.
 #[test]
 fn what_did_not_come_back_does() {
     for lines in [
-        // What an operator does to a feature is said behind what its owner does.
+        // A feature switched by the operator is configured after its owner's commands.
         "set interface proxy-arp pg0 enable\nset interface feature pg0 arp-proxy arc arp disable",
         "set urpf ip4 rx strict pg0\nset interface feature pg0 ip4-rx-urpf-strict arc ip4-unicast disable",
         "set interface feature pg0 arp-proxy arc arp\nset interface proxy-arp pg0 enable",
@@ -164,7 +164,7 @@ fn what_did_not_come_back_does() {
          set interface ip address pg0 10.0.0.1/24\nset interface ip address pg1 10.1.0.1/24\n\
          set ip neighbor pg1 10.1.0.2 02:00:00:00:01:02 static\nset ip neighbor pg0 10.0.0.2 02:00:00:00:00:02 static\n\
          ip route add 10.4.0.0/14 via 10.1.0.2 pg1\nip route add 10.4.0.0/14 via 10.0.0.2 pg0",
-        // What was disabled stays so, whatever enables it by the way.
+        // Disabled IPv6 stays disabled, also after a command that enables it as a side effect.
         "ip6 nd address autoconfig pg0 default-route\ndisable ip6 interface pg0",
         // A container and a host that is answered for move with their interface.
         "ip container 10.9.0.2 pg0\nip table add 7\nset interface ip table pg0 7",

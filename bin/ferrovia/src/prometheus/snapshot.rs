@@ -106,7 +106,7 @@ impl<'a> Series<'a> {
         self.samples.push(Sample { labels, value });
     }
 
-    /// What is known of this program's build.
+    /// Adds the build's version, commit and compiler.
     pub fn build(&mut self, known: [&str; 3]) {
         self.push(known, 1);
     }

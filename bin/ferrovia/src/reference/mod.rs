@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What FD.io VPP 26.06 has, by name: its commands, sections of startup.conf and modules of the binary API, and the plugin or
-//! feature that each belongs to.
+//! Names in FD.io VPP 26.06: commands, sections of startup.conf and modules of the binary API, each with the plugin or feature
+//! that it belongs to.
 //!
 //! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages for users all answer from here
 //! when something is asked for that isn't built.
@@ -34,12 +34,12 @@ pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "unittest", "urpf"];
 /// Of these, what runs only if it is enabled by a rule of its own.
 pub const OFF: &[&str] = &["unittest"];
 
-/// What a section of startup.conf belongs to, if VPP has it and this build lacks it.
+/// Returns the plugin or feature that a section of startup.conf belongs to, if VPP has the section and this build lacks it.
 pub fn owner_of_section(name: &str) -> Option<&'static str> {
     SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, owner)| *owner)
 }
 
-/// What a module of VPP's binary API belongs to: by default the plugin of its name.
+/// Returns the plugin or feature that a module of VPP's binary API belongs to; by default the plugin of the same name.
 pub fn owner_of_module(name: &str) -> Option<&'static str> {
     let own = || plugins().find(|plugin| plugin.trim_end_matches(PLUGIN).replace('-', "_") == name);
     MODULES.iter().find(|(module, _)| *module == name).map(|(_, owner)| *owner).or_else(own)

@@ -283,7 +283,7 @@ fn lines_of_vpp_are_taken() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// What this build lacks of VPP, by what it belongs to: commands, sections of startup.conf, modules of the binary API.
+/// Returns VPP's commands, sections of startup.conf and API modules that this build lacks, by plugin or feature.
 fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static str>)> {
     let (tree, published) = (tree(), msg::published::read());
     let mut all: BTreeMap<_, (usize, Vec<_>, Vec<_>)> = BTreeMap::new();

@@ -158,7 +158,7 @@ impl<W: World> Change<W> {
                 return Err(Error::usage(text));
             };
             let line = text.trim().to_string();
-            // What couldn't be understood when it was loaded doesn't keep the others from being gone back to.
+            // A line that failed to load doesn't prevent a rollback to the others.
             let known =
                 |e: &Error| pending::all().failed.iter().any(|p| p.reason == e.brief() && p.text == line);
             for e in script::check(tree, text).into_iter().filter(|e| !known(&e.error)) {

@@ -154,7 +154,7 @@ struct Save {
     by: String,
     body: Body,
     n: usize,
-    /// Those of them that aren't in force.
+    /// Number of these lines that aren't in force.
     waiting: usize,
     /// Nothing goes back to an older version then.
     confirms: bool,
@@ -187,7 +187,7 @@ impl Save {
         Ok(())
     }
 
-    /// What has become of it.
+    /// Reports the result of the write.
     fn written(&mut self, writing: JoinHandle<Result<(PathBuf, bool)>>) -> Result<Output> {
         let (path, saved) = writing.join().map_err(|_| Error::failed("saving has failed"))??;
         let (path, n, waiting) = (path.display().to_string(), self.n, self.waiting);
@@ -370,7 +370,7 @@ fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
     }))
 }
 
-/// What `show config history` consists of.
+/// Part of the answer to `show config history`.
 enum Part {
     Head,
     /// `None`: its lines are still being counted.

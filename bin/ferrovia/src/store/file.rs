@@ -64,7 +64,7 @@ pub fn lines(text: &str) -> Vec<String> {
     commands(text).map(String::from).collect()
 }
 
-/// What stands behind a key in the head of a configuration.
+/// Returns the value of a key in the header of a saved configuration.
 pub fn head(text: &str, key: &str) -> String {
     let head = text.lines().take_while(|l| l.starts_with('#'));
     head.filter_map(|l| l.strip_prefix(key)).next().unwrap_or("unknown").trim().to_string()

@@ -13,8 +13,8 @@ impl<F: Net> Addresses<F> {
     /// has to be said by routes.
     ///
     /// # Errors
-    /// What isn't there (−2, the lender: −10); one that lends its own addresses, or is the lender itself; a lender that has borrowed
-    /// its own (−7); one in another table (−74).
+    /// No such interface (−2, for the lender −10); an interface that lends its addresses, or is its own lender, or a lender that has
+    /// borrowed its addresses (−7); a lender in another table (−74).
     pub fn set_unnumbered(
         &self,
         world: &World,
@@ -54,7 +54,7 @@ impl<F: Net> Addresses<F> {
         Ok(())
     }
 
-    /// Whose addresses an interface speaks by, beside its own.
+    /// Returns the interface whose addresses an unnumbered interface uses.
     pub fn unnumbered(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
         self.all().get(&sw_if)?.lender
     }

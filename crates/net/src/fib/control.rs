@@ -22,7 +22,7 @@ pub(super) struct Table<F: Net> {
     pub of_link: bool,
     /// Entries that nobody set ([`Source::Implicit`]).
     pub implicit: usize,
-    /// Who asked for it. Without one it goes as soon as nothing uses it.
+    /// Sources that hold a lock on the table. Without one, the table is removed once it is unused.
     pub owners: Vec<Source>,
 }
 
@@ -128,7 +128,7 @@ impl<F: Net> Inner<F> {
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }
 
-    /// What a source says at a place.
+    /// Returns the path list that a source has set at a prefix.
     fn said_of(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
         self.lists.get(self.entries.get(place.route?)?.of(source)?.list)
     }

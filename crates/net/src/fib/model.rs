@@ -234,7 +234,7 @@ pub enum PathState {
     Down,
 }
 
-/// What the route has to be that a recursive path follows.
+/// Constraint on the route that resolves a recursive path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Follows {
     /// Any.

@@ -27,8 +27,8 @@ pub enum Source {
     Neighbor,
     /// Every table's default route, until there is a better one.
     Default,
-    /// What standards demand of an address as long as nobody sets a route for it. Lists and dumps leave such routes out, since
-    /// VPP has none of them; packets find them.
+    /// Behaviour that RFCs require of an address without a route. Lists and dumps omit these routes, since VPP has none of them;
+    /// lookups find them.
     Implicit,
     /// One that a client has added: see [`Sources`].
     Added {
@@ -40,7 +40,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Those that are always there, and that clients know.
+    /// The built-in sources that clients see.
     pub const ALL: [Self; 8] = [
         Self::Special,
         Self::Interface,

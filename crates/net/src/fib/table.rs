@@ -123,7 +123,7 @@ impl<F: Net> Fib<F> {
         Ok(self.find_table(id).is_err())
     }
 
-    /// Who asked for a table.
+    /// Returns the sources that hold a lock on a table.
     pub fn owners(&self, index: TableIndex) -> Vec<Source> {
         self.inner().table(index).map_or_else(|_| Vec::new(), |table| table.owners.clone())
     }
@@ -139,7 +139,7 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// What a table can't go for: an interface that is in it, or a route of another table that leads to it.
+    /// Describes a user that keeps a table: an interface bound to it, or a route of another table that resolves in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
         if let Some(user) = self.interfaces.list().into_iter().find(bound) {

@@ -251,7 +251,7 @@ impl<F: Net + Internet> Churn<F> {
                 self.forget_one(at, prefix, source);
             }
         }
-        // Who takes back what is used still has to wait for that.
+        // A table in use is removed only after its last user.
         if !self.model.is_used(table) {
             assert_eq!(fib.delete_table(world, self.model.tables[&table], Source::Cli), Ok(true));
             self.model.tables.remove(&table);

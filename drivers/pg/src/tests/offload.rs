@@ -95,7 +95,7 @@ fn super_packets_are_cut_where_the_interface_does_not_take_them() {
         assert_eq!(got.len(), 1);
         let l4 = if v6 { 54 } else { 34 };
         assert_eq!(without_checksum(got[0].clone(), l4 + 16), without_checksum(whole.clone(), l4 + 16));
-        // What fits in one segment is none; neither is anything without a size.
+        // A packet that fits in one segment, or has no segment size, is not a super-packet.
         let (small, _) = tcp(1460, 1460, v6);
         assert_eq!(pass("gso-enabled gso-size 1460", "", std::slice::from_ref(&small)).1, [small]);
         assert_eq!(pass("gso-enabled gso-size 0", "", std::slice::from_ref(&whole)).1, [whole]);

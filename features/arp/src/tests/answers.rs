@@ -127,7 +127,7 @@ fn what_a_route_delivers_here_is_answered_for() {
     assert!(ask(&mut r, [10, 7, 0, 6]).is_empty(), "that is another interface's");
 }
 
-/// What matters is that the host is on the link, not by which route packets reach it.
+/// A host on the link is answered, whatever route packets to it take.
 #[test]
 fn a_host_is_answered_that_a_route_says_is_on_the_link() {
     let mut r = rig();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What operators' scripts cut at columns: as VPP prints it.
+//! Column positions of `show interface` and its relatives, as VPP prints them and scripts cut them.
 
 use super::*;
 use graph::{InputMode, ThreadIndex};

@@ -27,7 +27,7 @@ struct Slot<A> {
     target: Target<A>,
     /// The address that it was asked with last, if a route gave one.
     source: Option<A>,
-    /// What was asked no longer holds: the next packet asks anew, whatever the time.
+    /// The pending question is obsolete: the next packet asks again at once.
     renew: bool,
     /// It was asked with another source address since it was asked in time.
     varied: bool,

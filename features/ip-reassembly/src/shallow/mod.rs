@@ -137,13 +137,13 @@ impl crate::store::Datagram for Datagram {
 }
 
 impl Datagram {
-    /// What the first fragment says, once the fragments may go on.
+    /// Returns the first fragment's ports once the fragments may continue.
     fn ready(&self, extended: bool) -> Option<L4> {
         self.first.map(|(l4, _)| l4).filter(|_| !extended || self.last)
     }
 }
 
-/// What a fragment knows of the upper layer by what the first one says.
+/// Derives a fragment's upper-layer fields from the first fragment's.
 #[inline(always)]
 fn of_part(l4: L4, part: &Fragment) -> L4 {
     if part.is_first() { l4 } else { L4 { later: true, offset: part.at, ..l4 } }
@@ -178,7 +178,7 @@ fn look<F: Fragments, const AT: u8>(b: &Buffer) -> Option<(Part, &[u8])> {
     }
 }
 
-/// What a fragment that waits says of itself.
+/// Parses a waiting fragment.
 fn fragment<F: Fragments, const AT: u8>(b: &Buffer) -> Option<Fragment> {
     match look::<F, AT>(b) {
         Some((Part::Fragment(part), _)) => Some(part),

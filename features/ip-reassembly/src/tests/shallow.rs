@@ -191,7 +191,7 @@ fn fragments_of_odd_length_pass() {
     let packet = tcp(40);
     let parts = [part(&packet, 0, 1477), part(&packet, 1480, 2953)];
     assert_eq!(through(&mut rig, &parts), [(0, 1000, false), (1480, 1000, true)]);
-    // What covers the first one still ends the datagram.
+    // An overlap with the first fragment still ends the datagram.
     assert_eq!(through(&mut rig, &[part(&packet, 1472, 2960)]), []);
     assert_eq!(rig.bench.count(NODE, "reass_overlapping_fragment"), 1);
 }

@@ -45,7 +45,7 @@ fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
     )
 }
 
-/// What keeps a table: who asked for it, and how many interfaces are in it.
+/// Returns a table's locks: its sources, and the number of interfaces bound to it.
 fn locks<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> Vec<(String, usize)> {
     let name = |source| (w.get::<Sources>().name(source), 1);
     let mut locks: Vec<_> = fib.owners(table.index).into_iter().map(name).collect();
@@ -133,7 +133,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// What the structures take that packets are looked up in.
+/// Memory of the lookup structures.
 fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) -> Output {
     Output::list(chosen, move |w: &World, table: TableInfo, out: &mut Writer| {
         let usage = fib.usage_of(table.index).unwrap_or_default();

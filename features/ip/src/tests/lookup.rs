@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What routes lead to beside neighbours, and what clients see of routes that nobody set.
+//! Routes to objects other than neighbours, and the built-in routes that clients see.
 
 use super::*;
 use crate::api::route::*;

@@ -52,7 +52,7 @@ pub struct Schedule {
     finals: u8,
     /// Single hosts that are to be answered now.
     answers: Vec<(Ipv6Addr, MacAddr)>,
-    /// Those that aren't answered again until then.
+    /// Hosts answered by unicast lately, with the time before which they get no further answer.
     answered: Vec<(u64, MacAddr)>,
     pub counts: Counts,
 }

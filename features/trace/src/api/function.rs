@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decides which packets are traced: messages of the modules `tracedump` and `bpf_trace_filter`.
+//! Trace filter functions: messages of the modules `tracedump` and `bpf_trace_filter`.
 
 use crate::control::{self, Filters};
 use crate::filter::Expression;
@@ -32,22 +32,22 @@ fn set(w: &World, is_add: bool, optimize: bool, text: String) -> Result<()> {
     control::set_expression(w, is_add.then_some(Expression { text, optimize }))
 }
 
-/// Chooses what decides which packets are traced.
+/// Selects the trace filter function.
 #[derive(Message)]
 pub struct TraceSetFilterFunction {
     /// Its name.
     pub filter_function_name: String,
 }
 
-/// Asks for what may decide.
+/// Asks for the trace filter functions.
 #[derive(Message)]
 #[msg(details)]
 pub struct TraceFilterFunctionDump {}
 
-/// What may decide which packets are traced.
+/// A trace filter function.
 #[derive(Message)]
 pub struct TraceFilterFunctionDetails {
-    /// It does.
+    /// It is in force.
     pub selected: bool,
     /// Its name.
     pub name: String,

@@ -16,7 +16,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// What a node is for.
+    /// Properties of a node.
     pub struct NodeFlag: u32 = enum "node_flag" {
         FRAME_NO_FREE_AFTER_DISPATCH = 1 => "NODE_FLAG_FRAME_NO_FREE_AFTER_DISPATCH",
         IS_OUTPUT = 2 => "NODE_FLAG_IS_OUTPUT",
@@ -60,7 +60,7 @@ pub struct GraphNodeDetails {
     pub index: u32,
     /// Its name.
     pub name: Str<64>,
-    /// What it is for.
+    /// Its properties.
     pub flags: NodeFlag,
     /// Nodes that it sends packets to, if that was asked for.
     #[count(n_arcs: u32)]

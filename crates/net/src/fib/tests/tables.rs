@@ -81,7 +81,7 @@ fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     four.set(world, t, p("20.0.0.0/8"), Source::Api, &over).expect("set");
     let at = |addr| ends(&bench, t, ip(addr)).into_iter().collect::<Vec<_>>();
     assert_eq!(at("20.0.0.1"), [End::Neighbor(a.0, via4)]);
-    // What the other route does, this one does: leaves by another interface, goes, comes.
+    // The route follows the other one: to another interface, away, and back.
     six.set(world, t, prefix6("2001:db8::1/128"), Source::Api, &neighbor(b)).expect("set");
     assert_eq!(at("20.0.0.1"), [End::Neighbor(b.0, via4)]);
     world.get::<Interfaces>().set_admin(world, b, false).expect("down");
