@@ -6,6 +6,7 @@ use crate::core::{Core, Open};
 use crate::crash;
 use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
+use crate::longest::Longest;
 use crate::node::{Node, as_dynamic};
 use crate::threads::Gauges;
 use crate::{ArcIndex, Cx, Input, InputMode, Next, NodeIndex, SwIfIndex, ThreadIndex};
@@ -73,24 +74,6 @@ impl NodeRuntime {
 
     pub fn is_of<N: Next>(&self) -> bool {
         self.declared == TypeId::of::<N>()
-    }
-}
-
-/// The longest call of a node on one thread, since runtime statistics began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Longest {
-    /// Duration in TSC ticks.
-    pub clocks: u64,
-    /// Packets of that call.
-    pub vectors: usize,
-}
-
-impl Longest {
-    #[inline(always)]
-    fn note(&mut self, clocks: u64, vectors: usize) {
-        if clocks > self.clocks {
-            *self = Self { clocks, vectors };
-        }
     }
 }
 

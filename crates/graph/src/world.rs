@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An instance: shared state, the graph's control side, its threads' mailboxes.
 
+mod features;
+
 use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::dispatch::ErasedNode;
 use crate::handoff;
 use crate::input::{ErasedInput, InputMode};
 use crate::live::LiveNames;
+use crate::longest::Longest;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
-use crate::runtime::{InputSlot, Longest, Message, NodeSlot, Runtime};
+use crate::runtime::{InputSlot, Message, NodeSlot, Runtime};
 use crate::threads::Gauges;
 use crate::watch::Watch;
-use crate::{ArcIndex, Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
+use crate::{Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
@@ -461,61 +464,6 @@ impl World {
             }
         });
         all
-    }
-
-    /// The arc of this name.
-    pub fn arc(&self, name: &str) -> Option<ArcIndex> {
-        self.registry().arcs.find(name)
-    }
-
-    /// All arcs with their features in order.
-    pub fn arc_list(&self) -> Vec<(&'static str, Vec<&'static str>)> {
-        let registry = self.registry();
-        registry
-            .arcs
-            .all
-            .iter()
-            .map(|a| (a.def.name, a.features.iter().map(|(f, _)| f.node).collect()))
-            .collect()
-    }
-
-    /// The features of an arc that are enabled on an interface, in order, with their configuration.
-    pub fn features_of(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, u32)> {
-        self.registry().arcs.enabled(arc, sw_if)
-    }
-
-    /// Enables a feature on an interface (`config` is what its node reads there), or disables it (`None`).
-    ///
-    /// # Errors
-    /// An arc or feature that doesn't exist, with those that do.
-    pub fn set_feature(
-        &self,
-        arc: &str,
-        feature: &str,
-        sw_if: SwIfIndex,
-        config: Option<u32>,
-    ) -> Result<(), String> {
-        let mut registry = self.registry();
-        let index = registry.arcs.find(arc).ok_or_else(|| {
-            let names: Vec<_> = registry.arcs.all.iter().map(|a| a.def.name).collect();
-            format!("no feature arc is named {arc}; there are {}", names.join(", "))
-        })?;
-        let features = &registry.arcs.all[index.at()].features;
-        let at = features.iter().position(|(f, _)| f.node == feature).ok_or_else(|| {
-            let names: Vec<_> = features.iter().map(|(f, _)| f.node).collect();
-            format!("arc {arc} has no feature {feature}; it has {}", names.join(", "))
-        })?;
-        registry.arcs.set(index, at, sw_if, config)
-    }
-
-    /// Gives an interface's chains of an arc an end of its own: its transmit node.
-    ///
-    /// # Errors
-    /// An arc that doesn't exist; an interface that there is no room for.
-    pub fn set_arc_end(&self, arc: &str, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
-        let mut registry = self.registry();
-        let index = registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
-        registry.arcs.set_end(index, sw_if, end)
     }
 
     /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs

@@ -2,14 +2,16 @@
 //! Captures into files: one at a time.
 
 mod chunk;
+mod ended;
 pub mod node;
 mod writer;
 
 use crate::filter::Expression;
 use chunk::{Chunk, Direction};
-use cli::{Error, Output, Task, TaskState};
+use cli::{Error, Output};
+pub use ended::Ended;
 use graph::{Asked, Process, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
-use msg::{Pending, retval};
+use msg::retval;
 use net::{IfEvent, IfKind, Interfaces};
 use node::{Capture, Meter, Tap};
 use serde_json::{Value, json};
@@ -302,51 +304,6 @@ pub fn stop(world: &World) -> Result<Ended, Error> {
     }
     captures.signal.raise();
     Ok(Ended { captures, wake: None })
-}
-
-/// Waits for the process that completes the file.
-pub struct Ended {
-    captures: Arc<Captures>,
-    wake: Option<Duration>,
-}
-
-impl Ended {
-    fn look(&mut self, now: Duration) -> Option<Result<Summary, Error>> {
-        self.wake = Some(now + Duration::from_millis(2));
-        let inner = self.captures.inner();
-        match (&inner.running, &inner.last) {
-            (None, Some(last)) => Some(match &last.error {
-                Some(error) => Err(Error::failed(format!("{}: {error}", last.path.display()))
-                    .retval(retval::SYSCALL_ERROR_1)),
-                None => Ok(last.clone()),
-            }),
-            _ => None,
-        }
-    }
-}
-
-impl Task for Ended {
-    fn poll(&mut self, now: Duration) -> TaskState {
-        match self.look(now) {
-            None => TaskState::Pending,
-            Some(Ok(last)) => TaskState::Done(Output::both(last.to_string() + "\n", last.json())),
-            Some(Err(error)) => TaskState::Failed(error),
-        }
-    }
-
-    fn wake_at(&self) -> Option<Duration> {
-        self.wake
-    }
-}
-
-impl Pending<World, ()> for Ended {
-    fn poll(&mut self, _: &World, now: Duration) -> Option<Result<(), Error>> {
-        self.look(now).map(|last| last.map(drop))
-    }
-
-    fn wake_at(&self) -> Option<Duration> {
-        self.wake
-    }
 }
 
 impl Running {
