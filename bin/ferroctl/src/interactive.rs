@@ -87,6 +87,10 @@ pub fn run(args: &Args) -> Result<bool, String> {
                 );
                 continue;
             }
+            Some(Own::Unknown) => {
+                println!("`set terminal pager on|off' is the only setting of this terminal");
+                continue;
+            }
             None => {}
         }
         // A pager would take the lines that wait for keys.
@@ -96,7 +100,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
             editor.dimensions().map_or(0, |(_, rows)| rows.into())
         };
         if answer(&client, &Request::Run(line, args.json), rows) {
-            // Ctrl-C also discards the lines typed ahead of its end. They stay in the history.
+            // Ctrl-C also discards type-ahead: the editor is replaced, and only its history is kept.
             keyboard.forget_paste();
             let fresh = self::editor(&client, &question, &keyboard)?;
             let mut stopped = std::mem::replace(&mut editor, fresh);
@@ -110,6 +114,8 @@ pub fn run(args: &Args) -> Result<bool, String> {
 enum Own {
     Pager(bool),
     Show,
+    /// A setting that VPP's terminals have and this one hasn't.
+    Unknown,
 }
 
 /// The command that a line is, its words abbreviated or not.
@@ -123,8 +129,9 @@ fn own(line: &str) -> Option<Own> {
         4 if is(0, "set", 3) && is(1, "terminal", 3) && is(2, "pager", 1) => match words[3] {
             "on" => Some(Own::Pager(true)),
             "off" => Some(Own::Pager(false)),
-            _ => None,
+            _ => Some(Own::Unknown),
         },
+        3.. if is(0, "set", 3) && is(1, "terminal", 3) => Some(Own::Unknown),
         _ => None,
     }
 }
@@ -261,13 +268,10 @@ mod tests {
         assert_eq!(own("set terminal pager off"), Some(Own::Pager(false)));
         assert_eq!(own("set  term pag on"), Some(Own::Pager(true)));
         assert_eq!(own("sh term"), Some(Own::Show));
-        for other in [
-            "show te",
-            "set terminal pager",
-            "set terminal history off",
-            "set term pager maybe",
-            "show terminal x",
-        ] {
+        for unknown in ["set terminal pager", "set terminal history off", "set term pager maybe"] {
+            assert_eq!(own(unknown), Some(Own::Unknown), "{unknown}");
+        }
+        for other in ["show te", "show terminal x", "set interface terminal 3"] {
             assert_eq!(own(other), None, "{other}");
         }
     }

@@ -97,7 +97,8 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     let threads = 1 + plan.worker_cores.len();
     let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);
     process::limits::address_space(threads, buffers)?;
-    let gid = process::account::group(config.unix.gid.as_ref());
+    // A group that doesn't exist was warned of already.
+    let gid = config.unix.gid.as_ref().and_then(|group| process::account::gid(group).ok());
     let socket = UnixSocket::listen(&paths.punt, SocketType::DGRAM, gid).map_err(|e| e.to_string())?;
     if let Some(size) = config.buffers.default_data_size
         && size as usize != buffer::DATA_SIZE

@@ -13,6 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Macros in macros: VPP's limit.
 const DEPTH: usize = 8;
+/// Bytes that a line may grow to.
+const LONGEST: usize = 1 << 16;
 
 type Macros = BTreeMap<String, String>;
 
@@ -84,6 +86,9 @@ fn replaced(text: &str, macros: &Macros, depth: usize) -> Result<String, String>
         let depth = depth.checked_sub(1).ok_or_else(|| format!("macros within macros: {DEPTH} at most"))?;
         out += before;
         out += &replaced(value, macros, depth)?;
+        if out.len() > LONGEST {
+            return Err(format!("macros make a line longer than {LONGEST} bytes"));
+        }
         rest = after;
     }
     Ok(out + rest)
@@ -117,5 +122,11 @@ mod tests {
         assert_eq!(wrong("echo\necho $(none)"), Err((2, "no macro is named `none'".into())));
         assert_eq!(wrong("echo $(a"), Err((1, "a macro without its `)'".into())));
         assert_eq!(wrong("$(loop)"), Err((1, "macros within macros: 8 at most".into())));
+        // Ten of ten of ten … times 1000 bytes.
+        let mut wide: Macros =
+            (1..7).map(|i| (format!("m{i}"), format!("$(m{})", i - 1).repeat(10))).collect();
+        wide.insert("m0".into(), "x".repeat(1000));
+        let error = expand_with("$(m6)", wide).map(Cow::into_owned);
+        assert_eq!(error, Err((1, "macros make a line longer than 65536 bytes".into())));
     }
 }

@@ -33,7 +33,8 @@ impl Origin {
         Origin {
             peer: Peer::User(uid),
             user: account::user_name(uid),
-            program: program.map(|name| name.trim_end().to_string()),
+            // A program chooses its own name.
+            program: program.map(|name| name.trim_end().replace(char::is_control, "?")),
             pid: Some(pid),
         }
     }

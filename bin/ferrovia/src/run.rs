@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a configuration to a running daemon and back.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -157,7 +157,9 @@ fn run_until_end<W: World>(
         log::info!(target: "main", "ready: {listening}");
         let Some(starter) = starter.take() else { return Ok(()) };
         if io::stdout().is_terminal() {
-            println!("ferrovia runs in the background, process {}: {listening}", std::process::id());
+            // The terminal may be gone already.
+            let pid = std::process::id();
+            let _ = writeln!(io::stdout(), "ferrovia runs in the background, process {pid}: {listening}");
         }
         starter.ready()
     };
@@ -195,6 +197,12 @@ fn log_command(path: &'static str, line: &str) {
         return;
     }
     let by = origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
+    // The value of a macro may be used as a secret later.
+    let line = if path == "define" {
+        line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+    } else {
+        line.into()
+    };
     log::log!(target: "command", level, "{by}: {line}");
 }
 
@@ -213,8 +221,9 @@ fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
 
 /// The binary API's socket; its group may be another one than the CLI's.
 fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket, String> {
-    let own = account::group(config.api_segment.gid.as_ref());
-    let socket = UnixSocket::listen(at, SocketType::STREAM, own.or(gid)).map_err(|e| e.to_string())?;
+    // A group of its own that doesn't exist gives nobody else the right.
+    let gid = config.api_segment.gid.as_ref().map_or(gid, |own| account::group(Some(own)));
+    let socket = UnixSocket::listen(at, SocketType::STREAM, gid).map_err(|e| e.to_string())?;
     if let Some(user) = &config.api_segment.uid {
         let uid = account::uid(user)?;
         std::os::unix::fs::chown(at, Some(uid), None).map_err(|e| format!("{}: {e}", at.display()))?;

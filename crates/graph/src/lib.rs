@@ -54,6 +54,7 @@ pub use cx::Cx;
 pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
+pub use longest::Longest;
 pub use node::{
     Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
     name_of,

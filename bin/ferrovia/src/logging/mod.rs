@@ -163,8 +163,9 @@ impl State {
     }
 
     fn emit(&mut self, level: log::Level, class: &str, text: &str) {
-        let entry =
-            Entry { time: SystemTime::now(), level, class: class.into(), text: text.trim_end().into() };
+        // One record is one line, whatever a client's words hold.
+        let text = text.trim_end().replace(char::is_control, " ");
+        let entry = Entry { time: SystemTime::now(), level, class: class.into(), text };
         let syslog_level = self.classes.get(class).and_then(|c| c.syslog_level).unwrap_or(self.syslog_level);
         self.sink.write(&entry, level <= syslog_level);
         self.ring.push(entry);

@@ -2,7 +2,8 @@
 //! Groups and users by name, and users' names: as the system's databases have them, wherever they lie.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use nix::unistd::{Group, Uid, User};
 
@@ -13,11 +14,9 @@ pub fn gid(account: &Account) -> Result<u32, String> {
     number(account, "group", |name| Group::from_name(name).map(|g| g.map(|g| g.gid.as_raw())))
 }
 
-/// The number of a group that sockets are for. One that isn't there is no reason not to start: the sockets stay the daemon's own.
+/// The group id for sockets. If the group doesn't exist, logs a warning and returns `None`.
 pub fn group(account: Option<&Account>) -> Option<u32> {
-    gid(account?)
-        .map_err(|why| log::warn!(target: "config", "{why}: nobody but the daemon's user gets its rights"))
-        .ok()
+    gid(account?).map_err(|why| log::warn!(target: "config", "{why}: its sockets stay the daemon's own")).ok()
 }
 
 /// The number of a user.
@@ -25,12 +24,45 @@ pub fn uid(account: &Account) -> Result<u32, String> {
     number(account, "user", |name| User::from_name(name).map(|u| u.map(|u| u.uid.as_raw())))
 }
 
-/// A user's name; its number where it has none. Looked up once: the database may be on another host.
+/// How long the first question for a user's name is waited for. Its answer may be on another host that is down.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Names kept.
+const KEPT: usize = 1024;
+
+/// Returns a user's name, or `user UID` if it has none, or none yet: names are looked up by a thread of their own.
 pub fn user_name(uid: u32) -> String {
-    static KNOWN: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let look_up = || User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name);
-    known.entry(uid).or_insert_with(|| look_up().unwrap_or_else(|| format!("user {uid}"))).clone()
+    /// By uid; `None` while a thread looks it up.
+    static KNOWN: Mutex<BTreeMap<u32, Option<String>>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = format!("user {uid}");
+    let (say, answer) = mpsc::channel();
+    {
+        let mut known = known();
+        if let Some(name) = known.get(&uid) {
+            return name.clone().unwrap_or(number);
+        }
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(uid, None);
+    }
+    let unnamed = number.clone();
+    let look_up = move || {
+        // A failure may be over the next time.
+        match User::from_uid(Uid::from_raw(uid)) {
+            Ok(user) => {
+                let name = user.map_or(unnamed, |user| user.name);
+                known().insert(uid, Some(name.clone()));
+                // Nobody waits any longer if this fails.
+                let _ = say.send(name);
+            }
+            Err(_) => drop(known().remove(&uid)),
+        }
+    };
+    if std::thread::Builder::new().name("ferrovia_names".into()).spawn(look_up).is_err() {
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).remove(&uid);
+    }
+    answer.recv_timeout(PATIENCE).unwrap_or(number)
 }
 
 fn number(

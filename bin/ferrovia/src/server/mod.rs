@@ -110,6 +110,10 @@ struct Client {
 
 impl Client {
     fn state(&self) -> State {
+        // It is over: its place is the first to be given away.
+        if self.leaving.is_some() {
+            return State::Silent;
+        }
         match (self.console.is_busy(), self.spoke) {
             (true, _) => State::Busy,
             (false, true) => State::Idle,
@@ -212,6 +216,11 @@ fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) 
                 let sessions = control.server.clients.iter().filter(|(_, c)| !c.own_terminal);
                 match PLACES.enter(origin.peer, now, sessions.map(seat)) {
                     Entry::Free => {}
+                    Entry::Instead(id)
+                        if control.server.clients.get(&id).is_some_and(|c| c.leaving.is_some()) =>
+                    {
+                        remove(control, events, id);
+                    }
                     Entry::Instead(id) => {
                         log::info!(target: "cli", "session {id} makes room for {origin}: it was idle for longest");
                         dismiss(control, events, id, "this session was idle for longest, and others wait");

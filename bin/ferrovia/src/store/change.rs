@@ -290,6 +290,16 @@ impl<W: World> Change<W> {
     }
 }
 
+impl<W> Drop for Change<W> {
+    fn drop(&mut self) {
+        // Whatever has ended has reported these.
+        if !self.done.is_empty() {
+            let (n, name) = (self.done.len(), &self.name);
+            log::warn!(target: "config", "the change to {name} was given up after {n} lines: its client is gone");
+        }
+    }
+}
+
 impl<W: World> Sequence<W> for Change<W> {
     fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
         if let Some(failed) = self.now.take() {
@@ -341,7 +351,10 @@ impl<W: World> Sequence<W> for Change<W> {
                 } else {
                     match self.recover(*around) {
                         Ok(()) => At::Run,
-                        Err(error) => return Step::Failed(error),
+                        Err(error) => {
+                            self.done.clear();
+                            return Step::Failed(error);
+                        }
                     }
                 }
             }
@@ -366,6 +379,8 @@ impl<W: World> Sequence<W> for Change<W> {
 
     fn cancel(&mut self) -> Error {
         let next = self.undo.last().map(|l| l.undo.clone()).unwrap_or_default();
-        self.report(&next, &Error::failed("cancelled"))
+        let error = self.report(&next, &Error::failed("cancelled"));
+        self.done.clear();
+        error
     }
 }

@@ -4,9 +4,6 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cli::{Command, Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Table, Tree, Writer};
@@ -17,6 +14,7 @@ use super::change::Change;
 use super::file::{self, Version};
 use super::load::{self, Load};
 use super::pending::Rest;
+use super::save::{self, Unconfirmed};
 use super::{Body, pending, store, tech, until};
 use crate::origin;
 use crate::run::World;
@@ -109,137 +107,13 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
     }))
 }
 
-/// Who is asking.
-fn asker() -> String {
+/// The user and program that run the command.
+pub(super) fn asker() -> String {
     origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.author())
 }
 
 fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    saving(world, m, false)
-}
-
-/// The configuration is gathered in slices, then written as a whole.
-fn saving<W: World>(world: &W, m: &Matches, confirms: bool) -> Result<Output> {
-    let file = match m.has("file") {
-        true => Some(
-            std::path::absolute(Path::new(m.str("file")))
-                .map_err(|e| Error::failed(e.to_string()).at(m.span("file")))?,
-        ),
-        false => {
-            store()?;
-            None
-        }
-    };
-    let (lines, place) = (world.config_lines(), m.span("file"));
-    let (by, body) = (asker(), Body::default());
-    Ok(Output::sequence::<W>(Save {
-        lines,
-        file,
-        place,
-        by,
-        body,
-        n: 0,
-        waiting: 0,
-        confirms,
-        writing: None,
-    }))
-}
-
-/// The configuration on its way to a file.
-struct Save {
-    lines: ConfigLines,
-    file: Option<PathBuf>,
-    /// Where its name stands.
-    place: Option<Range<usize>>,
-    by: String,
-    body: Body,
-    n: usize,
-    /// Number of these lines that aren't in force.
-    waiting: usize,
-    /// Nothing goes back to an older version then.
-    confirms: bool,
-    /// Gives the file, and whether it was written, or was the same already.
-    writing: Option<JoinHandle<Result<(PathBuf, bool)>>>,
-}
-
-impl Save {
-    /// Begins to write. Disks are slow: everything else goes on meanwhile.
-    fn write(&mut self) -> Result<()> {
-        let pending = pending::all().saved();
-        self.body.pending(&pending);
-        self.waiting = pending.len();
-        self.n += self.waiting;
-        let (text, by) = (std::mem::take(&mut self.body.text), self.by.clone());
-        let (file, place, store) = (self.file.clone(), self.place.clone(), store());
-        let write = move || match file {
-            Some(path) => {
-                file::export(&path, &file::with_header(&text, &by)).map_err(|e| e.at(place))?;
-                Ok((path, true))
-            }
-            None => {
-                let store = store?;
-                let saved = store.save(&text, &by)?;
-                Ok((store.file().to_path_buf(), saved))
-            }
-        };
-        let thread = std::thread::Builder::new().name("ferrovia_save".into()).spawn(write);
-        self.writing = Some(thread.map_err(|e| Error::failed(format!("no thread to save by: {e}")))?);
-        Ok(())
-    }
-
-    /// Reports the result of the write.
-    fn written(&mut self, writing: JoinHandle<Result<(PathBuf, bool)>>) -> Result<Output> {
-        let (path, saved) = writing.join().map_err(|_| Error::failed("saving has failed"))??;
-        let (path, n, waiting) = (path.display().to_string(), self.n, self.waiting);
-        let mut text = match saved {
-            true => format!("{n} lines saved in {path}\n"),
-            false => format!("nothing has changed since the last version in {path}\n"),
-        };
-        if waiting > 0 {
-            text += &format!("{waiting} of them are not in force: see `show config pending'\n");
-        }
-        if self.confirms {
-            *until() = None;
-        }
-        Ok(Output::both(text, json!({ "file": path, "lines": n, "pending": waiting, "saved": saved })))
-    }
-}
-
-impl<W: World> Sequence<W> for Save {
-    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
-        if let Some(writing) = self.writing.take() {
-            if writing.is_finished() {
-                return self.written(writing).map_or_else(Step::Failed, Step::Done);
-            }
-            self.writing = Some(writing);
-            // The next turn comes at once: this one leaves the core to the thread that writes.
-            std::thread::yield_now();
-            return Step::More(String::new());
-        }
-        let mut lines = Vec::new();
-        let more = (0..SLICE).all(|_| world.config_step(&mut self.lines, &mut lines));
-        self.add(lines);
-        match more {
-            true => Step::More(String::new()),
-            false => self.write().map_or_else(Step::Failed, |()| Step::More(String::new())),
-        }
-    }
-
-    fn cancel(&mut self) -> Error {
-        match self.writing.take().map(|writing| self.written(writing)) {
-            None => Error::failed("cancelled: nothing was saved"),
-            Some(Ok(_)) => Error::failed("too late to be cancelled: it was saved"),
-            Some(Err(error)) => error,
-        }
-    }
-}
-
-impl Save {
-    fn add(&mut self, lines: Vec<ConfigLine>) {
-        self.n += lines.len();
-        pending::all().forget_running(&lines);
-        lines.iter().for_each(|line| self.body.add(line));
-    }
+    save::start(world, m, None)
 }
 
 fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
@@ -483,7 +357,9 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
 }
 
 fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let Some(minutes) = m.get::<u64>("minutes") else { return saving(world, m, true) };
+    let Some(minutes) = m.get::<u64>("minutes") else {
+        return save::start(world, m, Some(Unconfirmed::suspend()));
+    };
     let date = file::head(&store()?.text(0)?, file::DATE);
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
     let text = format!("back to what was saved {} in {minutes} minutes, unless `commit' comes first\n", date);

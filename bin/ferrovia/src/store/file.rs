@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cli::Error;
 use cli::script::Lines;
@@ -86,8 +86,15 @@ pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
     written.map_err(failed(path))
 }
 
+/// Held while a thread writes: new files get the same temporary name, and versions move the same files.
+fn writing() -> MutexGuard<'static, ()> {
+    static WRITING: Mutex<()> = Mutex::new(());
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Writes a configuration to whatever file an operator names: a new one, or one that was written so.
 pub fn export(path: &Path, text: &str) -> Result<(), Error> {
+    let _writing = writing();
     match std::fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(failed(path)(e)),
@@ -163,9 +170,7 @@ impl Store {
     /// # Errors
     /// What the system says; all versions are then as they were.
     pub fn save(&self, body: &str, by: &str) -> Result<bool, Error> {
-        // One at a time: they move the same files.
-        static SAVING: Mutex<()> = Mutex::new(());
-        let _saving = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = writing();
         self.save_by(&System, body, by)
     }
 

@@ -10,6 +10,7 @@ pub mod disk;
 pub mod file;
 pub mod load;
 pub mod pending;
+mod save;
 pub mod tech;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `save` and `commit`: gathers the configuration in slices, and writes it on a thread of its own.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cli::{Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Task, TaskState, Tree};
+use graph::{ConfigLine, ConfigLines};
+use serde_json::json;
+
+use super::commands::asker;
+use super::{Body, file, pending, store, until};
+use crate::run::World;
+
+/// Suspends the return to the last saved configuration while that is being written. Resumes it when dropped, unless the write
+/// succeeded.
+pub struct Unconfirmed(Option<Duration>);
+
+impl Unconfirmed {
+    /// Suspends it, if it is pending.
+    pub fn suspend() -> Self {
+        Self(until().take())
+    }
+
+    fn confirm(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unconfirmed {
+    fn drop(&mut self) {
+        if let Some(at) = self.0.take() {
+            *until() = Some(at);
+        }
+    }
+}
+
+/// Starts to save. `commit` passes what it confirms.
+///
+/// # Errors
+/// A bad file name; no place for saved configurations.
+pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>) -> Result<Output> {
+    let file = match m.has("file") {
+        true => Some(
+            std::path::absolute(Path::new(m.str("file")))
+                .map_err(|e| Error::failed(e.to_string()).at(m.span("file")))?,
+        ),
+        false => {
+            store()?;
+            None
+        }
+    };
+    let (lines, place) = (world.config_lines(), m.span("file"));
+    Ok(Output::sequence::<W>(Save {
+        lines,
+        file,
+        place,
+        by: asker(),
+        body: Body::default(),
+        n: 0,
+        unconfirmed,
+    }))
+}
+
+/// The configuration on its way to a file.
+struct Save {
+    lines: ConfigLines,
+    file: Option<PathBuf>,
+    /// Position of the file name in the command.
+    place: Option<Range<usize>>,
+    by: String,
+    body: Body,
+    /// Number of lines.
+    n: usize,
+    unconfirmed: Option<Unconfirmed>,
+}
+
+impl Save {
+    fn add(&mut self, lines: Vec<ConfigLine>) {
+        self.n += lines.len();
+        pending::all().forget_running(&lines);
+        lines.iter().for_each(|line| self.body.add(line));
+    }
+
+    /// Starts the thread that writes.
+    fn write(&mut self) -> Result<Writing> {
+        let pending = pending::all().saved();
+        self.body.pending(&pending);
+        let (text, by) = (std::mem::take(&mut self.body.text), self.by.clone());
+        let (file, place, store) = (self.file.take(), self.place.take(), store());
+        let write = move || match file {
+            Some(path) => {
+                file::export(&path, &file::with_header(&text, &by)).map_err(|e| e.at(place))?;
+                Ok((path, true))
+            }
+            None => {
+                let store = store?;
+                let saved = store.save(&text, &by)?;
+                Ok((store.file().to_path_buf(), saved))
+            }
+        };
+        let thread = std::thread::Builder::new().name("ferrovia_save".into()).spawn(write);
+        let thread = thread.map_err(|e| Error::failed(format!("no thread to save by: {e}")))?;
+        Ok(Writing {
+            thread: Some(thread),
+            n: self.n + pending.len(),
+            pending: pending.len(),
+            unconfirmed: self.unconfirmed.take(),
+            cancelled: false,
+        })
+    }
+}
+
+impl<W: World> Sequence<W> for Save {
+    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
+        let mut lines = Vec::new();
+        let more = (0..SLICE).all(|_| world.config_step(&mut self.lines, &mut lines));
+        self.add(lines);
+        match more {
+            true => Step::More(String::new()),
+            false => self.write().map_or_else(Step::Failed, |writing| Step::Done(Output::task(writing))),
+        }
+    }
+
+    fn cancel(&mut self) -> Error {
+        Error::failed("cancelled: nothing was saved")
+    }
+}
+
+/// Waits for the thread that writes. It is never joined before it has ended: disks are slow.
+struct Writing {
+    /// Returns the file, and whether it was written, or was the same already.
+    thread: Option<JoinHandle<Result<(PathBuf, bool)>>>,
+    /// Number of lines.
+    n: usize,
+    /// Number of these that aren't in force.
+    pending: usize,
+    unconfirmed: Option<Unconfirmed>,
+    cancelled: bool,
+}
+
+impl Writing {
+    fn report(&mut self, path: &Path, saved: bool) -> Output {
+        if let Some(unconfirmed) = &mut self.unconfirmed {
+            unconfirmed.confirm();
+        }
+        let (path, n, pending) = (path.display().to_string(), self.n, self.pending);
+        let mut text = match saved {
+            true => format!("{n} lines saved in {path}\n"),
+            false => format!("nothing has changed since the last version in {path}\n"),
+        };
+        if pending > 0 {
+            text += &format!("{pending} of them are not in force: see `show config pending'\n");
+        }
+        Output::both(text, json!({ "file": path, "lines": n, "pending": pending, "saved": saved }))
+    }
+}
+
+impl Task for Writing {
+    fn poll(&mut self, _: Duration) -> TaskState {
+        match self.thread.take_if(|thread| thread.is_finished()) {
+            Some(thread) => match thread.join() {
+                Ok(Ok((path, saved))) => TaskState::Done(self.report(&path, saved)),
+                Ok(Err(error)) => TaskState::Failed(error),
+                Err(_) => TaskState::Failed(Error::failed("saving has failed")),
+            },
+            None if self.cancelled => {
+                TaskState::Failed(Error::failed("too late to be cancelled: the file is still being written"))
+            }
+            None => TaskState::Pending,
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+}
