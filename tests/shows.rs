@@ -39,7 +39,7 @@ fn promised(line: &str, value: &Value) -> Result<(), String> {
                 return Err(format!("`{key}' is no number: {value}"));
             }
             if let Value::String(text) = value
-                && !["name", "tag", "value", "text", "crc"].contains(&key.as_str())
+                && !["name", "tag", "value", "text", "crc", "commit"].contains(&key.as_str())
                 && text.parse::<f64>().is_ok_and(f64::is_finite)
             {
                 return Err(format!("`{key}' is a number as text: {text}"));

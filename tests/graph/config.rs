@@ -182,7 +182,7 @@ fn steady(text: String) -> String {
         match value {
             Value::Array(all) => all.iter_mut().for_each(clean),
             Value::Object(all) => {
-                // Which of them a flow takes doesn't depend on the order in which they came.
+                // The order in which paths were added doesn't affect the flow hash.
                 if let Some(Value::Array(paths)) = all.get_mut("paths") {
                     paths.sort_by_key(Value::to_string);
                 }

@@ -72,17 +72,19 @@ pub fn verb(args: &[&str]) -> Res {
 
 /// The program that runs the tests.
 fn program() -> Res<PathBuf> {
-    let dir = std::env::var_os("FERROVIA_CONFORMANCE")
-        .map_or_else(|| root().join("../shared/conformance"), PathBuf::from);
-    let program = dir.join("run");
-    if program.is_file() {
-        return Ok(program);
+    let dir = std::env::var_os("FERROVIA_CONFORMANCE").map(PathBuf::from);
+    let program = dir.map(|dir| dir.join("run"));
+    if let Some(program) = program.as_ref().filter(|program| program.is_file()) {
+        return Ok(program.clone());
     }
     Err(format!(
-        "conformance: there is no {}.\n\
-         VPP's tests are the folder test/ of its sources (https://github.com/FDio/vpp, tag v26.06); they are not part of this tree.\n\
+        "conformance: {}.\n\
+         VPP's tests are the folder test/ of its sources, tag v26.06; they are not part of this tree.\n\
          FERROVIA_CONFORMANCE names a folder with a program `run` that drives them; {PAGE} says what it has to do.",
-        program.display()
+        program.map_or("FERROVIA_CONFORMANCE isn't set".into(), |program| format!(
+            "there is no {}",
+            program.display()
+        ))
     ))
 }
 

@@ -39,6 +39,7 @@ pub const HOSTS: &[Need] = &[
 /// What tests hold our packets and captures against; a terminal for our CLI, and a disassembler for our code.
 pub const PEERS: &[Need] = &[
     need("script", "bsdutils"),
+    need("less", "less"),
     need("objdump", "binutils"),
     need("tcpdump", "tcpdump"),
     need("tshark", "tshark"),

@@ -11,12 +11,12 @@ use std::io::stdin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether what comes from the keyboard is pasted, as far as the terminal says so (bracketed paste).
+/// Set between the start and end marks of a bracketed paste.
 #[derive(Clone, Default)]
 pub struct Pasted(Arc<AtomicBool>);
 
 impl Pasted {
-    /// Between the brackets.
+    /// Returns whether the current key is pasted.
     pub fn now(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -34,12 +34,12 @@ impl Keyboard {
         self.pasted.clone()
     }
 
-    /// Forgets that a paste has begun: its end may never come.
+    /// Clears the paste flag: the end mark may never arrive.
     pub fn forget_paste(&self) {
         self.pasted.0.store(false, Ordering::Relaxed);
     }
 
-    /// Whether more was typed or pasted than the line that runs now.
+    /// Returns whether input is pending behind the current line.
     pub fn is_ahead(&self) -> bool {
         let stdin = stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];

@@ -224,37 +224,56 @@ fn the_pager_takes_no_lines_that_were_pasted() {
     assert_eq!(t.status(), Some(0));
 }
 
+/// Stops an endless answer, and a conversation that lines are typed ahead of.
+fn interrupts(pager: &str) {
+    let server = Server::start();
+    let mut t = stopped(&server, &[], pager, "line 1");
+    // Lines behind a command that is stopped don't run.
+    t.type_in("ping\recho never\r");
+    t.expect("reply 2\r\n");
+    t.type_in("\x03");
+    t.expect("statistics\r\n");
+    t.expect("ferrovia# ");
+    t.type_in("echo end\r");
+    t.expect("\r\nend\r\n");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
+}
+
+/// A terminal in which an endless answer was stopped once this text of it had come.
+fn stopped(server: &Server, args: &[&str], pager: &str, text: &str) -> Terminal {
+    let mut t = Terminal::controlling(server, args, pager);
+    t.expect("ferrovia# ");
+    t.type_in("show endless\r");
+    t.expect(text);
+    t.type_in("\x03");
+    t.expect("ferrovia# ");
+    t.type_in("echo still here\r");
+    t.expect("still here");
+    t.expect("still here");
+    t
+}
+
 #[test]
 fn interrupt_ends_a_long_answer_and_what_was_typed_ahead_of_its_end() {
-    let server = Server::start();
-    for (pager, json) in [("cat", false), ("cat", true), ("less -FRXK", false)] {
-        if pager != "cat" && Command::new("less").arg("-V").output().is_err() {
-            continue;
-        }
-        let args: &[&str] = if json { &["-j"] } else { &[] };
-        let mut t = Terminal::controlling(&server, args, pager);
-        t.expect("ferrovia# ");
-        t.type_in("show endless\r");
-        t.expect(if json { "1,\r\n" } else { "line 1" });
-        t.type_in("\x03");
-        t.expect("ferrovia# ");
-        t.type_in("echo still here\r");
-        t.expect("still here");
-        t.expect("still here");
-        if json {
-            continue;
-        }
-        // Lines behind a command that is stopped don't run.
-        t.type_in("ping\recho never\r");
-        t.expect("reply 2\r\n");
-        t.type_in("\x03");
-        t.expect("statistics\r\n");
-        t.expect("ferrovia# ");
-        t.type_in("echo end\r");
-        t.expect("\r\nend\r\n");
-        t.type_in("q\r");
-        assert_eq!(t.status(), Some(0));
+    interrupts("cat");
+}
+
+#[test]
+fn interrupt_ends_a_long_answer_within_a_pager() {
+    if Command::new("less").arg("-V").output().is_err() {
+        testkit::skip("less");
+        return;
     }
+    interrupts("less -FRXK");
+}
+
+#[test]
+fn interrupt_ends_a_long_answer_in_json() {
+    let server = Server::start();
+    let mut t = stopped(&server, &["-j"], "cat", "1,\r\n");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 /// The version's number.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit, shortened; empty if nobody knew.
+/// The commit, shortened; empty if unknown.
 pub const COMMIT: &str = env!("FERROVIA_COMMIT");
-/// The commit's date, `2026-01-31`; empty if nobody knew.
+/// The commit's date, `2026-01-31`; empty if unknown.
 pub const DATE: &str = env!("FERROVIA_DATE");
 /// The compiler, in its own words.
 pub const COMPILER: &str = env!("FERROVIA_COMPILER");

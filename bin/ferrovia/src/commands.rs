@@ -200,7 +200,7 @@ impl<W: World> Own<W> {
                 Ok(Output::both("Interactive: no\nPager: off\nHistory: off\n".to_string(), json))
             },
         },
-        // Sessions in which somebody types have commands of their own by these names; all others have no pager and no history.
+        // Interactive sessions have their own commands of these names; other sessions have no pager and no history.
         unneeded("set terminal pager", "[on|off] [limit <lines:u32>]"),
         unneeded("set terminal history", "[on|off] [limit <lines:u32>]"),
         unneeded("set terminal ansi", "{on|off}"),

@@ -6,11 +6,11 @@ use crate::terminal::{self, Terminal, Wish};
 use crate::{Live, Runner, Said, Tree};
 use std::time::Duration;
 
-/// Who has said nothing for so long and speaks no telnet gets a prompt.
+/// A client that has sent nothing for this long, and no telnet, gets a prompt.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long after an answer an idle script is sent a first further NUL ([`Session::remind`]); each next one takes twice as long,
+/// Delay of the first extra NUL to an idle script ([`Session::remind`]). It doubles with each NUL.
 const REMINDER: Duration = Duration::from_millis(10);
-/// up to this.
+/// Upper bound of that delay.
 const MAX_REMINDER: Duration = Duration::from_secs(1);
 /// Commands taken up in one turn.
 const EVENTS: usize = 64;
@@ -220,8 +220,8 @@ impl Console {
         found
     }
 
-    /// Whether a line is about the session itself. The world's commands win where both abbreviate to it, unless they have the same name:
-    /// these are for clients without a terminal.
+    /// Returns whether a line is a command of the session. If both trees match an abbreviation, the world's command wins, unless the
+    /// session has a command of the same name: the world's is then only for clients without a terminal.
     fn is_local<W>(&self, tree: &Tree<W>, line: &str) -> bool {
         let local = |whole| self.local.reaches(line, whole);
         let world = || tree.reaches(line, false) && !self.local.reaches(&tree.meaning(line), true);

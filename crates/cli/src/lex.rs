@@ -126,7 +126,7 @@ impl Braces {
         None
     }
 
-    /// How many blocks are open.
+    /// Returns the number of open blocks.
     pub fn depth(&self) -> usize {
         self.depth
     }

@@ -41,7 +41,7 @@ const fn leave(path: &'static str) -> Command<Terminal> {
     Command { path, usage: "", help: "Leave the CLI", run: |_, _| Ok(Output::empty()) }
 }
 
-/// Lines of history that are kept unless somebody says how many.
+/// Default number of history lines.
 pub(crate) const DEFAULT_HISTORY: usize = 100;
 
 static TERMINAL: &[Command<Terminal>] = &[

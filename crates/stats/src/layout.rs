@@ -28,11 +28,11 @@ pub mod ring {
     pub const DATA: usize = 24;
     /// Bytes of the header, and of a thread's state.
     pub const STATE: usize = 64;
-    /// Of a state: the entry that is written next; behind it the schema's version.
+    /// Offset in a thread's state: next entry to write, then the schema version.
     pub const HEAD: usize = 0;
-    /// Of a state: a u64, the entries that were ever written.
+    /// Offset in a thread's state: u64, total entries written.
     pub const SEQUENCE: usize = 8;
-    /// Of a state: offset of the schema; behind it its bytes.
+    /// Offset in a thread's state: offset of the schema, then its length.
     pub const SCHEMA: usize = 16;
 }
 

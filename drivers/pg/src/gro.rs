@@ -11,7 +11,7 @@ use wire::{Header, IpProtocol, Ipv4Header, TcpFlags, TcpHeader, UpperLayer, l4};
 
 /// Flows that are put together at a time.
 const FLOWS: usize = 16;
-/// How long a packet waits, in nanoseconds.
+/// Hold time of a coalesced packet, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 /// The longest IP packet.
 const LONGEST: usize = 65_535;

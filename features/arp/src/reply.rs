@@ -113,7 +113,7 @@ fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
 enum Whose {
     /// The interface's own, or one that a route delivers here by it.
     Ours,
-    /// That of the interface whose addresses this one uses.
+    /// An address of the interface that this unnumbered one borrows from.
     Lent,
     /// A host's on the link.
     Attached,

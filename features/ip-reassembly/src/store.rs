@@ -21,8 +21,7 @@ pub trait Waiting {
     fn bytes(&self) -> usize;
 }
 
-/// How a datagram may end other than well. Each end is counted once for a datagram, whatever the number of its fragments: they are
-/// dropped as [`Self::GIVEN_UP`].
+/// Reasons to abandon a datagram. Each is counted once per datagram; its other fragments are dropped as [`Self::GIVEN_UP`].
 pub trait Ends: Next + Copy {
     /// A fragment of a datagram that has ended.
     const GIVEN_UP: Self;

@@ -32,7 +32,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let route = if link.default_route { " default-route" } else { "" };
         config.push(Phase::Features, format!("{line}{route}"), format!("{line} disable"));
         if !interfaces.get(sw_if).is_ok_and(|i| i.ip_enabled[1]) {
-            // That has enabled IPv6, and an operator has disabled it since.
+            // Autoconfiguration enabled IPv6 here, and an operator disabled it afterwards.
             let line = format!("disable ip6 interface {name}");
             config.push(Phase::Features, line.clone(), line);
         }

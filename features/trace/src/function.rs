@@ -50,7 +50,7 @@ impl Function {
     }
 }
 
-/// How times of traces are written.
+/// Timestamp format of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stamp {

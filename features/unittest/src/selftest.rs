@@ -7,7 +7,7 @@ use cli::{Error, Matches, Output};
 use graph::World;
 use msg::Loopback;
 
-/// How many cells a counter grows to, step by step.
+/// Counter sizes of the growth steps.
 const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 
 /// Counts in a counter that grows, and looks at it as a client does: nothing that was counted before is lost.
@@ -45,7 +45,7 @@ pub fn counter(w: &World, m: &Matches) -> Result<Output, Error> {
 
 /// Size of the clock jump, in nanoseconds.
 const JUMP: u64 = 1_000_000;
-/// How often each thread looks at the clock.
+/// Clock readings per thread.
 const LOOKS: usize = 1_000;
 
 /// Looks at the clock on every thread, again and again: it never goes back, and all threads have the same one.

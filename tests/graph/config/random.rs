@@ -159,7 +159,7 @@ fn what_did_not_come_back_does() {
         "set interface proxy-arp pg0 enable\nset interface feature pg0 arp-proxy arc arp disable",
         "set urpf ip4 rx strict pg0\nset interface feature pg0 ip4-rx-urpf-strict arc ip4-unicast disable",
         "set interface feature pg0 arp-proxy arc arp\nset interface proxy-arp pg0 enable",
-        // Which of two paths a flow takes doesn't depend on which neighbour was known first.
+        // Path selection doesn't depend on the order in which neighbours were learned.
         "set interface state pg0 up\nset interface state pg1 up\n\
          set interface ip address pg0 10.0.0.1/24\nset interface ip address pg1 10.1.0.1/24\n\
          set ip neighbor pg1 10.1.0.2 02:00:00:00:01:02 static\nset ip neighbor pg0 10.0.0.2 02:00:00:00:00:02 static\n\
@@ -169,7 +169,7 @@ fn what_did_not_come_back_does() {
         // A container and a host that is answered for move with their interface.
         "ip container 10.9.0.2 pg0\nip table add 7\nset interface ip table pg0 7",
         "set ip6 nd proxy pg0 2001:db8::77\nip6 table add 7\nset interface ip6 table pg0 7",
-        // Of a host behind two interfaces both are known; questions are looked at wherever IPv6 is enabled later.
+        // A host behind two interfaces is proxied on both, also where IPv6 is enabled later.
         "set ip6 nd proxy pg1 2001:db8::77\nset ip6 nd proxy pg0 2001:db8::77\nenable ip6 interface pg0",
     ] {
         let ports = "create packet-generator interface pg0\ncreate packet-generator interface pg1";

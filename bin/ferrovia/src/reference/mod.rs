@@ -25,13 +25,13 @@ pub fn plugins() -> impl Iterator<Item = &'static str> {
     owners.filter(|owner| owner.ends_with(PLUGIN))
 }
 
-/// What the file names of VPP's plugins end with.
+/// Suffix of the file names of VPP's plugins.
 pub const PLUGIN: &str = "_plugin.so";
 
 /// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for plugins switches off.
 pub const OPTIONAL: &[&str] = &["af_packet", "ping", "tap", "unittest", "urpf"];
 
-/// Of these, what runs only if it is enabled by a rule of its own.
+/// Optional plugins that are disabled by default.
 pub const OFF: &[&str] = &["unittest"];
 
 /// Returns the plugin or feature that a section of startup.conf belongs to, if VPP has the section and this build lacks it.

@@ -35,7 +35,7 @@ pub use terminal::{interactive, resize, restore};
 const PLACES: Places = Places { all: 256, kept: 16 };
 /// Bytes read from one client before others have their turn.
 const READ: usize = 64 << 10;
-/// How long a client has to close its side when its session is over.
+/// Time that a client has to close its side after the session ends.
 const LEAVE: Duration = Duration::from_secs(10);
 /// How long to wait when the system gives no descriptor for a new client.
 const PAUSE: Duration = Duration::from_secs(1);

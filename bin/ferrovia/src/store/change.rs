@@ -25,7 +25,7 @@ pub struct Change<W> {
     /// What is changed to, for messages.
     name: String,
     target: Vec<String>,
-    /// By their hashes, where the lines of the target stand: there may be a million.
+    /// Index into `target` by the line's hash: there may be a million lines.
     places: HashMap<u64, usize>,
     hasher: RandomState,
     /// To be taken back, the next one last.
@@ -42,7 +42,7 @@ pub struct Change<W> {
     world: PhantomData<fn(W)>,
 }
 
-/// How far a change is.
+/// Phase of a change.
 enum At {
     /// The target is looked through. Of what is wrong in it some lines are told.
     Target { rest: Rest, wrong: String, count: usize },
@@ -60,7 +60,7 @@ enum At {
     Outcome { lines: ConfigLines, more: usize, there: HashSet<u64> },
 }
 
-/// A line that failed, and what may be in its way.
+/// A failed line, and the lines that may conflict with it.
 struct Around {
     failed: Doing,
     error: Error,
@@ -91,7 +91,7 @@ impl Doing {
         }
     }
 
-    /// As it stands in a configuration.
+    /// The line as it is written in a configuration.
     fn line(&self) -> &str {
         match self {
             Doing::Undo(line) => &line.text,
@@ -277,7 +277,7 @@ impl<W: World> Change<W> {
                 Some(line) => Doing::Undo(line),
                 None => Doing::Do(self.todo.as_mut()?.pop_front()?),
             };
-            // As when it is loaded: what the host lacks is waited for.
+            // As at load: a line may wait for a device of the host.
             match world.restore(|| tree.execute(world, now.command())) {
                 Ok(outcome) if matches!(outcome.output, Output::Empty) => self.done.push(now.into_command()),
                 outcome => {

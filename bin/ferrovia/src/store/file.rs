@@ -16,10 +16,10 @@ use crate::date::Date;
 /// What a file of ours begins with.
 const MARK: &str = "# Ferrovia configuration";
 
-/// When it was saved, in its head.
+/// Header key of the date.
 pub const DATE: &str = "# date:";
 
-/// And by whom.
+/// Header key of the author.
 pub const BY: &str = "# by:";
 
 /// Versions before the last one that are kept unless the configuration says otherwise.

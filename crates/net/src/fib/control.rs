@@ -42,9 +42,9 @@ pub(super) struct Inner<F: Net> {
     pub hops: HashMap<NextHop, BTreeSet<ListId>>,
     /// Lists with a path that follows a route of the other protocol.
     pub crossing: BTreeSet<ListId>,
-    /// By interface, tables where others than the interface's addresses have said of a network that it is connected there.
+    /// Per interface, the tables in which a source other than its addresses has added a connected prefix.
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
-    /// Tables that nobody asks for any more, but that are used.
+    /// Tables without owner that are still in use.
     pub unowned: BTreeSet<TableIndex>,
 }
 

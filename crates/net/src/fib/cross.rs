@@ -12,10 +12,10 @@ use graph::{Shared, World};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How far routes are followed.
+/// Maximum recursion depth.
 const DEPTH: usize = 16;
 
-/// How many lists of each protocol have next hops that the other's routes lead to.
+/// Per family, the number of path lists with a next hop of the other family.
 #[derive(Default)]
 pub(super) struct Crossing([AtomicUsize; 2]);
 
@@ -72,7 +72,7 @@ impl<F: Net> Inner<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// For routes of the other protocol: the route that covers a next hop, and the neighbours that it leads to.
+    /// Resolves a next hop for the other family: the covering route and its neighbours.
     pub(super) fn neighbors_of(
         &self,
         table: TableIndex,

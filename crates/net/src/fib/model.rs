@@ -196,7 +196,7 @@ pub enum PathKind<A> {
         /// The next hop.
         nexthop: A,
     },
-    /// As [`Self::Recursive`], by a next hop of the other protocol, looked up in a table of that.
+    /// Recursive path over a next hop of the other family, resolved in that family's table.
     RecursiveOther {
         /// The table to look it up in.
         table: TableIndex,

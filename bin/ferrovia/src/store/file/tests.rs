@@ -231,3 +231,19 @@ fn what_killed_processes_left_is_removed() {
     store.tidy().unwrap();
     assert!(!dead.exists() && ours.exists() && other.exists());
 }
+
+#[test]
+fn several_writers_of_one_file_leave_a_whole_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("exported");
+    let text = |i: usize| with_header(&format!("echo {i}\n").repeat(2000), "me");
+    let texts: Vec<String> = (0..4).map(text).collect();
+    std::thread::scope(|scope| {
+        for text in &texts {
+            scope.spawn(|| (0..30).for_each(|_| export(&path, text).unwrap()));
+        }
+    });
+    let lines = lines(&std::fs::read_to_string(&path).unwrap());
+    assert!(lines.len() == 2000 && lines.iter().all(|line| *line == lines[0]), "{}", lines.len());
+    assert_eq!(dir.path().read_dir().unwrap().count(), 1, "no temporary file is left");
+}
