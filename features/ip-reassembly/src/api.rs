@@ -51,7 +51,7 @@ impl From<IpReassType> for Kind {
 pub struct IpReassemblySet {
     /// Milliseconds until a datagram is given up.
     pub timeout_ms: u32,
-    /// Datagrams that may be under way on a thread.
+    /// Datagrams that may be under way on a thread; 0: full reassembly lets no fragment pass, shallow reassembly has no such limit.
     pub max_reassemblies: u32,
     /// Fragments of a datagram.
     pub max_reassembly_length: u32,

@@ -35,8 +35,8 @@ impl Settings {
     pub const SHALLOW: Self = Self { timeout_ms: 1000, ..Self::FULL };
 }
 
-/// Datagrams of shallow reassembly on a thread when there is no limit: what is remembered of one without waiting fragments takes no
-/// buffer, so the share of buffers doesn't bound them.
+/// Datagrams of one shallow node on a thread when there is no limit: one without waiting fragments holds no buffer, so the share of
+/// buffers doesn't bound them.
 pub const MOST: u32 = 1 << 16;
 
 /// Limits, and how many datagrams are under way.

@@ -11,6 +11,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Datagrams that one fragment may end, and that one tick may: the rest follows. A fragment adds one datagram at most.
+pub const AT_ONCE: usize = 16;
+pub const AT_A_TICK: usize = 1024;
+/// Lists of fragments that are kept for their memory.
+const SPARE: usize = 64;
+
 /// A fragment that waits.
 pub trait Waiting {
     /// The packet.
@@ -104,6 +110,13 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         for part in parts.drain(..) {
             cx.emit(std::mem::replace(&mut why, D::To::GIVEN_UP), part.into_packet());
         }
+        self.table.set_holding(at, false);
+    }
+
+    /// Accounts for a fragment of `buffers` that a datagram holds now.
+    pub fn hold(&mut self, at: u32, buffers: usize) {
+        self.kept.charge(buffers);
+        self.table.set_holding(at, true);
     }
 
     /// Forgets a datagram that has no fragments here any more.
@@ -112,7 +125,9 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
             self.knobs().end(self.place.thread);
             let parts = std::mem::take(datagram.parts_mut());
             debug_assert!(parts.is_empty());
-            self.spare.push(parts);
+            if parts.capacity() > 0 && self.spare.len() < SPARE {
+                self.spare.push(parts);
+            }
         }
     }
 
@@ -147,23 +162,31 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
     }
 
-    /// One that has waited too long.
+    fn is_late(&self, since: u64, now: u64) -> bool {
+        now >= since + self.knobs().timeout()
+    }
+
+    /// The oldest datagram, if its timeout has passed.
     pub fn expired(&self, now: u64) -> Option<u32> {
-        let timeout = self.knobs().timeout();
-        self.table.oldest().filter(|(_, since)| now >= since + timeout).map(|(at, _)| at)
+        self.table.oldest().filter(|(_, since)| self.is_late(*since, now)).map(|(at, _)| at)
     }
 
     /// The datagram of a key; a new one if there is none, for which the oldest may have to go. `None` if there may be none at all.
     pub fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> Option<u32> {
         if let Some(at) = self.table.find(&key) {
-            return Some(at);
+            if !self.table.since(at).is_some_and(|since| self.is_late(since, cx.now())) {
+                return Some(at);
+            }
+            // Its turn to be ended hasn't come yet.
+            self.end(at, D::To::TIMEOUT, cx);
         }
         let limit = self.knobs().datagrams();
         if limit == 0 {
             return None;
         }
-        while self.table.len() >= limit {
-            let Some((oldest, _)) = self.table.oldest() else { break };
+        // With a limit that was lowered, a surplus shrinks from fragment to fragment.
+        for _ in 0..AT_ONCE {
+            let Some((oldest, _)) = self.table.oldest().filter(|_| self.table.len() >= limit) else { break };
             self.displace(oldest, cx);
         }
         self.knobs().begin(self.place.thread);
@@ -171,10 +194,12 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         Some(self.table.insert(key, cx.now(), D::with(parts)))
     }
 
-    /// Lets the oldest go until the rest has room, of which each fragment takes as many buffers as it has segments.
+    /// Lets the oldest that hold fragments go until the rest has room, of which each fragment takes as many buffers as it has segments.
+    /// Datagrams that hold none stay: they would give nothing back.
     pub fn make_room(&mut self, cx: &mut Cx<'_, false>) {
-        while self.kept.is_over() {
-            let Some((oldest, _)) = self.table.oldest() else { break };
+        // A longest packet has 32 segments, and each datagram gives back one at least.
+        for _ in 0..2 * AT_ONCE {
+            let Some(oldest) = self.table.oldest_holding().filter(|_| self.kept.is_over()) else { break };
             self.kept.refuse();
             self.displace(oldest, cx);
         }

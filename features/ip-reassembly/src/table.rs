@@ -59,23 +59,42 @@ struct Entry<A, D> {
     hash: u64,
     /// The next one of the bucket.
     next: u32,
+    /// Its neighbours in each list.
+    links: [Links; 2],
+    /// It is in the list of those that hold fragments.
+    holds: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Links {
     older: u32,
     newer: u32,
 }
+
+/// The ends of a list.
+struct List {
+    oldest: u32,
+    newest: u32,
+}
+
+/// The list of all datagrams, by age.
+const ALL: usize = 0;
+/// The list of those that hold fragments, by the age of the first one held.
+const HOLDING: usize = 1;
 
 /// Datagrams under way.
 pub struct Table<A, D> {
     entries: Pool<Entry<A, D>>,
     buckets: Box<[u32]>,
     seed: u64,
-    oldest: u32,
-    newest: u32,
+    lists: [List; 2],
 }
 
 impl<A: Address, D> Table<A, D> {
     /// An empty table. Whoever doesn't know the seed can't make keys that fall into one bucket.
     pub fn new(seed: u64) -> Self {
-        Self { entries: Pool::new(), buckets: vec![END; 64].into(), seed, oldest: END, newest: END }
+        let lists = [const { List { oldest: END, newest: END } }; 2];
+        Self { entries: Pool::new(), buckets: vec![END; 64].into(), seed, lists }
     }
 
     /// Datagrams in it.
@@ -106,7 +125,7 @@ impl<A: Address, D> Table<A, D> {
         self.entries.get(at).map(|entry| &entry.value)
     }
 
-    /// The same, to change.
+    /// Mutable access to the datagram at a place.
     #[inline(always)]
     pub fn get_mut(&mut self, at: u32) -> Option<&mut D> {
         self.entries.get_mut(at).map(|entry| &mut entry.value)
@@ -119,24 +138,51 @@ impl<A: Address, D> Table<A, D> {
         }
         let hash = key.hash(self.seed);
         let bucket = self.bucket(hash);
-        let (next, older) = (self.buckets[bucket], self.newest);
-        let at = self.entries.insert(Entry { key, value, since, hash, next, older, newer: END });
+        let next = self.buckets[bucket];
+        let links = [Links { older: END, newer: END }; 2];
+        let at = self.entries.insert(Entry { key, value, since, hash, next, links, holds: false });
         self.buckets[bucket] = at;
-        match self.entries.get_mut(older) {
-            Some(entry) => entry.newer = at,
-            None => self.oldest = at,
-        }
-        self.newest = at;
+        self.link(ALL, at);
         at
+    }
+
+    /// Puts an entry behind the newest of a list.
+    fn link(&mut self, list: usize, at: u32) {
+        let older = std::mem::replace(&mut self.lists[list].newest, at);
+        self.entries[at].links[list] = Links { older, newer: END };
+        match self.entries.get_mut(older) {
+            Some(entry) => entry.links[list].newer = at,
+            None => self.lists[list].oldest = at,
+        }
+    }
+
+    /// Takes an entry out of a list, by its links.
+    fn unlink(&mut self, list: usize, Links { older, newer }: Links) {
+        match self.entries.get_mut(older) {
+            Some(entry) => entry.links[list].newer = newer,
+            None => self.lists[list].oldest = newer,
+        }
+        match self.entries.get_mut(newer) {
+            Some(entry) => entry.links[list].older = older,
+            None => self.lists[list].newest = older,
+        }
+    }
+
+    /// Notes whether a datagram holds fragments.
+    pub fn set_holding(&mut self, at: u32, holds: bool) {
+        let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.holds != holds) else { return };
+        entry.holds = holds;
+        let links = entry.links[HOLDING];
+        if holds { self.link(HOLDING, at) } else { self.unlink(HOLDING, links) }
     }
 
     /// More datagrams than ever before: as often as their number doubles.
     #[cold]
     fn grow(&mut self) {
         self.buckets = vec![END; self.buckets.len() * 2].into();
-        let mut at = self.oldest;
+        let mut at = self.lists[ALL].oldest;
         while let Some(entry) = self.entries.get(at) {
-            let (hash, newer) = (entry.hash, entry.newer);
+            let (hash, newer) = (entry.hash, entry.links[ALL].newer);
             let bucket = self.bucket(hash);
             let next = std::mem::replace(&mut self.buckets[bucket], at);
             self.entries[at].next = next;
@@ -146,14 +192,10 @@ impl<A: Address, D> Table<A, D> {
 
     /// Takes a datagram out.
     pub fn remove(&mut self, at: u32) -> Option<D> {
-        let Entry { value, hash, next, older, newer, .. } = self.entries.remove(at)?;
-        match self.entries.get_mut(older) {
-            Some(entry) => entry.newer = newer,
-            None => self.oldest = newer,
-        }
-        match self.entries.get_mut(newer) {
-            Some(entry) => entry.older = older,
-            None => self.newest = older,
+        let Entry { value, hash, next, links, holds, .. } = self.entries.remove(at)?;
+        self.unlink(ALL, links[ALL]);
+        if holds {
+            self.unlink(HOLDING, links[HOLDING]);
         }
         let bucket = self.bucket(hash);
         if self.buckets[bucket] == at {
@@ -174,15 +216,27 @@ impl<A: Address, D> Table<A, D> {
     /// The place of the datagram that has been there longest, and since when.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(u32, u64)> {
-        self.entries.get(self.oldest).map(|entry| (self.oldest, entry.since))
+        let oldest = self.lists[ALL].oldest;
+        self.entries.get(oldest).map(|entry| (oldest, entry.since))
+    }
+
+    /// The datagram that has held fragments for longest.
+    pub fn oldest_holding(&self) -> Option<u32> {
+        let oldest = self.lists[HOLDING].oldest;
+        self.entries.get(oldest).map(|_| oldest)
+    }
+
+    /// Since when a datagram is there.
+    pub fn since(&self, at: u32) -> Option<u64> {
+        self.entries.get(at).map(|entry| entry.since)
     }
 
     /// All datagrams from the oldest on, with their keys and since when they are there.
     pub fn iter(&self) -> impl Iterator<Item = (&Key<A>, u64, &D)> {
-        let mut at = self.oldest;
+        let mut at = self.lists[ALL].oldest;
         std::iter::from_fn(move || {
             let entry = self.entries.get(at)?;
-            at = entry.newer;
+            at = entry.links[ALL].newer;
             Some((&entry.key, entry.since, &entry.value))
         })
     }
@@ -196,20 +250,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_is_a_list(steps in prop::collection::vec((0u32..300, 0u8..4), 0..1500), seed: u64) {
+        fn a_table_is_a_list(steps in prop::collection::vec((0u32..300, 0u8..6), 0..1500), seed: u64) {
             let mut table = Table::new(seed);
             let mut list: Vec<(u32, usize)> = Vec::new();
+            let mut holding: Vec<u32> = Vec::new();
             let key = |n: u32| Key { src: Ipv4Addr::from(n % 7), dst: Ipv4Addr::from(9), id: n, fib: n & 1, protocol: 17 };
             for (i, (n, what)) in steps.into_iter().enumerate() {
                 let there = list.iter().position(|(m, _)| *m == n);
                 let at = table.find(&key(n));
                 prop_assert_eq!(at.is_some(), there.is_some());
                 match (what, at, there) {
-                    (0, Some(at), Some(there)) => prop_assert_eq!(table.remove(at), Some(list.remove(there).1)),
+                    (0, Some(at), Some(there)) => {
+                        prop_assert_eq!(table.remove(at), Some(list.remove(there).1));
+                        holding.retain(|m| *m != n);
+                    }
                     (1, ..) if !list.is_empty() => {
                         let (at, since) = table.oldest().expect("one");
                         prop_assert_eq!(since, list[0].1 as u64);
+                        holding.retain(|m| *m != list[0].0);
                         prop_assert_eq!(table.remove(at), Some(list.remove(0).1));
+                    }
+                    (4 | 5, Some(at), _) => {
+                        table.set_holding(at, what == 4);
+                        let known = holding.contains(&n);
+                        match what {
+                            4 if !known => holding.push(n),
+                            5 => holding.retain(|m| *m != n),
+                            _ => {}
+                        }
                     }
                     (2.., None, _) => {
                         table.insert(key(n), i as u64, i);
@@ -218,6 +286,7 @@ mod tests {
                     _ => {}
                 }
                 prop_assert_eq!(table.len(), list.len());
+                prop_assert_eq!(table.oldest_holding(), holding.first().and_then(|n| table.find(&key(*n))));
             }
             let all: Vec<_> = table.iter().map(|(key, _, i)| (key.id, *i)).collect();
             prop_assert_eq!(all, list);

@@ -5,7 +5,7 @@ mod datagram;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Ends, Store, UnderWay, buffers};
+use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, buffers};
 use buffer::{Buffer, Owned};
 use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -153,8 +153,10 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
 
     /// Gives up what has waited too long. The sender hears of it if the first fragment came: of IPv4 from the host that the datagram
     /// is for (RFC 792, RFC 1122 3.3.2), of IPv6 from whoever reassembles (RFC 8200 4.5).
-    fn expire(&mut self, cx: &mut Cx<'_, false>) {
-        while let Some(at) = self.store.expired(cx.now()) {
+    /// At most `n` datagrams end.
+    fn expire(&mut self, n: usize, cx: &mut Cx<'_, false>) {
+        for _ in 0..n {
+            let Some(at) = self.store.expired(cx.now()) else { break };
             self.store.count(at, To::TIMEOUT, cx);
             if (AT == LOCAL || F::ROUTERS_TELL)
                 && let Some(datagram) = self.store.table.get_mut(at)
@@ -186,7 +188,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
-        self.expire(cx);
+        self.expire(AT_ONCE, cx);
         let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
         let limit = self.store.knobs().fragments();
         let Some(datagram) = self.store.table.get_mut(at) else {
@@ -215,6 +217,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             kept.give(covered.segment_count());
             cx.emit(To::ReassDuplicateFragment, covered);
         });
+        self.store.table.set_holding(at, true);
         if complete {
             return self.complete(at, cx);
         }
@@ -314,7 +317,7 @@ impl<F: Fragments, const AT: u8> Node for Full<F, AT> {
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        self.expire(cx);
+        self.expire(AT_A_TICK, cx);
     }
 }
 

@@ -10,7 +10,7 @@ mod upper;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{Ends, Store, UnderWay, Waiting, buffers};
+use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, Waiting, buffers};
 use buffer::{Buffer, Flags, L4, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
@@ -193,8 +193,10 @@ fn mark(b: &mut Buffer, l4: L4) {
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
-    fn expire(&mut self, cx: &mut Cx<'_, false>) {
-        while let Some(at) = self.store.expired(cx.now()) {
+    /// Ends at most `n` datagrams that have waited too long.
+    fn expire(&mut self, n: usize, cx: &mut Cx<'_, false>) {
+        for _ in 0..n {
+            let Some(at) = self.store.expired(cx.now()) else { break };
             self.store.end(at, To::ReassTimeout, cx);
         }
     }
@@ -210,7 +212,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
-        self.expire(cx);
+        self.expire(AT_ONCE, cx);
         let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
         let Some(datagram) = self.store.table.get_mut(at) else {
             return cx.emit(To::ReassInternalError, b);
@@ -261,8 +263,9 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
                 self.store.give_up(at, cx);
                 return cx.emit(To::ReassFragmentChainTooLong, b);
             }
-            self.store.kept.charge(b.segment_count());
+            let buffers = b.segment_count();
             datagram.waiting.push(b);
+            self.store.hold(at, buffers);
             return self.store.make_room(cx);
         };
         mark(&mut b, of_part(l4, part));
@@ -277,6 +280,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
                 None => cx.emit(To::ReassInternalError, b),
             }
         }
+        self.store.table.set_holding(at, false);
     }
 }
 
@@ -329,6 +333,6 @@ impl<F: Fragments, const AT: u8> Node for Shallow<F, AT> {
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        self.expire(cx);
+        self.expire(AT_A_TICK, cx);
     }
 }

@@ -185,6 +185,38 @@ fn what_waits_goes_in_time_and_in_number() {
     assert_eq!(crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false), 10);
 }
 
+/// Another host's fragments wait in any number; they take room from one another.
+#[test]
+fn a_datagram_that_holds_no_fragment_makes_no_room() {
+    let mut rig = Rig::new();
+    run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
+    let packet = tcp(3);
+    assert_eq!(through(&mut rig, &[part(&packet, 0, 1480)]), [(0, 1000, false)]);
+    let waiting: Vec<_> = (100..1700).map(|id| part(&tcp(id), 1480, 2960)).collect();
+    assert_eq!(through(&mut rig, &waiting), []);
+    assert!(rig.bench.count(NODE, "reass_limit_reached") > 100);
+    assert_eq!(through(&mut rig, &[part(&packet, 1480, 2960)]), [(1480, 1000, true)]);
+}
+
+/// A lower limit is reached step by step: one fragment ends a few datagrams.
+#[test]
+fn a_fragment_ends_few_others() {
+    let mut rig = Rig::new();
+    run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
+    let firsts: Vec<_> = (100..300).map(|id| part(&tcp(id), 0, 1480)).collect();
+    assert_eq!(through(&mut rig, &firsts).len(), 200);
+    run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 3");
+    let under_way = |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
+    let mut before = under_way(&rig);
+    for id in 400..420 {
+        through(&mut rig, &[part(&tcp(id), 0, 1480)]);
+        let now = under_way(&rig);
+        assert!(now < before && before - now <= 16 || now == 3, "{before} {now}");
+        before = now;
+    }
+    assert_eq!(before, 3);
+}
+
 #[test]
 fn fragments_of_odd_length_pass() {
     let mut rig = Rig::new();
