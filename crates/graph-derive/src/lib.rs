@@ -18,8 +18,8 @@
 //! The first line of the doc comment is the text; a counted variant without one does not compile.
 //!
 //! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF Drop")]` beside the attribute above
-//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]` share that counter; its
-//! text is the first one's.
+//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]` and target share that
+//! counter; its text is the first one's.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -43,8 +43,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let name = &input.ident;
     let (mut edges, mut arms, mut feature) = (Vec::new(), Vec::new(), false);
-    // Codes of counters with a name of their own, by name and target.
-    let mut shared: HashMap<(String, String), u16> = HashMap::new();
+    // By name: the target, whether #[counter] gives the name, and the code.
+    let mut counters: HashMap<String, ((String, bool), u16)> = HashMap::new();
     for variant in &body.variants {
         let ident = &variant.ident;
         let way = way_out(variant)?;
@@ -79,12 +79,22 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             Way::Dynamic => unreachable!("handled above"),
         };
         let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
-        let key = named.map(|name| (name, target.to_string()));
-        if let Some(code) = key.as_ref().and_then(|key| shared.get(key)) {
-            arms.push(quote! { #name::#ident => #code });
-            continue;
+        if counted {
+            let this = (target.to_string(), named.is_some());
+            match counters.get(&reason) {
+                None => _ = counters.insert(reason.clone(), (this, code)),
+                Some((known, code)) if *known == this => {
+                    arms.push(quote! { #name::#ident => #code });
+                    continue;
+                }
+                Some(_) => {
+                    return Err(Error::new_spanned(
+                        variant,
+                        "another variant has this counter: those that share one need the same target and #[counter]",
+                    ));
+                }
+            }
         }
-        shared.extend(key.map(|key| (key, code)));
         edges.push(
             quote! { ::graph::Edge { reason: #reason, text: #text, target: #target, counted: #counted } },
         );

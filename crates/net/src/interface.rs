@@ -347,6 +347,12 @@ impl Interfaces {
         (0..self.max() as u32).map(SwIfIndex)
     }
 
+    /// The names of all interfaces, with their indices.
+    pub fn names(&self) -> Vec<(String, SwIfIndex)> {
+        let inner = self.inner();
+        inner.all.iter().flatten().map(|interface| (interface.name.clone(), interface.sw_if)).collect()
+    }
+
     /// Indices that were ever used, for the length of counter vectors.
     pub fn max(&self) -> usize {
         self.inner().all.len()

@@ -11,7 +11,7 @@ use cli::Error;
 use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit};
 use msg::retval;
-use net::fib::{Fib, TableIndex};
+use net::fib::{Fib, PathKind, Source, TableIndex};
 use net::{Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -165,7 +165,7 @@ fn set_features(world: &World, sw_if: SwIfIndex, features: &[(&str, bool)]) {
     }
 }
 
-/// The interface's addresses have changed: new ones may be announced, and who is no longer on the link is forgotten.
+/// The interface's addresses have changed: new ones may be announced, and neighbours that are no longer on the link are removed.
 fn on_address(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     let now: Vec<Ipv4Addr> = own.iter().map(|p| p.addr()).collect();
@@ -176,8 +176,24 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
     }
     world.get::<Neighbors>().remove_if(world, |n| {
         let IpAddr::V4(ip) = n.ip else { return false };
-        n.sw_if == sw_if && !n.is_static && !is_on_link(&own, ip)
+        n.sw_if == sw_if && !n.is_static && !is_on_link(&own, ip) && !is_attached(world, sw_if, ip)
     });
+}
+
+/// Returns whether a host outside of an interface's networks is on its link all the same: on an unnumbered link, or because a route
+/// says so. As [`crate::reply`] decides it for packets.
+fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
+    let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
+    let here = |kind: PathKind<Ipv4Addr>| match kind {
+        PathKind::Attached { sw_if: at, .. } => at == sw_if,
+        PathKind::Neighbor { sw_if: at, nexthop } => at == sw_if && nexthop == IpAddr::V4(ip),
+        _ => false,
+    };
+    let route = world.get::<Fib<Ip4>>().covering(TableIndex(interface.fib4), ip);
+    // Its own host route leads here as long as it is known: only what others say counts.
+    let said = route.iter().flat_map(|route| &route.sources).filter(|said| said.source != Source::Neighbor);
+    world.get::<Addresses<Ip4>>().unnumbered(sw_if).is_some()
+        || said.flat_map(|said| &said.paths).any(|(path, _)| here(path.kind))
 }
 
 /// Sends requests by an interface, from the main thread.
@@ -227,6 +243,7 @@ impl Protocol for Arp {
     const PROCESS: &'static str = "arp-process";
     const COUNTERS: &'static str = "/net/arp";
     const PROBE: Prober = probe;
+    const SOURCE_OF_ROUTE: bool = true;
 
     fn weigh(world: &World, seen: &Seen<Ipv4Addr>) -> Option<Evidence> {
         match (seen.evidence, world.get::<Arp>().gratuitous()) {
@@ -318,8 +335,7 @@ pub fn proxy(world: &World, sw_if: SwIfIndex) -> Option<String> {
 }
 
 fn is_proxy(world: &World, sw_if: SwIfIndex) -> bool {
-    let arc = world.arc(ARC).expect("this plugin brings the arc");
-    world.features_of(arc, sw_if).iter().any(|(f, _)| *f == ArpProxy::NAME)
+    world.get::<Arp>().inner().proxies.contains(&sw_if)
 }
 
 /// Answers for the addresses `start ..= end` in the table of this id, or no longer.

@@ -115,9 +115,9 @@ enum Whose {
     Ours,
     /// An address of the interface that this unnumbered one borrows from.
     Lent,
-    /// A host's on the link.
+    /// An address of a host on the link.
     Attached,
-    /// Somebody's elsewhere.
+    /// An address that is neither ours nor on the link.
     Foreign,
 }
 
@@ -163,7 +163,12 @@ impl ArpReply {
         match adj.map(|adj| adj.kind) {
             Some(AdjKind::Receive) if here => Whose::Ours,
             Some(AdjKind::Receive) if is_own(own, ip) => Whose::Lent,
-            Some(AdjKind::Receive) if is_on_link(own, ip) => Whose::Ours,
+            // A local route without an interface.
+            Some(AdjKind::Receive) if is_on_link(own, ip) && adj.is_some_and(|adj| adj.tx_if == u32::MAX) => {
+                Whose::Ours
+            }
+            // Another interface answers for its own.
+            Some(AdjKind::Receive) => Whose::Foreign,
             _ if is_own(own, ip) => Whose::Ours,
             _ if is_on_link(own, ip) => Whose::Attached,
             Some(AdjKind::Glean) if here => Whose::Attached,

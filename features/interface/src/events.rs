@@ -13,8 +13,10 @@ pub fn start(world: &World) {
     });
     world.get::<NextHops>().subscribe(|world, hops, up| {
         let state = if up { "is back" } else { "doesn't answer: routes avoid it while they have others" };
-        for hop in hops {
-            log::info!(target: "interface", "{}: next hop {} {state}", name(world, hop.sw_if), hop.ip);
+        for same in hops.chunk_by(|a, b| a.sw_if == b.sw_if) {
+            let Some(first) = same.first() else { continue };
+            let more = if same.len() > 1 { format!(" and {} more:", same.len() - 1) } else { String::new() };
+            log::info!(target: "interface", "{}: next hop {}{more} {state}", name(world, first.sw_if), first.ip);
         }
     });
 }

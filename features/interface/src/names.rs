@@ -8,7 +8,7 @@ use net::Interfaces;
 /// The interfaces in the order in which the command names them; none stands for all.
 ///
 /// # Errors
-/// One that isn't there.
+/// An interface that doesn't exist.
 pub fn chosen(w: &World, m: &Matches) -> Result<Vec<SwIfIndex>> {
     let interfaces = w.get::<Interfaces>();
     let find = |name: &String| {
@@ -22,7 +22,7 @@ pub fn chosen(w: &World, m: &Matches) -> Result<Vec<SwIfIndex>> {
 
 /// All interfaces, by name.
 pub fn by_name(w: &World) -> Vec<SwIfIndex> {
-    let mut all: Vec<_> = w.get::<Interfaces>().list().into_iter().map(|i| (i.name, i.sw_if)).collect();
+    let mut all = w.get::<Interfaces>().names();
     all.sort_unstable();
     all.into_iter().map(|(_, sw_if)| sw_if).collect()
 }

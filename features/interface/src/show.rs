@@ -99,6 +99,9 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
     let interfaces = w.get::<Interfaces>();
     let listed = if only.is_empty() { by_name(w) } else { only };
     Ok(Output::list(listed, move |w: &World, sw_if, out: &mut Writer| {
+        if interfaces.check(sw_if).is_err() {
+            return Ok(());
+        }
         let name = interfaces.name(sw_if);
         out.text(|text| writeln!(text, "Feature paths configured on {name}..."));
         let mut json = Map::new();

@@ -153,9 +153,9 @@ impl Dad {
         for ip in ips.iter().filter(asked) {
             self.inner().all.insert((sw_if, *ip), State::Tentative { nonce, sent: 0, due });
             self.tell(world, sw_if, *ip, Change::Tentative, 0);
+            // Another host that has the address is heard again, also if it was heard just now.
+            world.get::<Notes<Nd>>().forgotten(sw_if);
         }
-        // Another host that has the address is heard again, also if it was heard just now.
-        world.get::<Notes<Nd>>().forgotten();
         self.signal.raise();
     }
 

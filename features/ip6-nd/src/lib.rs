@@ -22,7 +22,8 @@
 //!
 //! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
 //! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;
-//! advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not spoken.
+//! solicitations of routers are answered by unicast at once, without the random delay of RFC 4861 6.2.6, as VPP does
+//! (`ip6 nd … ra-send-unicast`); advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not spoken.
 
 mod advertisement;
 mod api;

@@ -41,6 +41,7 @@ impl Protocol for Nd {
     const PROCESS: &'static str = "ip6-nd-process";
     const COUNTERS: &'static str = "/net/ip6-nd";
     const PROBE: Prober = probe;
+    const SOURCE_OF_ROUTE: bool = false;
 
     fn weigh(_: &World, seen: &Seen<Ipv6Addr>) -> Option<Evidence> {
         Some(seen.evidence)

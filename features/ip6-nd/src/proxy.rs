@@ -81,6 +81,13 @@ impl Proxies {
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151); no address of one host (−7); one that isn't
     /// answered for (−6).
     pub fn set_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
+        self.change_host(world, sw_if, ip, on)?;
+        publish_all(world);
+        Ok(())
+    }
+
+    /// As [`Self::set_host`], without telling workers yet.
+    fn change_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
         let interface = ethernet(world, sw_if)?;
         if ip.is_multicast() || ip.is_unspecified() || ip.is_loopback() || ip.is_unicast_link_local() {
             let why = format!("{ip} is no address of a host on another link");
@@ -88,7 +95,7 @@ impl Proxies {
         }
         let fib = world.get::<Fib<Ip6>>();
         let host = Prefix::host(ip);
-        // He may be behind several interfaces: each is a path.
+        // A host may be behind several interfaces; each is a path of its route.
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip.into() });
         if on {
             let table = TableIndex(interface.fib6);
@@ -102,7 +109,6 @@ impl Proxies {
             let table = self.inner().hosts.remove(&(sw_if, ip)).ok_or_else(none)?;
             fib.remove(world, table, host, Source::Plugin, &[path])?;
         }
-        publish_all(world);
         Ok(())
     }
 
@@ -127,17 +133,18 @@ pub fn forget(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
     for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
         // A host that is gone already is no error.
-        let _ = proxies.set_host(world, sw_if, ip, false);
+        let _ = proxies.change_host(world, sw_if, ip, false);
     }
     let _ = proxies.enable(world, sw_if, false);
+    publish_all(world);
 }
 
 /// An interface has moved to another table: the hosts behind it with it.
 pub fn moved(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
     for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
-        let _ = proxies.set_host(world, sw_if, ip, false);
-        if let Err(error) = proxies.set_host(world, sw_if, ip, true) {
+        let _ = proxies.change_host(world, sw_if, ip, false);
+        if let Err(error) = proxies.change_host(world, sw_if, ip, true) {
             log::error!("{ip} is answered for no longer: {error}");
         }
     }
@@ -177,30 +184,34 @@ impl Build for Routed {
 }
 
 impl Routed {
-    /// Whether packets to an address leave by this interface; they may where there are several paths.
+    /// Whether packets to an address leave by this interface, on one of several paths at least.
     #[inline(always)]
     pub fn here(&self, view: &IfView, sw_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
-        let Some(adj) = self.fib.adj(TableIndex(view.fib6), ip, turn) else { return false };
-        let Some(adj) = self.adjacencies.get(adj, turn) else { return false };
-        match adj.kind {
-            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => adj.tx_if == sw_if,
-            AdjKind::LoadBalance => true,
-            _ => false,
-        }
+        self.any_path(view, ip, turn, |tx_if| tx_if == sw_if)
     }
 
-    /// Whether packets to an address that come in by an interface leave by another one.
+    /// Whether packets to an address that come in by an interface leave by another one, on one of several paths at least.
     #[inline(always)]
     pub fn elsewhere(&self, view: &IfView, rx_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
-        if ip.is_unicast_link_local() || ip.is_multicast() {
-            return false;
-        }
-        let Some(adj) = self.fib.adj(TableIndex(view.fib6), ip, turn) else { return false };
-        let Some(adj) = self.adjacencies.get(adj, turn) else { return false };
-        match adj.kind {
-            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => adj.tx_if != rx_if,
-            AdjKind::LoadBalance => true,
-            _ => false,
+        !ip.is_unicast_link_local()
+            && !ip.is_multicast()
+            && self.any_path(view, ip, turn, |tx_if| tx_if != rx_if)
+    }
+
+    /// Whether a path to an address has such an output.
+    #[inline(always)]
+    fn any_path(&self, view: &IfView, ip: Ipv6Addr, turn: &Turn<'_>, is_meant: impl Fn(u32) -> bool) -> bool {
+        let get = |adj| self.adjacencies.get(adj, turn);
+        let leaves = |kind: AdjKind, tx_if: u32| {
+            matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean) && is_meant(tx_if)
+        };
+        match self.fib.adj(TableIndex(view.fib6), ip, turn).and_then(get) {
+            Some(adj) if adj.kind == AdjKind::LoadBalance => {
+                let mut buckets = self.adjacencies.buckets(adj, turn).iter();
+                buckets.any(|bucket| get(*bucket).is_some_and(|adj| leaves(adj.kind, adj.tx_if)))
+            }
+            Some(adj) => leaves(adj.kind, adj.tx_if),
+            None => false,
         }
     }
 }

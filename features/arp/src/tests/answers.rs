@@ -100,7 +100,7 @@ fn counters_have_the_names_that_monitoring_systems_know() {
     }
 }
 
-fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
+pub(super) fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
     let prefix = prefix.parse().expect("a prefix");
     let fib = world.get::<net::Fib<Ip4>>();
     fib.set(world, net::TableIndex::DEFAULT, prefix, net::Source::Api, &[net::Path::new(path)]).expect("set");
@@ -125,6 +125,13 @@ fn what_a_route_delivers_here_is_answered_for() {
         assert_eq!(ask(&mut r, target), [arp(2, (OWN, target), (PEER, [10, 0, 0, 9]), PEER)]);
     }
     assert!(ask(&mut r, [10, 7, 0, 6]).is_empty(), "that is another interface's");
+    // Also within our network; and a frame from it is no conflict, and nothing to learn.
+    add_route(&world, "10.0.0.6/32", PathKind::Receive { sw_if: other, address: [10, 0, 0, 6].into() });
+    assert!(ask(&mut r, [10, 0, 0, 6]).is_empty());
+    r.receive(&request((PEER, [10, 0, 0, 6]), [10, 0, 0, 1]));
+    assert_eq!((r.sent(), r.known([10, 0, 0, 6])), (Vec::new(), None));
+    add_route(&world, "10.0.0.8/32", PathKind::Fixed(net::AdjIndex::RECEIVE));
+    assert_eq!(ask(&mut r, [10, 0, 0, 8]).len(), 1, "a local route without an interface");
 }
 
 /// A host on the link is answered, whatever route packets to it take.

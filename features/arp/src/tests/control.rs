@@ -60,6 +60,22 @@ fn who_is_no_longer_on_the_link_is_forgotten() {
 }
 
 #[test]
+fn a_neighbour_that_a_route_attaches_stays_when_addresses_change() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let (sw_if, far) = (r.t0, std::net::Ipv4Addr::new(10, 9, 0, 9));
+    super::answers::add_route(
+        &world,
+        "10.9.0.9/32",
+        net::fib::PathKind::Neighbor { sw_if, nexthop: far.into() },
+    );
+    r.receive(&request((PEER, far.octets()), [10, 0, 0, 1]));
+    assert_eq!(r.known(far.octets()), Some(PEER));
+    add_address(&world, r.t0, "10.0.2.1/24");
+    assert_eq!(r.known(far.octets()), Some(PEER));
+}
+
+#[test]
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = rig();
     r.neighbors.configure(false, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });

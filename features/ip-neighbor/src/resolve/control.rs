@@ -48,7 +48,7 @@ pub fn start<P: Protocol>(world: &World) {
             world.get::<Crowd<P>>().displaced(world, gone.sw_if);
         }
         NeighborEvent::Gone { gone, why: Gone::Removed } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
-            world.get::<Notes<P>>().forgotten();
+            world.get::<Notes<P>>().forgotten(gone.sw_if);
         }
         NeighborEvent::Gone { .. } => {}
     });

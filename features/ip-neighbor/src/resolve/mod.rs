@@ -48,6 +48,8 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     const COUNTERS: &'static str;
     /// Asks neighbours whether they are still there.
     const PROBE: Prober;
+    /// Questions are sent from the address that the route gives, not from one of the link's.
+    const SOURCE_OF_ROUTE: bool;
 
     /// What is made of what a neighbour told; `None` for nothing.
     fn weigh(world: &World, seen: &Seen<<Self::Net as Family>::Addr>) -> Option<Evidence>;

@@ -6,9 +6,9 @@
 //! brings.
 
 use super::control::Learner;
-use super::target::{SHARES, Seed};
+use super::target::{SHARES, Seed, share_of};
 use super::{Protocol, Target};
-use graph::{Process, Shared, Signal, Sleep, Wake, World};
+use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::{Evidence, Net};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -108,14 +108,19 @@ pub struct Notes<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
-    /// Counts removals of neighbours, and what else control forgot: what threads posted before one has to be posted again.
-    removals: AtomicU32,
+    /// Removals of neighbours, by share: what threads posted before one has to be posted again.
+    removals: [AtomicU32; SHARES],
 }
 
 impl<P: Protocol> Shared for Notes<P> {
     fn make(world: &World) -> Self {
         let signal = world.processes.signal();
-        Self { urgent: Queue::new(world), heard: Queue::new(world), signal, removals: AtomicU32::new(0) }
+        Self {
+            urgent: Queue::new(world),
+            heard: Queue::new(world),
+            signal,
+            removals: [const { AtomicU32::new(0) }; SHARES],
+        }
     }
 }
 
@@ -139,9 +144,9 @@ impl<P: Protocol> Notes<P> {
         self.signal.raise();
     }
 
-    /// Control has forgotten what it was told: a neighbour that was removed is learned again as soon as it shows itself.
-    pub fn forgotten(&self) {
-        self.removals.fetch_add(1, Ordering::Relaxed);
+    /// Invalidates the throttle of an interface's notes: after a removal, the next note about a neighbour is posted at once.
+    pub fn forgotten(&self, sw_if: SwIfIndex) {
+        self.removals[share_of(sw_if.0)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Starts the process that reads the notes.
@@ -206,7 +211,7 @@ impl<F: Net> Lately<F> {
     pub fn post<P: Protocol<Net = F>>(&mut self, notes: &Notes<P>, note: Note<F::Addr>, now: u64) -> bool {
         let place = self.seed.place(note.target(), Self::PLACES);
         let last = self.told[place];
-        let removals = notes.removals.load(Ordering::Relaxed);
+        let removals = notes.removals[note.target().share()].load(Ordering::Relaxed);
         if last.note == note && last.removals == removals && now.wrapping_sub(last.time) < Self::LONG_AGO {
             return true;
         }

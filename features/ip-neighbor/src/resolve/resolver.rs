@@ -142,6 +142,7 @@ impl<P: Protocol> Resolver<P> {
         cx: &mut Cx<'_, TRACED>,
     ) -> (To, bool) {
         let now = cx.now();
+        let source = source.filter(|_| P::SOURCE_OF_ROUTE);
         let slot = self.waiting.find(target);
         let ask = match slot {
             Some(at) => {

@@ -21,8 +21,14 @@ impl<A> Target<A> {
     /// The share that its interface has of what is bounded.
     #[inline(always)]
     pub(super) fn share(&self) -> usize {
-        self.sw_if as usize % SHARES
+        share_of(self.sw_if)
     }
+}
+
+/// The share of an interface.
+#[inline(always)]
+pub(super) fn share_of(sw_if: u32) -> usize {
+    sw_if as usize % SHARES
 }
 
 /// Spreads neighbours evenly, by a seed of its own.

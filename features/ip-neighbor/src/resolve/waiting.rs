@@ -203,8 +203,10 @@ impl<A: Address, T> Waiting<A, T> {
     #[inline(always)]
     pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
-        let in_time = slot.next <= now && (slot.taken == 0 || slot.asked < QUESTIONS);
-        in_time || slot.renew || slot.source != source && !slot.varied
+        if slot.next <= now {
+            return slot.taken == 0 || slot.asked < QUESTIONS;
+        }
+        slot.renew || slot.source != source && !slot.varied
     }
 
     /// Notes that the slot's neighbour was asked for, or that something hindered that.

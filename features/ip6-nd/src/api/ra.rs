@@ -7,6 +7,7 @@ use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Wire, retval};
 use net::api::{InterfaceIndex, Prefix};
 use net::{IfKind, Interfaces, MtuKind};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use wire::nd::PrefixInfo;
 
@@ -227,7 +228,7 @@ fn dump(
     r: SwInterfaceIp6ndRaDump,
 ) -> Result<Vec<SwInterfaceIp6ndRaDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
-    let set: Vec<SwIfIndex> = w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
+    let set: BTreeSet<SwIfIndex> = w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
     let all = w.get::<Interfaces>().list().into_iter();
     let all = all.filter(|i| set.contains(&i.sw_if) || i.kind == IfKind::Ethernet && i.ip_enabled[1]);
     Ok(all

@@ -100,24 +100,22 @@ impl Schedule {
     /// answered a little later. `random` is any number.
     pub fn solicited(&mut self, asks: &Question, config: &RaConfig, now: u64, random: u64) {
         self.counts.solicited += 1;
-        if self.active && config.unicast {
-            self.answered.retain(|(until, _)| *until > now);
-            let again = self.answered.iter().any(|(_, mac)| *mac == asks.mac);
-            if again || self.answered.len() >= ANSWERS {
-                self.counts.dropped += 1;
-                return;
-            }
-            self.answered.push((now + MIN_DELAY, asks.mac));
-            self.answers.push((asks.from, asks.mac));
-        } else if self.active {
-            // One to all is answer enough, also if it comes a little later.
-            let due = self.earliest(now + random % MAX_ANSWER_DELAY);
-            self.next = Some(self.next.map_or(due, |next| next.min(due)));
-        } else {
+        self.answered.retain(|(until, _)| *until > now);
+        let again = config.unicast && self.answered.iter().any(|(_, mac)| *mac == asks.mac);
+        if !self.active || again {
             self.counts.dropped += 1;
             return;
         }
         self.last_answer = Some(now);
+        // With too many hosts that ask, one answer to all: a host under many names keeps no other one from it.
+        if config.unicast && self.answered.len() < ANSWERS {
+            self.answered.push((now + MIN_DELAY, asks.mac));
+            self.answers.push((asks.from, asks.mac));
+            return;
+        }
+        // One to all is answer enough, also if it comes a little later.
+        let due = self.earliest(now + random % MAX_ANSWER_DELAY);
+        self.next = Some(self.next.map_or(due, |next| next.min(due)));
     }
 
     /// Takes out what is to be sent now. `random` is any number.
@@ -232,6 +230,8 @@ mod tests {
         }
         let answered = s.take_due(&unicast, 200 * SECOND, 0).into_iter().filter(|sent| sent.to.is_some());
         assert_eq!(answered.count(), ANSWERS);
+        let next = s.next.expect("the others are answered together");
+        assert!(next <= 200 * SECOND + MAX_ANSWER_DELAY, "{next}");
     }
 
     proptest! {

@@ -93,22 +93,34 @@ fn a_question_that_differs_need_not_wait() {
 
 #[test]
 fn packets_that_keep_coming_do_not_put_off_the_end() {
-    let mut w = Items::default();
-    let (mut asked, mut ends) = (0, Vec::new());
-    for now in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10) {
-        let at = slot(&mut w, target(1));
-        if w.may_ask(at, None, now) {
-            w.asked(at, None, true, now);
-            asked += 1;
+    /// With sources in turn, asks when that is allowed; `late`: the timer runs behind each packet.
+    fn ends(sources: &[Option<Ipv6Addr>], late: u64) -> (u8, Vec<(Due<Ipv6Addr>, u64)>) {
+        let mut w = Items::default();
+        let (mut asked, mut ends) = (0, Vec::new());
+        for (i, now) in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10).enumerate() {
+            let at = slot(&mut w, target(1));
+            let source = sources[i % sources.len()];
+            if w.may_ask(at, source, now) {
+                w.asked(at, source, true, now);
+                asked += 1;
+            }
+            add(&mut w, 1, 7);
+            if i as u64 % late == 0
+                && let Some(due) = w.due(at, now)
+            {
+                ends.push((due, now));
+                all(&mut w, 1);
+            }
         }
-        add(&mut w, 1, 7);
-        if let Some(due) = w.due(at, now) {
-            ends.push((due, now));
-            all(&mut w, 1);
-        }
+        (asked, ends)
     }
-    assert_eq!(ends, [(Due::GiveUp(target(1)), u64::from(QUESTIONS) * INTERVAL)]);
+    let (asked, given_up) = ends(&[None], 1);
+    let end = (Due::GiveUp(target(1)), u64::from(QUESTIONS) * INTERVAL);
+    assert_eq!(given_up, [end]);
     assert_eq!(asked, QUESTIONS + 1, "and once more for those that came afterwards");
+    // Routes of two tables, each with its own source; the timer comes once a second.
+    let (_, given_up) = ends(&[None, Some(Ipv6Addr::LOCALHOST)], 10);
+    assert_eq!(given_up, [end]);
 }
 
 #[test]
