@@ -90,7 +90,9 @@ fn put_scalar(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault>
         return put_scalar(name, &Value::from(u8::from(on)), out);
     }
     if name == "f64" {
-        out.extend(value.as_f64().ok_or("expected a number")?.to_ne_bytes());
+        let bits = || u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok();
+        let number = value.as_f64().or_else(|| bits().map(f64::from_bits)).ok_or("expected a number")?;
+        out.extend(number.to_ne_bytes());
         return Ok(());
     }
     let wide =
@@ -108,7 +110,7 @@ fn put_scalar(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault>
 }
 
 /// Encodes types that VPP's JSON writes as text: addresses and prefixes.
-fn put_special(kind: &Type, text: &str, out: &mut Vec<u8>) -> Option<Result<(), Fault>> {
+pub(crate) fn put_special(kind: &Type, text: &str, out: &mut Vec<u8>) -> Option<Result<(), Fault>> {
     let wrong = || format!("`{text}' is no {}", kind.name.replace('_', " "));
     let (address, len) = match kind.name {
         "prefix" | "ip4_prefix" | "ip6_prefix" => match text.split_once('/') {

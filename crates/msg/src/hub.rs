@@ -9,13 +9,15 @@ use crate::table::{Caller, Module, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
 /// Bytes of events that may wait for a client. One that reads so slowly is disconnected.
 const EVENTS: usize = 8 << 20;
 /// Requests that the trace keeps unless told otherwise.
 const TRACED: usize = 16_384;
+/// Bytes that each direction's trace keeps at most.
+const TRACED_BYTES: usize = 32 << 20;
 
 /// The shared side of the API's server.
 pub struct Hub<W: 'static> {
@@ -29,7 +31,9 @@ pub struct Hub<W: 'static> {
     tracing: AtomicBool,
     /// The trace keeps answers too.
     tracing_answers: AtomicBool,
-    trace: Mutex<VecDeque<Traced>>,
+    gone: Arc<Mutex<Vec<u32>>>,
+    /// What came from clients, and what was sent to them.
+    trace: [Mutex<Trace>; 2],
     /// Requests that the trace keeps.
     traced: AtomicUsize,
 }
@@ -76,6 +80,14 @@ pub struct ClientInfo {
     pub events: Vec<&'static str>,
 }
 
+/// The trace of one direction.
+#[derive(Default)]
+struct Trace {
+    all: VecDeque<Traced>,
+    /// Length of all messages.
+    bytes: usize,
+}
+
 /// A request that was traced, or an answer.
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -104,7 +116,8 @@ impl<W: 'static> Hub<W> {
             news: AtomicBool::new(false),
             tracing: AtomicBool::new(false),
             tracing_answers: AtomicBool::new(false),
-            trace: Mutex::default(),
+            gone: Arc::default(),
+            trace: Default::default(),
             traced: AtomicUsize::new(TRACED),
         })
     }
@@ -125,6 +138,9 @@ impl<W: 'static> Hub<W> {
 
     /// A client that gave its name; its number.
     pub(crate) fn join(&self, name: String) -> u32 {
+        for gone in std::mem::take(&mut *self.gone.lock().expect("no panic inside")) {
+            self.leave(gone);
+        }
         let mut clients = self.clients();
         // Never 0, and with the bit that VPP sets for clients on sockets.
         let index = loop {
@@ -138,6 +154,11 @@ impl<W: 'static> Hub<W> {
             Client { name, since: SystemTime::now(), requests: 0, events: Out::default(), slow: false };
         clients.all.insert(index, client);
         index
+    }
+
+    /// Clients that can't be reported as gone at once: they are at the next one's arrival.
+    pub(crate) fn gone(&self) -> Arc<Mutex<Vec<u32>>> {
+        self.gone.clone()
     }
 
     /// A client that is gone.
@@ -329,20 +350,41 @@ impl<W: 'static> Hub<W> {
     }
 
     fn keep(&self, client: u32, sent: bool, bytes: &[u8]) {
-        let mut trace = self.trace.lock().expect("no panic inside");
-        while trace.len() >= self.traced.load(Ordering::Relaxed).max(1) {
-            trace.pop_front();
+        let most = self.traced.load(Ordering::Relaxed).max(1);
+        let mut trace = self.trace_of(sent);
+        trace.bytes += bytes.len();
+        trace.all.push_back(Traced { at: SystemTime::now(), client, sent, bytes: bytes.to_vec() });
+        while trace.all.len() > most || trace.bytes > TRACED_BYTES && trace.all.len() > 1 {
+            trace.bytes -= trace.all.pop_front().map_or(0, |oldest| oldest.bytes.len());
         }
-        trace.push_back(Traced { at: SystemTime::now(), client, sent, bytes: bytes.to_vec() });
+    }
+
+    fn trace_of(&self, sent: bool) -> MutexGuard<'_, Trace> {
+        self.trace[usize::from(sent)].lock().expect("no panic inside")
     }
 
     /// What was traced, oldest first.
     pub fn traced(&self) -> Vec<Traced> {
-        self.trace.lock().expect("no panic inside").iter().cloned().collect()
+        let mut all: Vec<_> = self.trace_of(false).all.iter().cloned().collect();
+        all.extend(self.trace_of(true).all.iter().cloned());
+        all.sort_by_key(|traced| traced.at);
+        all
+    }
+
+    /// The requests that were traced, oldest first.
+    pub fn traced_requests(&self) -> Vec<Traced> {
+        self.trace_of(false).all.iter().cloned().collect()
+    }
+
+    /// How many requests, and how many messages to clients, were traced.
+    pub fn traced_counts(&self) -> (usize, usize) {
+        (self.trace_of(false).all.len(), self.trace_of(true).all.len())
     }
 
     /// Forgets what was traced.
     pub fn clear_trace(&self) {
-        self.trace.lock().expect("no panic inside").clear();
+        for sent in [false, true] {
+            *self.trace_of(sent) = Trace::default();
+        }
     }
 }

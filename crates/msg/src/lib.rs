@@ -57,7 +57,7 @@ pub use describe::{Field, Many, Shape, Type, crc};
 pub use encode::fields as encode_fields;
 pub use hub::{ClientInfo, Hub, Traced};
 pub use json::{module as api_json, shared as api_json_shared, whole as api_json_whole};
-pub use loopback::Loopback;
+pub use loopback::{Loopback, Suspended};
 pub use message::{Call, Dump, Head, HeadField, Message, Reply};
 pub use msg_derive::{Message, Wire};
 pub use out::Out;

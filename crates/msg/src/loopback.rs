@@ -5,8 +5,10 @@
 use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
 use crate::message::{Call, Dump, Head, Message, Reply};
 use crate::out::{HEADER, Out};
+use crate::session::Fault;
 use crate::wire::Reader;
 use crate::{Hub, Session, Turn};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A connected client.
@@ -18,6 +20,20 @@ pub struct Loopback<'a, W: 'static> {
     context: u32,
     /// Frames that came and nobody took yet: id and what is behind it.
     frames: Vec<(u16, Vec<u8>)>,
+}
+
+/// The session of a [`Loopback`] between two turns of control.
+pub struct Suspended<W: 'static> {
+    session: Session<W>,
+    start: Instant,
+    /// Takes the client's number when this is dropped.
+    gone: Arc<Mutex<Vec<u32>>>,
+}
+
+impl<W: 'static> Drop for Suspended<W> {
+    fn drop(&mut self) {
+        self.gone.lock().expect("no panic inside").extend(self.session.client());
+    }
 }
 
 /// What there is to do while an answer is awaited.
@@ -40,24 +56,39 @@ impl<'a, W: 'static> Loopback<'a, W> {
         this
     }
 
+    /// Goes on with a session.
+    pub fn resume(world: &'a W, hub: &'a Hub<W>, mut suspended: Suspended<W>) -> Self {
+        let (session, start) = (std::mem::take(&mut suspended.session), suspended.start);
+        Self { world, hub, session, start, context: 1, frames: Vec::new() }
+    }
+
+    /// Keeps the session for [`Self::resume`].
+    pub fn suspend(mut self) -> Suspended<W> {
+        Suspended { session: std::mem::take(&mut self.session), start: self.start, gone: self.hub.gone() }
+    }
+
     fn send<M: Message>(&mut self, message: &M) {
         let id = self.hub.table().find(M::NAME).unwrap_or_else(|| panic!("no module has {}", M::NAME));
         let head = Head { client_index: 1, context: self.context, ..Head::default() };
-        self.frame(id, |bytes| {
+        let framed = self.frame(id, |bytes| {
             head.put(M::HEAD, bytes);
             message.put(bytes);
         });
+        framed.expect("a frame");
     }
 
-    fn frame(&mut self, id: u16, body: impl FnOnce(&mut Vec<u8>)) {
+    fn frame(&mut self, id: u16, body: impl FnOnce(&mut Vec<u8>)) -> Result<(), Fault> {
         let mut out = Out::default();
         out.message(id, &[], &Head::default(), body);
-        self.session.receive(out.waiting()).expect("a frame");
+        self.session.receive(out.waiting())
     }
 
     fn turn(&mut self) -> Turn {
-        let run = self.session.run(self.world, self.hub, self.start.elapsed(), 1000);
-        let turn = run.expect("a session that goes on");
+        self.try_turn().expect("a session that goes on")
+    }
+
+    fn try_turn(&mut self) -> Result<Turn, Fault> {
+        let turn = self.session.run(self.world, self.hub, self.start.elapsed(), 1000)?;
         let mut bytes = self.session.output();
         while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
             let [.., a, b, c, d, _, _, _, _] = *header;
@@ -67,28 +98,29 @@ impl<'a, W: 'static> Loopback<'a, W> {
         }
         let n = self.session.output().len();
         self.session.sent(n);
-        turn
+        Ok(turn)
     }
 
-    /// Sends a message as bytes behind its number, waits until it is done, and gives the return value if there is one.
-    pub fn replay(&mut self, id: u16, body: &[u8]) -> Option<i32> {
-        self.frame(id, |bytes| bytes.extend_from_slice(body));
-        let start = Instant::now();
-        loop {
-            let turn = self.turn();
-            if !turn.more && turn.wake_at.is_none() && self.session.wants_input() && !self.session.is_busy() {
-                break;
-            }
-            if start.elapsed() > PATIENCE {
-                break;
-            }
-            if !turn.more {
-                std::thread::sleep(Duration::from_micros(100));
-            }
+    /// Sends a message as bytes behind its number.
+    ///
+    /// # Errors
+    /// A message longer than any may be.
+    pub fn begin(&mut self, id: u16, body: &[u8]) -> Result<(), Fault> {
+        self.frame(id, |bytes| bytes.extend_from_slice(body))
+    }
+
+    /// Does a turn's part of what [`Self::begin`] began. Once that is done, gives the return value, if there is one.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn poll(&mut self) -> Result<Option<Option<i32>>, Fault> {
+        let turn = self.try_turn()?;
+        if turn.more || turn.wake_at.is_some() || !self.session.wants_input() || self.session.is_busy() {
+            return Ok(None);
         }
         let table = self.hub.table();
         let retval = |(id, bytes): (u16, Vec<u8>)| table.retval(id, &bytes);
-        std::mem::take(&mut self.frames).into_iter().find_map(retval)
+        Ok(Some(std::mem::take(&mut self.frames).into_iter().find_map(retval)))
     }
 
     /// Takes the frames of a message.

@@ -2,6 +2,7 @@
 //! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts, bytes are hexadecimal, as VPP has it.
 
 use crate::describe::{Field, Many, Shape, Type};
+use crate::encode::put_special;
 use crate::wire::{Malformed, Reader, Wire};
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -55,7 +56,11 @@ fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
         "i32" => json!(i32::get(r)?),
         "u64" => json!(u64::get(r)?),
         "i64" => json!(i64::get(r)?),
-        "f64" => json!(f64::get(r)?),
+        "f64" => {
+            let value = f64::get(r)?;
+            // JSON has no infinity and no NaN: their bits keep what they were.
+            if value.is_finite() { json!(value) } else { json!(format!("{:#018x}", value.to_bits())) }
+        }
         _ => json!(u32::get(r)?),
     })
 }
@@ -89,8 +94,15 @@ fn special(kind: &Type, r: &mut Reader<'_>) -> Result<Option<String>, Malformed>
 }
 
 fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    let start = r.rest();
     if let Some(text) = special(kind, r)? {
-        return Ok(json!(text));
+        let bytes = &start[..start.len() - r.rest().len()];
+        let mut again = Vec::new();
+        if put_special(kind, &text, &mut again).is_some_and(|put| put.is_ok()) && again == bytes {
+            return Ok(json!(text));
+        }
+        // Bytes that the text doesn't tell, such as an unknown family: its parts do.
+        *r = Reader::new(start);
     }
     Ok(match &kind.shape {
         Shape::Scalar => scalar(kind.name, r)?,
@@ -105,13 +117,13 @@ fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
         }
         Shape::Flags(base, members) => {
             let n = scalar(base, r)?.as_u64().unwrap_or(0);
-            json!(
-                members
-                    .iter()
-                    .filter(|(_, v)| n & u64::from(*v) != 0)
-                    .map(|(name, _)| *name)
-                    .collect::<Vec<_>>()
-            )
+            // Members of several bits are masks.
+            let is_set = |v: u32| v.is_power_of_two() && n & u64::from(v) != 0;
+            let set: Vec<_> = members.iter().filter(|(_, v)| is_set(*v)).collect();
+            match set.iter().fold(0, |bits, (_, v)| bits | u64::from(*v)) == n {
+                true => set.into_iter().map(|(name, _)| *name).collect(),
+                false => json!(n),
+            }
         }
         Shape::Struct(parts) => Value::Object(fields(parts, r)?),
         // Which arm is meant, another field says; the bytes are the same for all.

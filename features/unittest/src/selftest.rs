@@ -82,7 +82,8 @@ pub fn api(w: &World, _: &Matches) -> Result<Output, Error> {
     let mut client = Loopback::new(w, &w.api);
     let ping = w.api.table().find("control_ping");
     // Client's index and context.
-    match ping.and_then(|id| client.replay(id, &[0; 8])) {
+    // A ping is answered in one turn.
+    match ping.and_then(|id| client.begin(id, &[0; 8]).and_then(|()| client.poll()).ok()??) {
         Some(0) => Ok(Output::empty()),
         answer => Err(Error::failed(format!("failed: control_ping is answered by {answer:?}"))),
     }

@@ -28,32 +28,39 @@ pub fn clear_histogram(w: &World, m: &Matches) -> Result<Output, Error> {
     }
 }
 
-/// Says what the entries of the rings are made of.
+/// Schema of a ring entry.
 const SCHEMA: &str = "ring_test = { seq: uint64, timestamp: float64 }";
 const VERSION: u32 = 1;
 
-/// Does something a number of times, one every interval, then says so.
-struct Paced<F> {
-    /// Is told the number, and the time.
+/// Steps of a poll.
+const AT_ONCE: u32 = 1000;
+
+/// Calls `each` `count` times, once per interval, then prints what `said` makes of the number of calls.
+struct Paced<F, S> {
+    /// Gets the sequence number, and the time that it is due.
     each: F,
     done: u32,
     count: u32,
     interval: Duration,
     started: Option<Duration>,
-    said: String,
+    said: S,
 }
 
-impl<F: FnMut(u32, Duration)> Task for Paced<F> {
+impl<F: FnMut(u32, Duration), S: Fn(u32) -> String> Task for Paced<F, S> {
     fn poll(&mut self, now: Duration) -> TaskState {
         let started = *self.started.get_or_insert(now);
-        while self.done < self.count && started + self.interval * self.done <= now {
-            (self.each)(self.done, now);
+        for _ in 0..AT_ONCE {
+            let due = started + self.interval * self.done;
+            if self.done >= self.count || due > now {
+                break;
+            }
+            (self.each)(self.done, due);
             self.done += 1;
         }
         if self.done < self.count {
             return TaskState::Pending;
         }
-        TaskState::Done(Output::text(std::mem::take(&mut self.said)))
+        TaskState::Done(Output::text((self.said)(self.done)))
     }
 
     fn cancel(&mut self) {
@@ -65,8 +72,8 @@ impl<F: FnMut(u32, Duration)> Task for Paced<F> {
     }
 }
 
-impl<F: FnMut(u32, Duration) + 'static> Paced<F> {
-    fn start(m: &Matches, said: String, each: F) -> Result<Output, Error> {
+impl<F: FnMut(u32, Duration) + 'static, S: Fn(u32) -> String + 'static> Paced<F, S> {
+    fn start(m: &Matches, said: S, each: F) -> Result<Output, Error> {
         let interval = Duration::from_micros(m.req::<u32>("interval")?.into());
         let count = m.req("count")?;
         Ok(Output::task(Self { each, done: 0, count, interval, started: None, said }))
@@ -83,21 +90,18 @@ pub fn ring(w: &World, m: &Matches) -> Result<Output, Error> {
     let shape =
         RingShape { threads: 1, words: 2, entries: size as usize, schema: SCHEMA, schema_version: VERSION };
     let ring = w.stats.ring(name, &shape).ok_or_else(|| no_room(m))?;
-    let count: u32 = m.req("count")?;
-    let said = format!("Generated {count} messages to ring buffer '{name}' (ring size {})\n", ring.entries());
-    Paced::start(m, said, move |i, now| ring.push(0, &[i.into(), now.as_secs_f64().to_bits()]))
+    let (name, entries) = (name.to_string(), ring.entries());
+    let said = move |n| format!("Generated {n} messages to ring buffer '{name}' (ring size {entries})\n");
+    Paced::start(m, said, move |i, due| ring.push(0, &[i.into(), due.as_secs_f64().to_bits()]))
 }
 
 pub fn histogram(w: &World, m: &Matches) -> Result<Output, Error> {
     let name = m.str("name");
     let (lowest, bins) = (m.opt::<u32>("lowest")?.unwrap_or(0), m.opt::<u32>("bins")?.unwrap_or(16));
     let histogram = w.stats.histogram(name, lowest, bins as usize).ok_or_else(|| no_room(m))?;
-    let count: u32 = m.req("count")?;
-    let said = format!(
-        "Generated {count} histogram entries for '{name}' (min_exp={}, bins={})\n",
-        histogram.lowest(),
-        histogram.bins()
-    );
+    let (name, lowest, bins) = (name.to_string(), histogram.lowest(), histogram.bins());
+    let said =
+        move |n| format!("Generated {n} histogram entries for '{name}' (min_exp={lowest}, bins={bins})\n");
     Paced::start(m, said, move |i, _| {
         // Small, medium, large and very large ones in turn.
         let (from, span) = [(0, 16), (16, 240), (256, 3840), (4096, 10_000)][i as usize % 4];

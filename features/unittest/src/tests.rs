@@ -35,8 +35,8 @@ fn a_ring_gets_numbers_and_times() {
     let numbers: Vec<u64> = rows[0].entries.iter().map(|e| e[0]).collect();
     assert_eq!(numbers, (24..40).collect::<Vec<_>>());
     let times: Vec<f64> = rows[0].entries.iter().map(|e| f64::from_bits(e[1])).collect();
-    assert!(times[0] > 0.0 && times.is_sorted(), "{times:?}");
-    assert!(times[15] - times[0] >= 14.0 * 10e-6, "one every ten microseconds: {times:?}");
+    // Each has the time that it was due.
+    assert!(times[0] > 0.0 && times.windows(2).all(|w| (w[1] - w[0] - 10e-6).abs() < 1e-9), "{times:?}");
     for line in ["test stats ring-buffer-show-schema /test/r", "test stats ring-buffer-test-schema /test/r"] {
         let said = bench.cli(line).expect("there");
         assert!(said.contains("version 1") && said.contains("seq: uint64"), "{said}");

@@ -5,16 +5,19 @@
 //! hexadecimal. Names outlive numbers, which change from build to build. VPP's form, an array of objects that hold a message's
 //! fields by name, is written by `save-json` and asked once more by `replay-json`.
 
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
-use ::cli::{Error, Matches, Output, Result, Writer};
+use ::cli::{Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
 use graph::World;
-use msg::{Reader, Traced};
+use msg::{Loopback, Reader, Suspended, Traced};
 use serde_json::{Value, json};
+
+use crate::run::World as _;
 
 pub fn on(w: &World, m: &Matches) -> Result<Output> {
     if let Some(requests) = m.get("requests") {
@@ -38,9 +41,7 @@ pub fn answers(w: &World, m: &Matches) -> Result<Output> {
 }
 
 pub fn status(w: &World, _: &Matches) -> Result<Output> {
-    let (on, tx, all) = (w.api.tracing(), w.api.tracing_answers(), w.api.traced());
-    let answers = all.iter().filter(|t| t.sent).count();
-    let requests = all.len() - answers;
+    let (on, tx, (requests, answers)) = (w.api.tracing(), w.api.tracing_answers(), w.api.traced_counts());
     let word = |on| if on { "on" } else { "off" };
     let text = format!(
         "API trace is {}, {requests} requests recorded\nof answers it is {}, {answers} recorded\n",
@@ -59,14 +60,9 @@ fn line(w: &World, traced: &Traced) -> Option<Value> {
     Some(json!({ "at": at, "client": traced.client, "message": entry.name_crc(), "bytes": hex }))
 }
 
-/// The requests that were recorded.
-fn requests(w: &World) -> impl Iterator<Item = Traced> {
-    w.api.traced().into_iter().filter(|t| !t.sent)
-}
-
 pub fn save(w: &World, m: &Matches) -> Result<Output> {
     let mut text = Vec::new();
-    for line in requests(w).filter_map(|t| line(w, &t)) {
+    for line in w.api.traced_requests().iter().filter_map(|t| line(w, t)) {
         writeln!(text, "{line}").expect("memory");
     }
     write_file(m, &text)
@@ -86,13 +82,27 @@ fn object(w: &World, traced: &Traced) -> Option<Value> {
 }
 
 pub fn save_json(w: &World, m: &Matches) -> Result<Output> {
-    let all: Vec<Value> = requests(w).filter_map(|t| object(w, &t)).collect();
+    let all: Vec<Value> = w.api.traced_requests().iter().filter_map(|t| object(w, t)).collect();
     write_file(m, format!("{:#}\n", Value::Array(all)).as_bytes())
 }
 
 pub fn dump_json(w: &World, _: &Matches) -> Result<Output> {
-    let all: Value = w.api.traced().iter().filter_map(|t| object(w, t)).collect();
-    Ok(Output::both(format!("{all:#}\n"), all))
+    let mut open = false;
+    Ok(Output::list(
+        w.api.traced().into_iter().map(Some).chain([None]),
+        move |w: &World, traced, out: &mut Writer| {
+            match traced.map(|traced| object(w, &traced)) {
+                Some(Some(object)) => {
+                    let before = if std::mem::replace(&mut open, true) { ",\n" } else { "[\n" };
+                    out.text(|text| *text += &format!("{before}{object:#}"));
+                    out.value(|| object);
+                }
+                Some(None) => {}
+                None => out.text(|text| *text += if open { "\n]\n" } else { "[]\n" }),
+            }
+            Ok(())
+        },
+    ))
 }
 
 /// Writes a file in /tmp that isn't there yet.
@@ -154,7 +164,7 @@ pub fn dump(w: &World, m: &Matches) -> Result<Output> {
 }
 
 pub fn replay(w: &World, m: &Matches) -> Result<Output> {
-    ask_again(w, m, &read(m)?)
+    ask_again(w, m, read(m)?)
 }
 
 /// Asks what a file in VPP's form holds.
@@ -169,8 +179,8 @@ pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
         let wrong = |why: &str| bad(format!("message {}: {why}", i + 1));
         let name =
             object.get("_msgname").and_then(Value::as_str).ok_or_else(|| wrong("_msgname is missing"))?;
-        let all = table.entries().map(|(_, entry)| entry).find(|entry| entry.name == name);
-        let entry = all.ok_or_else(|| wrong(&format!("no module has {name}")))?;
+        let entry = table.find(name).and_then(|id| table.get(id)).filter(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| wrong(&format!("no module has {name}")))?;
         let crc = object.get("_crc").and_then(Value::as_str).map(|crc| crc.trim_start_matches("0x"));
         if crc.is_some_and(|crc| crc != format!("{:08x}", entry.crc)) {
             return Err(wrong(&format!("{name} has the CRC {:08x} here", entry.crc)));
@@ -180,23 +190,108 @@ pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
         Ok((entry.name_crc(), bytes))
     };
     let requests: Vec<_> = all.iter().enumerate().map(request).collect::<Result<_>>()?;
-    ask_again(w, m, &requests)
+    ask_again(w, m, requests)
 }
 
-fn ask_again(w: &World, m: &Matches, requests: &[(String, Vec<u8>)]) -> Result<Output> {
+fn ask_again(w: &World, m: &Matches, requests: Vec<(String, Vec<u8>)>) -> Result<Output> {
     let table = w.api.table();
     // All or nothing: what isn't known is found before anything is done.
     if let Some((name, _)) = requests.iter().find(|(name, _)| table.find(name).is_none()) {
         return Err(Error::not_found(format!("no module has the message {name}")).at(m.span("file")));
     }
-    let mut client = msg::Loopback::new(w, &w.api);
-    let (mut asked, mut refused) = (0u64, 0u64);
-    for (name, bytes) in requests {
-        // Whoever greeted is gone.
-        let Some(id) = table.find(name).filter(|_| !name.starts_with("sockclnt_")) else { continue };
-        asked += 1;
-        refused += u64::from(client.replay(id, bytes).is_some_and(|retval| retval < 0));
+    // Whoever greeted is gone.
+    let requests = requests.into_iter().filter(|(name, _)| !name.starts_with("sockclnt_")).collect();
+    Ok(Output::sequence::<World>(Replay {
+        requests,
+        client: None,
+        since: None,
+        asked: 0,
+        refused: 0,
+        unanswered: 0,
+    }))
+}
+
+/// Requests that are asked once more, one after the other, while everything else goes on.
+struct Replay {
+    requests: VecDeque<(String, Vec<u8>)>,
+    client: Option<Suspended<World>>,
+    /// A request is under way since then, by the daemon's clock.
+    since: Option<Duration>,
+    asked: u64,
+    refused: u64,
+    unanswered: u64,
+}
+
+/// How long an answer is waited for: a command that waits, or a ping, isn't worth more.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a request has come to.
+enum Asked {
+    Answered(Option<i32>),
+    Refused,
+    Unanswered,
+}
+
+impl Replay {
+    /// A replay within a replay would never end.
+    fn is_replay(name: &str, body: &[u8]) -> bool {
+        name.starts_with("cli") && body.windows(6).any(|word| word.eq_ignore_ascii_case(b"replay"))
     }
-    let text = format!("{asked} requests asked once more, {refused} refused\n");
-    Ok(Output::both(text, json!({ "asked": asked, "refused": refused })))
+
+    /// Begins the next request, or goes on with the one under way; `None` if it needs more time.
+    fn step(&mut self, client: &mut Loopback<'_, World>, now: Duration, w: &World) -> Option<Asked> {
+        let since = match self.since {
+            Some(since) => since,
+            None => {
+                let (name, body) = self.requests.pop_front()?;
+                self.asked += 1;
+                let id = w.api.table().find(&name).filter(|_| !Self::is_replay(&name, &body));
+                if id.is_none_or(|id| client.begin(id, &body).is_err()) {
+                    return Some(Asked::Refused);
+                }
+                self.since = Some(now);
+                now
+            }
+        };
+        match client.poll() {
+            Ok(Some(retval)) => Some(Asked::Answered(retval)),
+            Ok(None) if now < since + PATIENCE => None,
+            Ok(None) | Err(_) => Some(Asked::Unanswered),
+        }
+    }
+
+    fn report(&self) -> Output {
+        let Self { asked, refused, unanswered, .. } = self;
+        let text =
+            format!("{asked} requests asked once more, {refused} refused, {unanswered} without an answer\n");
+        Output::both(text, json!({ "asked": asked, "refused": refused, "unanswered": unanswered }))
+    }
+}
+
+impl Sequence<World> for Replay {
+    fn next(&mut self, _: &Tree<World>, w: &World, _: Option<Result<Vec<Said>>>) -> Step {
+        let now = w.now();
+        let mut client = match self.client.take() {
+            Some(suspended) => Loopback::resume(w, &w.api, suspended),
+            None => Loopback::new(w, &w.api),
+        };
+        for _ in 0..SLICE {
+            if self.since.is_none() && self.requests.is_empty() {
+                return Step::Done(self.report());
+            }
+            match self.step(&mut client, now, w) {
+                None => break,
+                Some(Asked::Answered(retval)) => self.refused += u64::from(retval.is_some_and(|r| r < 0)),
+                Some(Asked::Refused) => self.refused += 1,
+                Some(Asked::Unanswered) => {
+                    self.unanswered += 1;
+                    // The session is busy still, or over: the next request gets a new one.
+                    client = Loopback::new(w, &w.api);
+                }
+            }
+            self.since = None;
+        }
+        self.client = Some(client.suspend());
+        Step::More(String::new())
+    }
 }
