@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_manual_page_has_every_option() {
-        let page = include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-");
+        let page = include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-").replace("\\fP", " ");
         let options: Vec<&str> = HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
         assert!(options.len() > 3);
         let words: Vec<&str> = page.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();

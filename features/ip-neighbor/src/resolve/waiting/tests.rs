@@ -105,7 +105,7 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
                 asked += 1;
             }
             add(&mut w, 1, 7);
-            if i as u64 % late == 0
+            if (i as u64).is_multiple_of(late)
                 && let Some(due) = w.due(at, now)
             {
                 ends.push((due, now));
