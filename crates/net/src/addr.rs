@@ -78,6 +78,8 @@ impl<F: Net> Shared for Addresses<F> {
                 }
                 let _ = addresses.clear(world, sw_if);
                 let _ = addresses.enable(world, sw_if, false);
+                // A table may have waited for that.
+                let _ = addresses.set_table(world, sw_if, 0);
                 addresses.all().remove(&sw_if);
             }
             _ => {}
@@ -243,8 +245,7 @@ impl<F: Net> Addresses<F> {
             return Err(Error::failed(why).retval(retval::ADDRESS_FOUND_FOR_INTERFACE));
         }
         self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)?;
-        // The one that it was in may have waited for that.
-        self.fib.reap(world);
+        self.fib.note_left(world);
         Ok(())
     }
 

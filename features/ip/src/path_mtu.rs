@@ -60,6 +60,7 @@ pub struct PathMtus<F: Net> {
 
 impl<F: Net> Shared for PathMtus<F> {
     fn make(world: &World) -> Self {
+        world.get::<Fib<F>>().subscribe_gone(|world, table, _| world.get::<Self>().forget(table));
         Self {
             known: Snapshot::new(world.qsbr.clone(), Known::of(BTreeMap::new(), BTreeMap::new())),
             stale: Mutex::default(),
@@ -107,6 +108,19 @@ impl<F: Net> PathMtus<F> {
             };
         });
         Ok(())
+    }
+
+    /// Forgets what is known of a table that is gone.
+    fn forget(&self, TableIndex(table): TableIndex) {
+        self.stale().retain(|(of, _)| *of != table);
+        let names =
+            |known: &Known<F>| known.mtus.keys().chain(known.learned.keys()).any(|(of, _)| *of == table);
+        if self.known.read(names) {
+            self.change(|mtus, learned| {
+                mtus.retain(|(of, _), _| *of != table);
+                learned.retain(|(of, _), _| *of != table);
+            });
+        }
     }
 
     fn change(&self, f: impl FnOnce(&mut BTreeMap<At<F>, u16>, &mut learned::All<F>)) {

@@ -291,7 +291,7 @@ fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMta
     Ok(all::<Ip4>(w).chain(all::<Ip6>(w)).collect())
 }
 
-/// Takes the reports of packets that wait, the youngest first.
+/// Takes reports of packets that wait, the oldest ones; of those that one answer has, the youngest comes first.
 #[derive(Message)]
 #[msg(details)]
 pub struct MfibSignalDump {}

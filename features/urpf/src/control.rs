@@ -235,9 +235,9 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
 }
 
 /// Removes the accepted prefixes of a deleted table. Checks that used it fall back to their interface's table.
-fn on_table_gone<F: Net>(world: &World, table: TableIndex, id: u32) {
+fn on_table_gone<F: Net>(world: &World, table: TableIndex, id: Option<u32>) {
     world.get::<Accepted<F>>().forget(table);
-    let there = |(check, how): &(Check, How)| check.v6 == F::IS_V6 && how.table == Some(id);
+    let there = |(check, how): &(Check, How)| check.v6 == F::IS_V6 && id.is_some() && how.table == id;
     for (check, how) in world.get::<Urpf>().list().into_iter().filter(there) {
         let done = set(world, check, How { table: None, ..how });
         debug_assert!(done.is_ok(), "it was set: {done:?}");

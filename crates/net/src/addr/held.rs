@@ -22,17 +22,21 @@ pub(crate) fn route<F: Net>(
     (table, sw_if, address): (TableIndex, SwIfIndex, F::Addr),
     hold: Option<Hold>,
 ) {
-    let kind = match hold {
-        None => PathKind::Receive { sw_if, address },
-        Some(Hold::Tentative) => PathKind::Fixed(AdjIndex::DROP),
-        Some(Hold::Duplicate) => {
-            // Gone already is what was wanted.
-            let _ = fib.remove(world, table, Prefix::host(address), Source::Interface, &[]);
-            return;
-        }
+    let host = Prefix::host(address);
+    // Gone already is what was wanted; only a full table refuses.
+    let _ = match kind(sw_if, address, hold) {
+        Some(kind) => fib.set(world, table, host, Source::Interface, &[Path::new(kind)]).map(drop),
+        None => fib.remove(world, table, host, Source::Interface, &[]),
     };
-    // Only a full table refuses.
-    let _ = fib.set(world, table, Prefix::host(address), Source::Interface, &[Path::new(kind)]);
+}
+
+/// What the route of an address does; `None` if there is to be none.
+pub(super) fn kind<A>(sw_if: SwIfIndex, address: A, hold: Option<Hold>) -> Option<PathKind<A>> {
+    match hold {
+        None => Some(PathKind::Receive { sw_if, address }),
+        Some(Hold::Tentative) => Some(PathKind::Fixed(AdjIndex::DROP)),
+        Some(Hold::Duplicate) => None,
+    }
 }
 
 impl<A: Address> Here<A> {

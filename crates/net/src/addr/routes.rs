@@ -2,7 +2,7 @@
 //! The routes that come with the addresses of an interface. They are there while the interface is up, as in VPP: an address of
 //! one that is down is reached as any other.
 
-use super::{Addresses, Here, Hold, is_nominal};
+use super::{Addresses, Here, held, is_nominal};
 use crate::AdjIndex;
 use crate::fib::{Net, Path, PathKind, Source};
 use cli::Error;
@@ -33,11 +33,8 @@ impl<A: Address> Here<A> {
 
     /// The route to an address itself.
     fn host(&self, sw_if: SwIfIndex, address: A) -> Option<Route<A>> {
-        let kind = match self.held.iter().find(|(held, _)| *held == address) {
-            None => PathKind::Receive { sw_if, address },
-            Some((_, Hold::Tentative)) => PathKind::Fixed(AdjIndex::DROP),
-            Some((_, Hold::Duplicate)) => return None,
-        };
+        let hold = self.held.iter().find(|(held, _)| *held == address).map(|(_, hold)| *hold);
+        let kind = held::kind(sw_if, address, hold)?;
         Some(Route { prefix: Prefix::host(address), source: Source::Interface, kind })
     }
 }
@@ -54,12 +51,13 @@ fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Ad
             vec![route(Prefix::host(other), PathKind::Neighbor { sw_if, nexthop: other.into() })]
         }
         1 => vec![route(network, PathKind::Attached { sw_if, address })],
-        // The address that all routers of a network have in common (RFC 4291 2.6.1).
-        _ if F::IS_V6 => {
+        // The address that all routers of a network have in common (RFC 4291 2.6.1); that of `::/n' is no address.
+        _ if F::IS_V6 && network.addr() != F::Addr::ZERO => {
             let (any, kind) = (Prefix::host(network.addr()), PathKind::Fixed(AdjIndex::RECEIVE));
             let any = Route { prefix: any, source: Source::Implicit, kind };
             vec![route(network, PathKind::Attached { sw_if, address }), any]
         }
+        _ if F::IS_V6 => vec![route(network, PathKind::Attached { sw_if, address })],
         // Directed broadcasts are not sent on unless an operator says so (RFC 2644).
         _ => {
             let drop = |address| route(Prefix::host(address), PathKind::Fixed(AdjIndex::DROP));

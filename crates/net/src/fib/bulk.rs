@@ -32,6 +32,7 @@ impl<F: Net> Fib<F> {
     {
         let (mut inner, cx) = (self.inner(), self.cx(world));
         let mut attached = BTreeMap::new();
+        let any = (table, Prefix::DEFAULT);
         let mut new = New { table, leaves: Vec::new(), said: Vec::new() };
         let mut done = 0;
         let mut add = |(prefix, paths)| {
@@ -55,7 +56,7 @@ impl<F: Net> Fib<F> {
         let rest = inner.enter_all(&cx, &mut new, &mut done);
         drop(inner);
         self.settle(world);
-        self.import(world, table, source, &attached.into_values().collect::<Vec<_>>());
+        self.import(world, any, source, attached.values());
         (done, rest.and(result))
     }
 }
@@ -103,8 +104,11 @@ impl<F: Net> Inner<F> {
                 continue;
             }
             self.entries.set(route, Some(Entry::new(said)));
-            if let Some(prefix) = Prefix::new(F::addr(key), len).filter(|_| !self.vias.is_empty()) {
-                affected.append(&mut self.affected(new.table, prefix));
+            if let Some(prefix) = Prefix::new(F::addr(key), len) {
+                self.note_moved(cx.crossing, new.table, prefix);
+                if !self.vias.is_empty() {
+                    affected.append(&mut self.affected(new.table, prefix));
+                }
             }
         }
         *done += n;

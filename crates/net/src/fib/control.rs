@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be done with routes.
 
-use super::cross::Crossing;
+use super::cross::{Crossing, Moved};
 use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
-use super::{Fib, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
+use super::{Fib, Follows, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
 use cli::Error;
 use graph::{SwIfIndex, World};
@@ -40,8 +40,9 @@ pub(super) struct Inner<F: Net> {
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
     /// Lists with a path to this neighbour.
     pub hops: HashMap<NextHop, BTreeSet<ListId>>,
-    /// Lists with a path that follows a route of the other protocol.
-    pub crossing: BTreeSet<ListId>,
+    /// Lists with a recursive path to this next hop of the other protocol.
+    pub crossing: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
+    pub moved: Moved<F>,
     /// Per interface, the tables in which a source other than its addresses has added a connected prefix.
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
     /// Tables without owner that are still in use.
@@ -58,7 +59,8 @@ impl<F: Net> Default for Inner<F> {
             interned: HashMap::default(),
             vias: BTreeMap::new(),
             hops: HashMap::new(),
-            crossing: BTreeSet::new(),
+            crossing: BTreeMap::new(),
+            moved: Moved::default(),
             attached: BTreeMap::new(),
             unowned: BTreeSet::new(),
         }
@@ -244,6 +246,7 @@ impl<F: Net> Inner<F> {
 
     /// An entry came, went or leads elsewhere: whoever follows it does too.
     fn changed(&mut self, cx: &Cx<'_>, place: &Place<F>) {
+        self.note_moved(cx.crossing, place.table, place.prefix);
         if !self.vias.is_empty() {
             let affected = self.affected(place.table, place.prefix);
             self.refresh(cx, affected);
@@ -276,6 +279,10 @@ impl<F: Net> Fib<F> {
                 return Err(Error::unsupported("MPLS labels in routes").retval(-9));
             }
             match path.kind {
+                PathKind::RecursiveOther { .. } if path.follows != Follows::Any => {
+                    let why = "a choice of routes to a next hop of the other protocol";
+                    return Err(Error::unsupported(why).retval(-9));
+                }
                 PathKind::Neighbor { nexthop, .. } | PathKind::RecursiveOther { nexthop, .. } => {
                     check_nexthop(nexthop)?;
                 }
@@ -313,12 +320,14 @@ impl<F: Net> Fib<F> {
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<RouteIndex, Error> {
-        self.with(world, |inner, cx| {
+        let (route, old) = self.with(world, |inner, cx| {
             self.check(inner, paths)?;
             let place = inner.place(table, prefix)?;
-            inner.put(cx, &place, source, paths)
-        })
-        .inspect(|_| self.import(world, table, source, paths))
+            let old = inner.said_of(&place, source).map(|old| old.paths.clone());
+            inner.put(cx, &place, source, paths).map(|route| (route, old))
+        })?;
+        self.import(world, (table, prefix), source, old.iter().flat_map(|old| &old[..]).chain(paths));
+        Ok(route)
     }
 
     /// Adds paths to those that a source has to a prefix; one that is there takes the new weight and preference.
@@ -338,7 +347,7 @@ impl<F: Net> Fib<F> {
             let place = inner.place(table, prefix)?;
             inner.join(cx, &place, source, paths)
         })
-        .inspect(|_| self.import(world, table, source, paths))
+        .inspect(|_| self.import(world, (table, prefix), source, paths))
     }
 
     /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).
@@ -375,7 +384,7 @@ impl<F: Net> Fib<F> {
             inner.take(cx, &place, source);
             Ok(old)
         })?;
-        self.import(world, table, source, &gone);
+        self.import(world, (table, prefix), source, &gone[..]);
         Ok(())
     }
 
@@ -411,21 +420,25 @@ impl<F: Net> Fib<F> {
         done
     }
 
-    /// Routes have changed: tables that nothing uses any more go, and routes of the other protocol follow.
+    /// Routes have changed: routes of the other protocol follow, and tables that nothing uses any more go.
     pub(super) fn settle(&self, world: &World) {
-        self.reap(world);
         self.tell_other(world);
+        // A table that goes may have been the last user of another one.
+        while self.crossing.take_unused() {
+            self.reap(world);
+            world.get::<Fib<F::Other>>().reap(world);
+        }
     }
 }
 
 impl<F: Net> Inner<F> {
     /// Removes all paths that name an interface.
     fn forget(&mut self, cx: &Cx<'_>, sw_if: SwIfIndex) {
+        self.attached.remove(&sw_if);
         let lists = self.lists_of(sw_if);
         if lists.is_empty() {
             return;
         }
-        self.attached.remove(&sw_if);
         let mut all = Vec::new();
         for i in 0..self.tables.len() {
             let table = TableIndex(i as u32);

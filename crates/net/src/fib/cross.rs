@@ -5,19 +5,29 @@
 //! the other after one step, and routes can't lead to each other in a circle.
 
 use super::control::Inner;
-use super::list::{PathList, State};
-use super::{Fib, Net, Path, PathKind, PathState, RouteIndex, TableIndex};
+use super::list::ListId;
+use super::{Fib, Net, PathKind, PathState, RouteIndex, TableIndex};
 use crate::NextHop;
 use graph::{Shared, World};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use wire::Prefix;
 
 /// Maximum recursion depth.
 const DEPTH: usize = 16;
 
-/// Per family, the number of path lists with a next hop of the other family.
+/// Changed prefixes that are told one by one; of more, all is told.
+const MOVED: usize = 256;
+
+/// The route tables of the two protocols as they concern each other.
 #[derive(Default)]
-pub(super) struct Crossing([AtomicUsize; 2]);
+pub(super) struct Crossing {
+    /// Per family, the number of next hops of the other family.
+    nexthops: [AtomicUsize; 2],
+    /// Something that kept a table may be gone.
+    reap_due: AtomicBool,
+}
 
 impl Shared for Crossing {
     fn make(_: &World) -> Self {
@@ -26,84 +36,132 @@ impl Shared for Crossing {
 }
 
 impl Crossing {
-    pub fn set<F: Net>(&self, lists: usize) {
-        self.0[usize::from(F::IS_V6)].store(lists, Ordering::Relaxed);
+    pub fn set<F: Net>(&self, nexthops: usize) {
+        self.nexthops[usize::from(F::IS_V6)].store(nexthops, Ordering::Relaxed);
     }
 
     fn any<F: Net>(&self) -> bool {
-        self.0[usize::from(F::IS_V6)].load(Ordering::Relaxed) > 0
+        self.nexthops[usize::from(F::IS_V6)].load(Ordering::Relaxed) > 0
+    }
+
+    /// Tables that nobody needs may have lost their last user.
+    pub fn note_unused(&self) {
+        self.reap_due.store(true, Ordering::Relaxed);
+    }
+
+    pub fn take_unused(&self) -> bool {
+        self.reap_due.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Whether a path follows a route of the other protocol.
-pub(super) fn crosses<A>(path: &Path<A>) -> bool {
-    matches!(path.kind, PathKind::RecursiveOther { .. })
+/// What the other protocol's routes haven't been told yet.
+pub(super) enum Moved<F: Net> {
+    /// The entries of these prefixes came, went or lead elsewhere.
+    Prefixes(Vec<(TableIndex, Prefix<F::Addr>)>),
+    /// Many changed, or path lists did.
+    All,
+}
+
+impl<F: Net> Default for Moved<F> {
+    fn default() -> Self {
+        Self::Prefixes(Vec::new())
+    }
 }
 
 impl<F: Net> Inner<F> {
-    /// The neighbours that packets for `addr` come to by this list; `None` if its paths follow routes of the other protocol.
-    fn neighbors(
-        &self,
-        list: &PathList<F>,
-        addr: F::Addr,
-        depth: usize,
-        hops: &mut Vec<NextHop>,
-    ) -> Option<()> {
-        if let State::Attached(sw_if) = list.now.state {
-            hops.push(NextHop { sw_if, ip: addr.into() });
-            return Some(());
-        }
-        let usable = |state: &PathState| matches!(state, PathState::Resolved | PathState::Down);
-        let paths = || list.paths.iter().zip(&list.now.states).filter(|(_, state)| usable(state));
-        let best = paths().map(|(path, _)| path.preference).min();
-        for (path, _) in paths().filter(|(path, _)| Some(path.preference) == best) {
-            match path.kind {
-                PathKind::Neighbor { sw_if, nexthop } => hops.push(NextHop { sw_if, ip: nexthop }),
-                PathKind::Recursive { table, nexthop } if depth > 0 => {
-                    let (_, id) = self.covering(table, nexthop, F::BITS)?;
-                    self.neighbors(self.lists.get(id)?, nexthop, depth - 1, hops)?;
-                }
-                PathKind::RecursiveOther { .. } => return None,
-                _ => {}
+    /// Notes that packets to a prefix may go elsewhere now.
+    pub fn note_moved(&mut self, crossing: &Crossing, table: TableIndex, prefix: Prefix<F::Addr>) {
+        if let Moved::Prefixes(all) = &mut self.moved
+            && crossing.any::<F::Other>()
+        {
+            if all.len() < MOVED {
+                all.push((table, prefix));
+            } else {
+                self.moved = Moved::All;
             }
         }
-        Some(())
+    }
+
+    /// Notes that a path list comes to something else now.
+    pub fn note_list_moved(&mut self, crossing: &Crossing) {
+        if crossing.any::<F::Other>() {
+            self.moved = Moved::All;
+        }
+    }
+
+    /// The neighbours that packets for `addr` come to by this list, each with its share of them (0 to 1); `None` if a path there
+    /// follows routes of the other protocol.
+    fn neighbors(&self, list: ListId, addr: F::Addr) -> Option<BTreeMap<NextHop, f64>> {
+        let mut hops = BTreeMap::new();
+        // Level by level: lists that follow the same ones would make exponentially many ways.
+        let mut level = BTreeMap::from([((list, addr), 1.0)]);
+        for _ in 0..=DEPTH {
+            for ((id, addr), share) in std::mem::take(&mut level) {
+                let list = self.lists.get(id)?;
+                if list.paths.iter().any(|path| path.crosses()) {
+                    return None;
+                }
+                let usable = |state: &PathState| matches!(state, PathState::Resolved | PathState::Down);
+                let paths = || list.paths.iter().zip(&list.now.states).filter(|(_, state)| usable(state));
+                let best = paths().map(|(path, _)| path.preference).min();
+                let paths = || paths().map(|(path, _)| path).filter(|path| Some(path.preference) == best);
+                let total: f64 = paths().map(|path| f64::from(path.weight.max(1))).sum();
+                for path in paths() {
+                    let share = share * f64::from(path.weight.max(1)) / total;
+                    let mut hop = |sw_if, ip| *hops.entry(NextHop { sw_if, ip }).or_default() += share;
+                    match path.kind {
+                        PathKind::Attached { sw_if, .. } => hop(sw_if, addr.into()),
+                        PathKind::Neighbor { sw_if, nexthop } => hop(sw_if, nexthop),
+                        PathKind::Recursive { table, nexthop } => {
+                            let (_, id) = self.covering(table, nexthop, F::BITS)?;
+                            *level.entry((id, nexthop)).or_default() += share;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Some(hops)
     }
 }
 
 impl<F: Net> Fib<F> {
-    /// Resolves a next hop for the other family: the covering route and its neighbours.
+    /// Resolves a next hop for the other family: the covering route, and its neighbours with their shares of the packets.
     pub(super) fn neighbors_of(
         &self,
         table: TableIndex,
         nexthop: IpAddr,
-    ) -> Option<(RouteIndex, Vec<NextHop>)> {
+    ) -> Option<(RouteIndex, BTreeMap<NextHop, f64>)> {
         let (inner, addr) = (self.inner(), F::of_ip(nexthop)?);
-        let (route, id) = inner.covering(table, addr, F::BITS)?;
-        let mut hops = Vec::new();
-        inner.neighbors(inner.lists.get(id)?, addr, DEPTH, &mut hops)?;
+        let (route, list) = inner.covering(table, addr, F::BITS)?;
+        let hops = inner.neighbors(list, addr)?;
         Some((route, hops)).filter(|(_, hops)| !hops.is_empty())
     }
 
     /// Whether a path of the other protocol's routes looks a next hop up in this table.
     pub(super) fn is_crossed_to(&self, world: &World, table: TableIndex) -> bool {
-        if !self.crossing.any::<F::Other>() {
-            return false;
-        }
-        let other = world.get::<Fib<F::Other>>();
-        let inner = other.inner();
-        let names =
-            |path: &Path<_>| matches!(path.kind, PathKind::RecursiveOther { table: t, .. } if t == table);
-        inner.crossing.iter().filter_map(|id| inner.lists.get(*id)).any(|list| list.paths.iter().any(names))
+        self.crossing.any::<F::Other>()
+            && world.get::<Fib<F::Other>>().inner().crossing.keys().any(|(at, _)| *at == table)
     }
 
     /// Routes have changed: those of the other protocol that follow them do too. Not to be called while routes are locked.
     pub(super) fn tell_other(&self, world: &World) {
-        if self.crossing.any::<F::Other>() {
-            let other = world.get::<Fib<F::Other>>();
-            let mut inner = other.inner();
-            let lists = inner.crossing.clone();
-            inner.refresh(&other.cx(world), lists);
+        let moved = std::mem::take(&mut self.inner().moved);
+        if !self.crossing.any::<F::Other>() {
+            return;
         }
+        let other = world.get::<Fib<F::Other>>();
+        let mut inner = other.inner();
+        let lists: BTreeSet<ListId> = match moved {
+            Moved::All => inner.crossing.values().flatten().copied().collect(),
+            Moved::Prefixes(all) => {
+                let range = |(table, prefix): (_, Prefix<F::Addr>)| {
+                    (table, prefix.network().addr().into())..=(table, prefix.last().into())
+                };
+                let within = all.into_iter().flat_map(|moved| inner.crossing.range(range(moved)));
+                within.flat_map(|(_, lists)| lists).copied().collect()
+            }
+        };
+        inner.refresh(&other.cx(world), lists);
     }
 }

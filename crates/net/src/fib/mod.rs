@@ -57,8 +57,8 @@ struct Published<F: Net> {
     default: RouteIndex,
 }
 
-/// Hears of a table that is gone, by its index and its number.
-pub type TableGone = fn(&World, TableIndex, u32);
+/// Hears of a table that is gone, by its index and its number; those of one link's own addresses have none.
+pub type TableGone = fn(&World, TableIndex, Option<u32>);
 
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {

@@ -277,4 +277,20 @@ impl<A: Address> Path<A> {
             _ => None,
         }
     }
+
+    /// The table that the path names; one of the other protocol if it [crosses](Self::crosses).
+    pub(super) fn table(&self) -> Option<TableIndex> {
+        match self.kind {
+            PathKind::Recursive { table, .. }
+            | PathKind::RecursiveOther { table, .. }
+            | PathKind::Lookup(table)
+            | PathKind::SourceLookup(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether the path follows a route of the other protocol.
+    pub(super) fn crosses(&self) -> bool {
+        matches!(self.kind, PathKind::RecursiveOther { .. })
+    }
 }

@@ -5,6 +5,7 @@ use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
 use crate::{Addresses, NeighborEvent, Neighbors, NextHop};
 use graph::{SwIfIndex, World};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use wire::{Address, Prefix};
 
@@ -18,7 +19,13 @@ impl<F: Net> Fib<F> {
 
     /// The interface's networks have changed: its neighbours get host routes where they lie in one, and lose those where not.
     pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
-        for n in world.get::<Neighbors>().list(F::IS_V6, Some(sw_if)) {
+        self.sync_within(world, sw_if, Prefix::DEFAULT);
+    }
+
+    /// As [`Self::sync_neighbors`], of those in a prefix.
+    fn sync_within(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) {
+        let all = world.get::<Neighbors>().list(F::IS_V6, Some(sw_if));
+        for n in all.into_iter().filter(|n| F::of_ip(n.ip).is_some_and(|ip| prefix.contains(ip))) {
             self.sync(world, sw_if, n.ip, !n.no_fib_entry);
         }
     }
@@ -44,11 +51,12 @@ impl<F: Net> Fib<F> {
 
     /// Whether a route leads to this neighbour, other than its own.
     pub fn leads_by(&self, hop: NextHop) -> bool {
-        let Some((tables, nexthop)) = self.host_routes(hop) else { return false };
+        // A neighbour of the other protocol has no host route here.
+        let (tables, host) = self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
         let inner = self.inner();
         let Some(lists) = inner.hops.get(&hop) else { return false };
         let own = |table: &TableIndex| {
-            let route = inner.place(*table, Prefix::host(nexthop)).ok()?.route?;
+            let route = inner.place(*table, Prefix::host(host?)).ok()?.route?;
             Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
         };
         let own: Vec<ListId> = tables.iter().filter_map(own).collect();
@@ -61,14 +69,22 @@ impl<F: Net> Fib<F> {
 
     /// Paths of a table's route have come or gone. Where they say that a network is connected, its neighbours get host routes, or
     /// lose them.
-    pub(super) fn import(&self, world: &World, table: TableIndex, source: Source, paths: &[Path<F::Addr>]) {
+    pub(super) fn import<'p>(
+        &self,
+        world: &World,
+        (table, prefix): (TableIndex, Prefix<F::Addr>),
+        source: Source,
+        paths: impl IntoIterator<Item = &'p Path<F::Addr>>,
+    ) where
+        F::Addr: 'p,
+    {
         if source == Source::Interface {
             return;
         }
         for path in paths {
             if let PathKind::Attached { sw_if, .. } = path.kind {
                 self.inner().attached.entry(sw_if).or_default().insert(table);
-                self.sync_neighbors(world, sw_if);
+                self.sync_within(world, sw_if, prefix);
             }
         }
     }
@@ -80,18 +96,22 @@ impl<F: Net> Fib<F> {
         let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = Prefix::host(nexthop);
+        let mut sharing = BTreeSet::new();
         let gone = self.with(world, |inner, cx| {
             let mut gone = false;
             for table in tables {
                 // Only where the network is connected by this interface, or by the one whose addresses it uses: a neighbour's word
                 // is no route to somewhere else.
                 let cover = inner.covering(table, nexthop, F::BITS - 1);
-                let attached = cover.and_then(|(_, list)| inner.lists.get(list)).is_some_and(|list| {
-                    let here = |p: &Path<F::Addr>| {
-                        matches!(p.kind, PathKind::Attached { sw_if: s, .. } if s == sw_if || Some(s) == lender)
-                    };
-                    list.paths.iter().any(here)
-                });
+                let paths = cover.and_then(|(_, list)| inner.lists.get(list)).map_or(&[][..], |l| &l.paths);
+                let links = || {
+                    paths.iter().filter_map(|path| match path.kind {
+                        PathKind::Attached { sw_if, .. } => Some(sw_if),
+                        _ => None,
+                    })
+                };
+                let attached = links().any(|link| link == sw_if || Some(link) == lender);
+                sharing.extend(links());
                 // A table that is gone has no routes.
                 let Ok(place) = inner.place(table, host) else { continue };
                 if wanted && attached {
@@ -99,21 +119,24 @@ impl<F: Net> Fib<F> {
                     let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
                     continue;
                 }
-                let ours = inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
+                let ours =
+                    inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
                 gone |= ours && inner.take(cx, &place, Source::Neighbor);
             }
             gone
         });
         if gone {
-            self.find_elsewhere(world, sw_if, lender.unwrap_or(sw_if), ip);
+            self.find_elsewhere(world, sw_if, sharing, ip);
         }
     }
 
-    /// A neighbour has lost its host route by an interface: another one that shares the network may know it too.
-    fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, lender: SwIfIndex, ip: IpAddr) {
-        let neighbors = world.get::<Neighbors>();
-        let sharing = std::iter::once(lender).chain(world.get::<Addresses<F>>().borrowers(lender));
-        for other in sharing.filter(|other| *other != sw_if) {
+    /// A neighbour has lost its host route by an interface: another one that the network is connected by, or that borrows that one's
+    /// addresses, may know it too.
+    fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, sharing: BTreeSet<SwIfIndex>, ip: IpAddr) {
+        let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<F>>());
+        let with_borrowers = |link: SwIfIndex| addresses.borrowers(link).into_iter().chain([link]);
+        let others: BTreeSet<_> = sharing.into_iter().flat_map(with_borrowers).collect();
+        for other in others.into_iter().filter(|other| *other != sw_if) {
             if neighbors.get(other, ip).is_some_and(|n| !n.no_fib_entry) {
                 self.sync(world, other, ip, true);
             }

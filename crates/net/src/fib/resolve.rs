@@ -2,7 +2,6 @@
 //! From paths to adjacencies, and again when something has changed.
 
 use super::control::{Cx, Inner};
-use super::cross::crosses;
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
 use super::{Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex};
@@ -10,12 +9,15 @@ use crate::{AdjIndex, NextHop};
 use cli::Error;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::Prefix;
 
 /// How often a list is resolved for one change. Changes that go round in a circle end there.
 const ROUNDS: u8 = 64;
+
+/// The weight of a neighbour that takes all packets, where neighbours have shares of them.
+const SHARE: f64 = 65536.0;
 
 /// Where a path leads.
 #[derive(Clone, Copy)]
@@ -50,13 +52,16 @@ impl<F: Net> Inner<F> {
             users: BTreeSet::new(),
         });
         for path in paths.iter() {
-            if let PathKind::Recursive { table, nexthop } = path.kind {
-                self.vias.entry((table, nexthop)).or_default().insert(id);
+            match path.kind {
+                PathKind::Recursive { table, nexthop } => {
+                    self.vias.entry((table, nexthop)).or_default().insert(id);
+                }
+                PathKind::RecursiveOther { table, nexthop } => {
+                    self.crossing.entry((table, nexthop)).or_default().insert(id);
+                    cx.crossing.set::<F>(self.crossing.len());
+                }
+                _ => {}
             }
-        }
-        if paths.iter().any(crosses) {
-            self.crossing.insert(id);
-            cx.crossing.set::<F>(self.crossing.len());
         }
         self.interned.insert(paths, id);
         let now = self.resolve(cx, id);
@@ -74,22 +79,22 @@ impl<F: Net> Inner<F> {
     pub fn let_go(&mut self, cx: &Cx<'_>, id: ListId) {
         let Some(list) = self.lists.get_mut(id) else { return };
         list.refs -= 1;
+        if list.paths.iter().any(|path| path.table().is_some()) {
+            cx.crossing.note_unused();
+        }
         if list.refs > 0 {
             return;
         }
         let Some(list) = self.lists.remove(id) else { return };
         self.interned.remove(&list.paths);
-        if self.crossing.remove(&id) {
-            cx.crossing.set::<F>(self.crossing.len());
-        }
         for path in list.paths.iter() {
-            if let PathKind::Recursive { table, nexthop } = path.kind
-                && let Some(ids) = self.vias.get_mut(&(table, nexthop))
-            {
-                ids.remove(&id);
-                if ids.is_empty() {
-                    self.vias.remove(&(table, nexthop));
+            match path.kind {
+                PathKind::Recursive { table, nexthop } => unlist(&mut self.vias, (table, nexthop), id),
+                PathKind::RecursiveOther { table, nexthop } => {
+                    unlist(&mut self.crossing, (table, nexthop), id);
+                    cx.crossing.set::<F>(self.crossing.len());
                 }
+                _ => {}
             }
         }
         for followed in &list.now.follows {
@@ -173,6 +178,9 @@ impl<F: Net> Inner<F> {
             } else if (list.now.state, list.now.down) != (now.state, now.down) {
                 queue.extend(&list.users);
             }
+            if list.now != now {
+                self.note_list_moved(cx.crossing);
+            }
             self.follow(id, now);
         }
         left.into_iter().for_each(|adj| cx.adjacencies.release(adj));
@@ -223,7 +231,7 @@ impl<F: Net> Inner<F> {
         };
         // In an order that doesn't depend on what came first: a flow takes the same path after a restart.
         members.sort_by_key(|(_, path)| path.kind);
-        now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight)));
+        now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight.into())));
         now
     }
 
@@ -291,13 +299,15 @@ impl<F: Net> Inner<F> {
             PathKind::RecursiveOther { table, nexthop } => {
                 let other = cx.world.get::<Fib<F::Other>>();
                 let (route, hops) = other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
-                now.hops.extend(&hops);
+                now.hops.extend(hops.keys());
                 let mut hops: Vec<_> =
-                    hops.into_iter().filter(|hop| cx.interfaces.is_up(hop.sw_if)).collect();
-                let down = hops.iter().all(|hop| cx.nexthops.is_down(*hop));
-                hops.retain(|hop| down || !cx.nexthops.is_down(*hop));
-                let adj = |hop: &NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
-                let adjs: Vec<_> = hops.iter().filter_map(|hop| Some((adj(hop).ok()?, 1))).collect();
+                    hops.into_iter().filter(|(hop, _)| cx.interfaces.is_up(hop.sw_if)).collect();
+                let down = hops.iter().all(|(hop, _)| cx.nexthops.is_down(*hop));
+                hops.retain(|(hop, _)| down || !cx.nexthops.is_down(*hop));
+                let adj = |hop: NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
+                let weight = |share: f64| (share * SHARE).round() as u32;
+                let adjs = hops.iter().filter_map(|(hop, share)| Some((adj(*hop).ok()?, weight(*share))));
+                let adjs: Vec<_> = adjs.collect();
                 if adjs.is_empty() {
                     return Err(PathState::Unresolved);
                 }
@@ -357,8 +367,17 @@ impl<F: Net> Inner<F> {
     }
 }
 
+/// Takes a list out of those with a path to a next hop.
+fn unlist<K: Ord + Copy>(lists: &mut BTreeMap<K, BTreeSet<ListId>>, key: K, id: ListId) {
+    let Some(ids) = lists.get_mut(&key) else { return };
+    ids.remove(&id);
+    if ids.is_empty() {
+        lists.remove(&key);
+    }
+}
+
 /// One adjacency for several. The caller holds each once, and the result once.
-fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u8)>) -> AdjIndex {
+fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>) -> AdjIndex {
     let (mut adjs, mut weights, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     for (adj, weight) in members {
         let at = *places.entry(adj).or_insert(adjs.len());
@@ -369,7 +388,7 @@ fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u8)>) 
             // Two paths to the same place are one with the weight of both.
             cx.adjacencies.release(adj);
         }
-        weights[at] += u32::from(weight.max(1));
+        weights[at] += weight.max(1);
     }
     match adjs[..] {
         [] => AdjIndex::UNREACH,

@@ -103,7 +103,9 @@ impl Source {
 
 impl Ord for Source {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.priority(), self.id()).cmp(&(other.priority(), other.id()))
+        // What nobody set counts last, also after what a client has added with the same priority.
+        let rank = |source: &Self| (source.priority(), matches!(source, Self::Implicit), source.id());
+        rank(self).cmp(&rank(other))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::TableGone;
 use super::control::Table;
+use super::entry::Sourced;
 use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo};
 use crate::AdjIndex;
 use cli::Error;
@@ -117,9 +118,9 @@ impl<F: Net> Fib<F> {
             gone
         };
         for source in gone.into_iter().chain([source]) {
-            self.flush(world, index, source)?;
+            self.remove_all(world, index, source)?;
         }
-        self.settle(world);
+        self.note_left(world);
         Ok(self.find_table(id).is_err())
     }
 
@@ -128,8 +129,14 @@ impl<F: Net> Fib<F> {
         self.inner().table(index).map_or_else(|_| Vec::new(), |table| table.owners.clone())
     }
 
+    /// Who was in a table, or needed it, has left: that may have been the last user.
+    pub(crate) fn note_left(&self, world: &World) {
+        self.crossing.note_unused();
+        self.settle(world);
+    }
+
     /// Removes the tables that nobody needs and nothing uses.
-    pub(crate) fn reap(&self, world: &World) {
+    pub(super) fn reap(&self, world: &World) {
         let unowned = self.inner().unowned.clone();
         for index in unowned {
             if self.user(world, index).is_none() {
@@ -151,7 +158,8 @@ impl<F: Net> Fib<F> {
         self.leading_to(index)
     }
 
-    /// Calls `f` with index and number of each table that is gone, before another one may have its index: what is kept by tables goes with them.
+    /// Calls `f` with index and number of each table that is gone (none of a link's own), before another one may have its index:
+    /// what is kept by tables goes with them.
     pub fn subscribe_gone(&self, f: TableGone) {
         self.gone.lock().expect("no panic inside").push(f);
     }
@@ -168,18 +176,13 @@ impl<F: Net> Fib<F> {
         drop(inner);
         self.tables.clear(index.0);
         let subscribers = self.gone.lock().expect("no panic inside").clone();
-        subscribers.into_iter().for_each(|f| f(world, index, id.unwrap_or(u32::MAX)));
+        subscribers.into_iter().for_each(|f| f(world, index, id));
         Ok(())
     }
 
     /// A route of another table that leads to this one.
     fn leading_to(&self, index: TableIndex) -> Option<String> {
-        let names = |path: &Path<F::Addr>| match path.kind {
-            PathKind::Lookup(table) | PathKind::SourceLookup(table) | PathKind::Recursive { table, .. } => {
-                table == index
-            }
-            _ => false,
-        };
+        let names = |path: &Path<F::Addr>| !path.crosses() && path.table() == Some(index);
         let inner = self.inner();
         let naming = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(names));
         let lists: Vec<_> = naming.map(|(id, _)| id).collect();
@@ -222,18 +225,27 @@ impl<F: Net> Fib<F> {
         inner.table(table)?;
         let (mut gone, mut last) = (Vec::new(), None);
         inner.walk(table, after, |prefix, _, entry| {
-            gone.extend(entry.all().filter(|s| which(s.source, s.stale)).map(|s| (prefix, s.source)));
+            gone.extend(entry.all().filter(|s| which(s.source, s.stale)).map(|s| (prefix, s)));
             n -= 1;
             last = (n == 0).then_some(prefix);
             n > 0
         });
         let cx = self.cx(world);
-        for (prefix, source) in &gone {
+        let mut attached = Vec::new();
+        for (prefix, Sourced { source, list, .. }) in &gone {
+            let paths = inner.lists.get(*list).map(|list| list.paths.clone());
+            let is_attached = |path: &Path<F::Addr>| matches!(path.kind, PathKind::Attached { .. });
+            attached.extend(
+                paths.filter(|paths| paths.iter().any(is_attached)).map(|paths| (*prefix, *source, paths)),
+            );
             let place = inner.place(table, *prefix)?;
             inner.take(&cx, &place, *source);
         }
         drop(inner);
         self.tell_other(world);
+        for (prefix, source, paths) in attached {
+            self.import(world, (table, prefix), source, &paths[..]);
+        }
         Ok((gone.len(), last))
     }
 
@@ -253,7 +265,9 @@ impl<F: Net> Fib<F> {
         if after.is_none() {
             sources.iter().for_each(|source| self.mfib.flush(world, table, *source));
         }
-        self.remove_some(world, table, after, n, |s, _| sources.contains(&s)).map(|(_, last)| last)
+        let done = self.remove_some(world, table, after, n, |s, _| sources.contains(&s));
+        self.settle(world);
+        done.map(|(_, last)| last)
     }
 
     /// Removes all that a source says in a table, also of groups, and says how many routes to hosts that were.
@@ -261,6 +275,13 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// A table that isn't there (−3).
     pub fn flush(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        let done = self.remove_all(world, table, source);
+        self.settle(world);
+        done
+    }
+
+    /// As [`Self::flush`]; the table stays whatever becomes unused.
+    fn remove_all(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
         self.mfib.flush(world, table, source);
         self.remove_where(world, table, |s, _| s == source)
     }
@@ -289,7 +310,9 @@ impl<F: Net> Fib<F> {
     /// A table that isn't there (−3).
     pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
         self.mfib.replace_end(world, table, source);
-        self.remove_where(world, table, |s, stale| s == source && stale)
+        let done = self.remove_where(world, table, |s, stale| s == source && stale);
+        self.settle(world);
+        done
     }
 
     /// The table of this id.

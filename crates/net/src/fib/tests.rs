@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod convergence;
+mod crossing;
 mod memory;
 mod neighbors;
 mod nexthops;
@@ -14,7 +15,7 @@ use graph::{Plugin, SwIfIndex};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use wire::{Ip4, Ip4Prefix, MacAddr, Prefix};
+use wire::{Ip4, Ip4Prefix, Ip6, MacAddr, Prefix};
 
 static NONE: &[&Plugin] = &[];
 type Kind = PathKind<Ipv4Addr>;
@@ -208,6 +209,8 @@ fn routes_share_one_list_and_let_go_of_everything() {
     let fib = world.get::<Fib<Ip4>>();
     let adjs = world.get::<Adjacencies>();
     let t = TableIndex::DEFAULT;
+    // The other protocol's first table has adjacencies of its own.
+    world.get::<Fib<Ip6>>();
     let before = adjs.list().len();
     let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: ip("1.0.0.1").into() })];
     let far = [
@@ -342,6 +345,7 @@ proptest! {
         }
         let fib = world.get::<Fib<Ip4>>();
         let adjs = world.get::<Adjacencies>();
+        world.get::<Fib<Ip6>>();
         let before = adjs.list().len();
         let t = TableIndex::DEFAULT;
         for op in ops {

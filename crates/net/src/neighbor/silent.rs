@@ -19,7 +19,8 @@ impl From<Key> for NextHop {
 
 pub(super) fn is_nexthop(world: &World, key: Key) -> bool {
     let hop = NextHop::from(key);
-    world.get::<Fib<Ip4>>().leads_by(hop) || hop.ip.is_ipv6() && world.get::<Fib<Ip6>>().leads_by(hop)
+    // Routes of either protocol may go by it (RFC 8950).
+    world.get::<Fib<Ip4>>().leads_by(hop) || world.get::<Fib<Ip6>>().leads_by(hop)
 }
 
 impl Neighbors {

@@ -64,6 +64,27 @@ fn a_path_may_take_less_than_its_link() {
 }
 
 #[test]
+fn a_table_takes_its_path_mtus_along() {
+    let mut bench = router6();
+    let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    for line in ["ip table add 9", "ip6 table add 9", "ip path-mtu 20.0.0.9 1000 table 9"] {
+        run(line);
+    }
+    run("ip path-mtu 20.0.0.1 1100");
+    run("ip path-mtu 3000::9 1300 table 9");
+    assert!(run("show ip pmtu").contains("20.0.0.9") && run("show ip pmtu").contains("3000::9"));
+    // The next table has the same index.
+    for line in ["ip table del 9", "ip6 table del 9", "ip table add 10", "ip6 table add 10"] {
+        run(line);
+    }
+    let shown = run("show ip pmtu");
+    assert!(
+        !shown.contains("20.0.0.9") && !shown.contains("3000::9") && shown.contains("20.0.0.1"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn fragments_fit_on_the_path() {
     let mut bench = router6();
     bench.cli("ip path-mtu 20.0.0.1 620").expect("set");

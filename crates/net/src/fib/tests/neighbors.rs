@@ -28,6 +28,41 @@ fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
     assert_eq!(at("10.0.0.2"), [End::Glean(a.0)]);
 }
 
+/// A connected network that a client says: its neighbours' host routes are there as long as it is.
+#[test]
+fn host_routes_go_with_the_network_that_a_client_says() {
+    let bench = Bench::new(NONE);
+    let world = &bench.world;
+    let a = up(&bench, "a");
+    let fib = world.get::<Fib<Ip4>>();
+    let t = fib.add_table(world, 10, "", Source::Api).expect("made");
+    let address = ip("10.0.0.1");
+    let attached = [Path::new(Kind::Attached { sw_if: a, address })];
+    let drop = [Path::new(Kind::Fixed(AdjIndex::DROP))];
+    for host in ["10.0.0.2", "10.0.1.2"] {
+        let n = Neighbor::new(a, ip(host).into(), MacAddr([2, 0, 0, 0, 0, 9]));
+        world.get::<Neighbors>().set(world, n).expect("set");
+    }
+    let hosts = || ["10.0.0.2", "10.0.1.2"].map(|host| fib.route(t, Prefix::host(ip(host))).is_some());
+    let say = |paths: &[Path<Ipv4Addr>]| {
+        fib.set(world, t, p("10.0.0.0/24"), Source::Api, paths).expect("set");
+    };
+    say(&attached);
+    assert_eq!(hosts(), [true, false]);
+    say(&drop);
+    assert_eq!(hosts(), [false; 2], "another path");
+    say(&attached);
+    fib.flush(world, t, Source::Api).expect("flushed");
+    assert_eq!(hosts(), [false; 2], "flushed");
+    say(&attached);
+    fib.replace_begin(t, Source::Api).expect("begun");
+    assert_eq!(hosts(), [true, false]);
+    fib.replace_end(world, t, Source::Api).expect("ended");
+    assert_eq!(hosts(), [false; 2], "not said again");
+    assert_eq!(fib.add_all(world, t, Source::Api, [(p("10.0.1.0/24"), &attached[..])]), (1, Ok(())));
+    assert_eq!(hosts(), [false, true]);
+}
+
 /// Links that share a network by lent addresses: packets go to where a host was last told to be, and back when it is gone there.
 #[test]
 fn a_host_moves_between_links_that_share_a_network() {

@@ -2,9 +2,6 @@
 //! Several tables, and routes that lead from one to another.
 
 use super::*;
-use std::net::Ipv6Addr;
-
-type Kind6 = PathKind<Ipv6Addr>;
 
 #[test]
 fn tables_are_apart_and_go_when_nothing_uses_them() {
@@ -63,47 +60,54 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
     assert_eq!(fib.delete_table(world, 10, Source::Cli), Ok(false), "a route leads to it");
 }
 
+/// What keeps a table may go in several ways; each time the table goes at once, not with the next change of a route.
 #[test]
-fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
+fn a_table_goes_with_its_last_user() {
     let bench = Bench::new(NONE);
     let world = &bench.world;
-    let (a, b) = (up(&bench, "a"), up(&bench, "b"));
-    let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<wire::Ip6>>());
+    let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
     let t = TableIndex::DEFAULT;
-    world.get::<Addresses<Ip4>>().add(world, a, p("10.0.0.1/24")).expect("added");
-    let via4: IpAddr = ip("10.0.0.2").into();
-    let prefix6 = |text: &str| text.parse::<Prefix<Ipv6Addr>>().expect("a prefix");
-    // IPv6 over a neighbour of IPv4, and IPv4 over that route.
-    let neighbor = |sw_if| [Path::new(Kind6::Neighbor { sw_if, nexthop: via4 })];
-    six.set(world, t, prefix6("2001:db8::1/128"), Source::Api, &neighbor(a)).expect("set");
-    let nexthop: IpAddr = "2001:db8::1".parse().expect("an address");
-    let over = [Path::new(Kind::RecursiveOther { table: t, nexthop })];
-    four.set(world, t, p("20.0.0.0/8"), Source::Api, &over).expect("set");
-    let at = |addr| ends(&bench, t, ip(addr)).into_iter().collect::<Vec<_>>();
-    assert_eq!(at("20.0.0.1"), [End::Neighbor(a.0, via4)]);
-    // The route follows the other one: to another interface, away, and back.
-    six.set(world, t, prefix6("2001:db8::1/128"), Source::Api, &neighbor(b)).expect("set");
-    assert_eq!(at("20.0.0.1"), [End::Neighbor(b.0, via4)]);
-    world.get::<Interfaces>().set_admin(world, b, false).expect("down");
-    assert_eq!(at("20.0.0.1"), [End::Unreach]);
-    world.get::<Interfaces>().set_admin(world, b, true).expect("up");
-    assert_eq!(at("20.0.0.1"), [End::Neighbor(b.0, via4)]);
-    six.remove(world, t, prefix6("2001:db8::1/128"), Source::Api, &[]).expect("removed");
-    assert_eq!(at("20.0.0.1"), [End::Unreach]);
-    // In a connected network of the other protocol the next hop is a neighbour.
-    let over = [Path::new(Kind6::RecursiveOther { table: t, nexthop: via4 })];
-    let route = six.set(world, t, prefix6("3001::/16"), Source::Api, &over).expect("set");
-    let adj = world.get::<Adjacencies>();
-    let leads =
-        || adj.info(six.route(t, prefix6("3001::/16")).expect("there").sources[0].adj).expect("there").adj;
-    assert_eq!((leads().nexthop(), leads().link, leads().tx_if), (via4, crate::Link::Ip6, a.0));
-    assert_ne!(route, RouteIndex(0));
-    // Not a second time across: nothing can go round in a circle.
-    let circle =
-        [Path::new(Kind::RecursiveOther { table: t, nexthop: "3001::1".parse().expect("an address") })];
-    four.set(world, t, p("30.0.0.0/8"), Source::Api, &circle).expect("set");
-    assert_eq!(at("30.0.0.1"), [End::Unreach]);
+    let unneeded = |id| {
+        let table = four.add_table(world, id, "", Source::Cli).expect("made");
+        (table, move |fib: &Fib<Ip4>| fib.find_table(id).is_ok())
+    };
+    // An interface that is deleted.
+    let a = up(&bench, "a");
+    let (_, is_there) = unneeded(10);
+    world.get::<Addresses<Ip4>>().set_table(world, a, 10).expect("moved");
+    assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
+    world.get::<Interfaces>().delete(world, a).expect("deleted");
+    assert!(!is_there(&four));
+    // A route of the other protocol.
+    let (ten, is_there) = unneeded(10);
+    let net6 = "3001::/16".parse().expect("a prefix");
+    let over = [Path::new(PathKind::RecursiveOther { table: ten, nexthop: ip("10.0.0.2").into() })];
+    six.set(world, t, net6, Source::Api, &over).expect("set");
+    assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
+    six.remove(world, t, net6, Source::Api, &[]).expect("removed");
+    assert!(!is_there(&four));
+    // All that a source says; what it doesn't say again.
+    for again in [false, true] {
+        let (ten, is_there) = unneeded(10);
+        let lookup = [Path::new(Kind::Lookup(ten))];
+        four.set(world, t, p("20.0.0.0/8"), Source::Api, &lookup).expect("set");
+        assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
+        if again {
+            four.replace_begin(t, Source::Api).expect("begun");
+            four.replace_end(world, t, Source::Api).expect("ended");
+        } else {
+            four.flush(world, t, Source::Api).expect("flushed");
+        }
+        assert!(!is_there(&four), "{again}");
+    }
+    // One that was kept by another one.
+    let ((ten, is_there), (eleven, other_is_there)) = (unneeded(10), unneeded(11));
+    let lookup = |table| [Path::new(Kind::Lookup(table))];
+    four.set(world, eleven, p("20.0.0.0/8"), Source::Api, &lookup(ten)).expect("set");
+    four.set(world, t, p("20.0.0.0/8"), Source::Api, &lookup(eleven)).expect("set");
+    for id in [10, 11] {
+        assert_eq!(four.delete_table(world, id, Source::Cli), Ok(false));
+    }
     four.remove(world, t, p("20.0.0.0/8"), Source::Api, &[]).expect("removed");
-    four.remove(world, t, p("30.0.0.0/8"), Source::Api, &[]).expect("removed");
-    six.remove(world, t, prefix6("3001::/16"), Source::Api, &[]).expect("removed");
+    assert!(!is_there(&four) && !other_is_there(&four));
 }
