@@ -10,7 +10,8 @@ use wire::MacAddr;
 pub enum NeighborState {
     /// Confirmed, or set by hand.
     Reachable,
-    /// Heard of, but not from itself in answer to us: asked once packets are sent to it.
+    /// Heard of, but not in answer to us: asked, if packets are sent to it, 5 s after its station became doubtful
+    /// (RFC 4861 7.3.3). One that is new has just spoken to us, so its question waits as long as for one that is confirmed.
     Stale,
     /// Asked this often whether it is still there, and not answered yet.
     Probing(u8),

@@ -14,7 +14,7 @@ struct Entry {
     n: Neighbor,
     /// When it was looked at last, or asked last.
     checked: u64,
-    /// It became stale then, and wasn't looked at since.
+    /// What was known became doubtful then, and wasn't looked at since.
     stale: Option<u64>,
     /// It is known to be used.
     used: bool,
@@ -72,9 +72,10 @@ impl Slow {
 
     fn put(&mut self, n: Neighbor, used: bool, now: u64) {
         self.asked.retain(|(k, _)| *k != n.key());
-        let stale = (n.state == NeighborState::Stale).then_some(now);
+        let at = self.at(n.key());
+        let stale = (n.state == NeighborState::Stale && at.is_some()).then_some(now);
         let entry = Entry { n, checked: n.updated, stale, used };
-        match self.at(n.key()) {
+        match at {
             Some(i) => self.entries[i] = entry,
             None => self.entries.push(entry),
         }

@@ -341,7 +341,7 @@ impl Table {
 
     fn put(&mut self, n: Neighbor, rank: Rank, now: u64) {
         let key = n.key();
-        self.entries.insert(key, n);
+        let known = self.entries.insert(key, n).is_some();
         self.asked.remove(key);
         if n.is_static {
             self.dynamic.remove(key);
@@ -349,7 +349,8 @@ impl Table {
         } else {
             self.dynamic.set(key, rank, n.updated);
             match n.state {
-                NeighborState::Stale => self.due.set(key, now + DELAY),
+                // Another station may have taken the address.
+                NeighborState::Stale if known => self.due.set(key, now + DELAY),
                 _ => self.plan(&n, n.updated),
             }
         }
