@@ -3,7 +3,7 @@
 
 use super::control::Key;
 use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
-use crate::{IfKind, Interface, Interfaces, MtuKind};
+use crate::{IfKind, Interface, Interfaces, MtuKind, Neighbors};
 use cli::Error;
 use graph::{NodeIndex, SwIfIndex, World};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -88,13 +88,18 @@ impl Adjacencies {
         }
         let interface = interfaces.get(sw_if)?;
         let known = if link == Link::of(nexthop) { None } else { self.rewrite_to(sw_if, nexthop) };
-        Ok(self.hold(key, || {
+        let is_unknown = kind == AdjKind::Incomplete && known.is_none();
+        let index = self.hold(key, || {
             let mut adj = on_interface(world, &interface, kind, link, nexthop);
             if let Some(rewrite) = known {
                 fill(world, &mut adj, &rewrite);
             }
             adj
-        }))
+        });
+        if is_unknown {
+            world.get::<Neighbors>().note_fresh(sw_if, nexthop);
+        }
+        Ok(index)
     }
 
     /// What is put in front of a neighbour's own packets, if that is known.

@@ -24,7 +24,7 @@ pub use model::*;
 use crate::{AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
 use cli::Error;
 use graph::{Shared, Signal, SwIfIndex, World};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use table::{Due, Key, Table, Usage};
@@ -45,6 +45,8 @@ struct Side {
     signal: Signal,
     /// When the process wakes by itself.
     wakes: Mutex<Option<u64>>,
+    /// Next hops that came lately, to be asked for.
+    fresh: Mutex<VecDeque<Key>>,
 }
 
 /// All neighbours of an instance.
@@ -60,8 +62,12 @@ pub struct Neighbors {
 
 impl Shared for Neighbors {
     fn make(world: &World) -> Self {
-        let side =
-            || Side { table: Mutex::default(), signal: world.processes.signal(), wakes: Mutex::default() };
+        let side = || Side {
+            table: Mutex::default(),
+            signal: world.processes.signal(),
+            wakes: Mutex::default(),
+            fresh: Mutex::default(),
+        };
         // Made first: it hears of a change before its neighbours do, and after them of a deletion.
         let adjacencies: Arc<Adjacencies> = world.get();
         let interfaces: Arc<Interfaces> = world.get();
@@ -340,11 +346,13 @@ impl Neighbors {
         lost.into_iter().for_each(|n| self.forget(world, n, Gone::Unanswered));
         aged.into_iter().for_each(|n| self.forget(world, n, Gone::Aged));
         probes.extend(self.seek(world, ip6));
+        let more = self.take_fresh(world, ip6, &mut probes);
         if !probes.is_empty() {
             prober(world, &probes);
         }
         // The rest a little later: a table that grew in a burst is not asked in one.
-        let next = self.table(ip6).next_due().map(|next| next.max(now + PAUSE));
+        let next = if more { Some(now) } else { self.table(ip6).next_due() };
+        let next = next.map(|next| next.max(now + PAUSE));
         *self.side(ip6).wakes.lock().expect("no panic inside") = next;
         next
     }

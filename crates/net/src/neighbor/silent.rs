@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Next hops that don't answer: routes do without them while they can, and they are asked again from time to time.
+//! Next hops that nothing is known of: those that are new are asked at once, before packets come for them. Those that don't answer:
+//! routes do without them while they can, and they are asked again from time to time.
 
 use super::table::Key;
 use super::{AT_ONCE, Neighbor, NeighborState, Neighbors};
@@ -7,6 +8,9 @@ use crate::{Fib, NextHop};
 use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, MacAddr};
+
+/// New next hops that are remembered until they are asked for; packets ask for further ones.
+const FRESH_MAX: usize = 1024;
 
 /// As [`NextHops`](crate::NextHops) names who says it.
 const BY: &str = "neighbor";
@@ -65,6 +69,36 @@ impl Neighbors {
         let was_silent = |key: &&Key| self.table(key.ip.is_ipv6()).note_answer(**key);
         let hops: Vec<NextHop> = keys.iter().filter(was_silent).map(|key| NextHop::from(*key)).collect();
         self.nexthops.set(world, &hops, BY, true);
+    }
+
+    /// A next hop is there of which nothing may be known yet: it is asked for once, as in VPP.
+    pub(crate) fn note_fresh(&self, sw_if: SwIfIndex, ip: IpAddr) {
+        if self.get(sw_if, ip).is_some() {
+            return;
+        }
+        let side = self.side(ip.is_ipv6());
+        let mut fresh = side.fresh.lock().expect("no panic inside");
+        if fresh.len() < FRESH_MAX {
+            fresh.push_back(Key { sw_if, ip });
+            side.signal.raise();
+        }
+    }
+
+    /// Adds those of them that can be asked now, if they are still there and unknown; true if more are left.
+    pub(super) fn take_fresh(&self, world: &World, ip6: bool, probes: &mut Vec<Neighbor>) -> bool {
+        let (keys, more): (Vec<Key>, bool) = {
+            let mut fresh = self.side(ip6).fresh.lock().expect("no panic inside");
+            let some = fresh.len().min(AT_ONCE);
+            (fresh.drain(..some).collect(), !fresh.is_empty())
+        };
+        for Key { sw_if, ip } in keys {
+            let is_wanted = !self.adjacencies.find_neighbors(sw_if, ip).is_empty();
+            if is_wanted && self.get(sw_if, ip).is_none() && self.interfaces.is_up(sw_if) {
+                self.ask(world, sw_if, ip);
+                probes.push(Neighbor::new(sw_if, ip, MacAddr::BROADCAST));
+            }
+        }
+        more
     }
 
     /// The silent ones that are to be asked now, wherever they may be. Who is no next hop any more isn't asked.

@@ -239,6 +239,8 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     let world = r.bench.world.clone();
     r.route(2, true);
     assert_eq!(r.down(), [] as [IpAddr; 0], "who was never asked isn't silent");
+    r.bench.settle();
+    assert_eq!(r.probes(), 1, "a new one is asked for at once");
     // Asked for, no answer: a next hop is down, another neighbour is nobody's business.
     r.neighbors.unanswered(&world, r.a, address(2));
     r.neighbors.unanswered(&world, r.a, address(3));
@@ -304,11 +306,15 @@ fn what_was_held_against_a_next_hop_is_forgotten() {
     ifs.set_link(&world, r.a, true).expect("up");
     // Nobody goes by it any more.
     silent(&r);
+    r.bench.settle();
+    r.probes();
     r.route(2, false);
     r.pass(6);
     assert_eq!((r.down(), r.probes()), (vec![], 0));
     // Routes needn't mind.
     r.route(2, true);
+    r.bench.settle();
+    assert_eq!(r.probes(), 1);
     silent(&r);
     r.neighbors.configure(false, NeighborConfig { retry: 0, ..NeighborConfig::default() });
     r.pass(1);

@@ -145,16 +145,23 @@ fn a_host_is_answered_that_a_route_says_is_on_the_link() {
         r.sent().len()
     };
     let by = |ip: [u8; 4]| PathKind::Neighbor { sw_if: SwIfIndex(1), nexthop: ip.into() };
+    // A new next hop is asked for.
+    let add_route = |r: &mut Rig, prefix, kind| {
+        add_route(&world, prefix, kind);
+        r.bench.settle();
+        r.sent();
+    };
     assert_eq!((ask(&mut r, far), r.known(far)), (0, None));
-    add_route(&world, "10.9.0.0/16", by(router));
+    add_route(&mut r, "10.9.0.0/16", by(router));
     assert_eq!(ask(&mut r, far), 0, "it is behind a router");
-    add_route(&world, "10.9.0.9/32", by(far));
+    add_route(&mut r, "10.9.0.9/32", by(far));
     assert_eq!((ask(&mut r, far), r.known(far)), (1, Some(PEER)));
     // A network without an address of ours in it.
-    add_route(&world, "10.8.0.0/16", PathKind::Attached { sw_if: r.t0, address: Ipv4Addr::UNSPECIFIED });
+    let attached = PathKind::Attached { sw_if: r.t0, address: Ipv4Addr::UNSPECIFIED };
+    add_route(&mut r, "10.8.0.0/16", attached);
     assert_eq!((ask(&mut r, [10, 8, 0, 9]), r.known([10, 8, 0, 9])), (1, Some(PEER)));
     // A host of the interface's own network, whatever routes lead to it.
-    add_route(&world, "10.0.0.8/30", by(router));
+    add_route(&mut r, "10.0.0.8/30", by(router));
     assert_eq!(ask(&mut r, [10, 0, 0, 9]), 1);
 }
 

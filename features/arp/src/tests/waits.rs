@@ -3,6 +3,7 @@
 
 use super::*;
 use net::{AdjIndex, Adjacencies, IfCounters};
+use wire::Prefix;
 
 /// An IPv4 packet to `dst`, told apart by its identification.
 fn packet(dst: [u8; 4], id: u16) -> Vec<u8> {
@@ -17,13 +18,13 @@ fn ids(packets: &[(u32, Vec<u8>)]) -> Vec<u16> {
 }
 
 impl Rig {
-    /// The adjacency of a route over this neighbour.
-    fn route(&self, nexthop: [u8; 4]) -> AdjIndex {
-        self.bench
-            .world
-            .get::<Adjacencies>()
-            .neighbor(&self.bench.world, self.t0, nexthop.into())
-            .expect("there")
+    /// The adjacency of a route over this neighbour, who is asked for at once.
+    fn route(&mut self, nexthop: [u8; 4]) -> AdjIndex {
+        let adjacencies = self.bench.world.get::<Adjacencies>();
+        let adj = adjacencies.neighbor(&self.bench.world, self.t0, nexthop.into()).expect("there");
+        self.bench.settle();
+        assert_eq!(self.sent(), [question(nexthop)]);
+        adj
     }
 
     fn send_to(&mut self, node: &str, adj: AdjIndex, packet: &[u8]) {
@@ -52,7 +53,7 @@ fn they_wait_for_the_answer_and_go_in_order() {
     }
     assert_eq!(r.sent(), [question([10, 0, 0, 9])], "asked once");
     assert!(r.rewritten().is_empty());
-    assert_eq!((r.counted("tx/requests"), r.bench.count("ip4-arp", "request_sent")), (1, 1));
+    assert_eq!((r.counted("tx/requests"), r.bench.count("ip4-arp", "request_sent")), (2, 1));
     r.receive(&reply((PEER, [10, 0, 0, 9])));
     let gone = r.rewritten();
     assert_eq!(ids(&gone), [0, 1, 2, 3, 4]);
@@ -122,7 +123,8 @@ fn a_destination_on_the_link_is_asked_for_by_itself() {
 #[test]
 fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
     let mut r = rig();
-    let (world, adj) = (r.bench.world.clone(), r.route([10, 0, 0, 9]));
+    let adj = r.route([10, 0, 0, 9]);
+    let world = r.bench.world.clone();
     let ask = |r: &mut Rig| {
         r.bench.settle();
         r.sent();
@@ -141,6 +143,23 @@ fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
     let addresses = world.get::<Addresses<Ip4>>();
     addresses.remove(&world, r.t0, "10.0.0.1/24".parse().expect("a prefix")).expect("there");
     assert_eq!(ask(&mut r), [from([10, 0, 0, 2])]);
+}
+
+/// On a link of two addresses (RFC 3021) there is one neighbour: he is asked for when the address is added.
+#[test]
+fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
+    let mut r = rig();
+    let world = r.bench.world.clone();
+    let addresses = world.get::<Addresses<Ip4>>();
+    for (own, other) in [("10.7.0.11/31", [10, 7, 0, 10]), ("10.7.0.10/31", [10, 7, 0, 11])] {
+        let own: Prefix<Ipv4Addr> = own.parse().expect("a prefix");
+        addresses.add(&world, r.t0, own).expect("added");
+        r.bench.settle();
+        assert_eq!(r.sent(), [request((OWN, own.addr().octets()), other)[..42].to_vec()]);
+        addresses.remove(&world, r.t0, own).expect("there");
+        r.bench.settle();
+        assert!(r.sent().is_empty());
+    }
 }
 
 /// Whoever was asked before the link went may answer with what is no longer true.
@@ -208,7 +227,7 @@ fn an_interface_that_goes_down_keeps_nobody_waiting() {
     r.pass(2);
     assert_eq!(r.bench.count("ip4-arp", "no_answer"), 1);
     let counters = r.bench.world.get::<IfCounters>();
-    assert_eq!(counters.tx.sum(r.t0.at()).0, 1, "a question, nothing else");
+    assert_eq!(counters.tx.sum(r.t0.at()).0, 2, "two questions, nothing else");
 }
 
 /// A rig with an interface more, `t1`, that has 10.1.0.1/16, and that network's adjacency.

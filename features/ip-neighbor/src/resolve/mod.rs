@@ -2,8 +2,8 @@
 //! Finding neighbours: what ARP and IPv6 neighbour discovery have in common.
 //!
 //! Packets to an unknown neighbour wait on the thread that they came in on: 32 for each neighbour, 1,024 in all; a question
-//! goes out once a second; after three without an answer the sender is told that the host is unreachable. What workers see
-//! goes to control by bounded queues; control keeps the table ([`net::Neighbors`]), completes adjacencies, and tells every
+//! goes out once a second, and a few more for packets that come meanwhile; after three without an answer the sender is told that
+//! the host is unreachable. What workers see goes to control by bounded queues; control keeps the table ([`net::Neighbors`]), completes adjacencies, and tells every
 //! thread to let go what waited.
 //!
 //! Anybody may send to addresses that nobody has (RFC 6583). So an interface sends 4,096 questions a second at most, part of

@@ -19,6 +19,11 @@ const SLOTS: usize = super::pace::RATE as usize;
 pub const INTERVAL: u64 = 1_000_000_000;
 /// Unanswered questions after which nothing waits any longer.
 pub const QUESTIONS: u8 = 3;
+/// Questions beside these, for packets that come meanwhile: a first one that was lost, or came before the host was ready, needn't
+/// cost a second.
+const EXTRA: u8 = 3;
+/// Between one of them and the one before, in nanoseconds.
+const EXTRA_INTERVAL: u64 = 1_000_000;
 
 const END: u16 = u16::MAX;
 
@@ -29,11 +34,13 @@ struct Slot<A> {
     source: Option<A>,
     /// The pending question is obsolete: the next packet asks again at once.
     renew: bool,
-    /// It was asked with another source address since it was asked in time.
-    varied: bool,
     /// It may be asked for from this time on.
     next: u64,
     asked: u8,
+    /// Questions between those, since the first.
+    extra: u8,
+    /// When it was asked for last.
+    latest: u64,
     /// All these questions have been sent.
     sent: bool,
     /// Places taken, whether filled yet or not.
@@ -123,9 +130,10 @@ impl<A: Address, T> Default for Waiting<A, T> {
             target: Target { sw_if: u32::MAX, ip: A::ZERO },
             source: None,
             renew: false,
-            varied: false,
             next: 0,
             asked: 0,
+            extra: 0,
+            latest: 0,
             sent: true,
             taken: 0,
             first: END,
@@ -180,9 +188,10 @@ impl<A: Address, T> Waiting<A, T> {
             target,
             source: None,
             renew: false,
-            varied: false,
             next: 0,
             asked: 0,
+            extra: 0,
+            latest: 0,
             sent: true,
             taken: 0,
             first: END,
@@ -199,31 +208,34 @@ impl<A: Address, T> Waiting<A, T> {
     }
 
     /// Whether the slot's neighbour may be asked for now, with this source address, by a packet that comes. Not if it is to be given
-    /// up: or packets that come all the time would keep asking for ever. A question that differs from the last one needn't wait.
+    /// up: or packets that come all the time would keep asking for ever. The first few questions needn't wait for a second.
     #[inline(always)]
     pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
         if slot.next <= now {
             return slot.taken == 0 || slot.asked < QUESTIONS;
         }
-        slot.renew || slot.source != source && !slot.varied
+        slot.renew || slot.extra < EXTRA && (slot.source != source || slot.latest + EXTRA_INTERVAL <= now)
     }
 
     /// Notes that the slot's neighbour was asked for, or that something hindered that.
     #[inline(always)]
     pub fn asked(&mut self, at: usize, source: Option<A>, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
-        slot.renew = false;
+        (slot.source, slot.latest) = (source, now);
+        let renewed = std::mem::replace(&mut slot.renew, false);
         if slot.next > now {
             // Between two questions in time: these go on as they would have.
-            (slot.varied, slot.source) = (slot.varied || slot.source != source, source);
+            slot.extra = if renewed { 0 } else { slot.extra.saturating_add(1) };
             return;
         }
-        (slot.varied, slot.source) = (false, source);
         slot.next = now + INTERVAL;
-        // One that is asked for while nothing waits begins anew.
-        (slot.asked, slot.sent) =
-            if slot.taken == 0 { (1, sent) } else { (slot.asked.saturating_add(1), slot.sent && sent) };
+        if slot.taken == 0 {
+            // One that is asked for while nothing waits begins anew.
+            (slot.asked, slot.extra, slot.sent) = (1, 0, sent);
+        } else {
+            (slot.asked, slot.sent) = (slot.asked.saturating_add(1), slot.sent && sent);
+        }
     }
 
     /// The address that a route gave to ask the slot's neighbour with.

@@ -68,8 +68,11 @@ fn a_route_over_a_router_asks_for_its_link_local_address() {
             b.set_scratch(IpMeta::of(adj, 0))
         });
     };
+    let question = crate::compose::solicitation(OWN, ip(US_LOCAL), ip(HIM_LOCAL), None).to_vec();
+    r.bench.settle();
+    assert_eq!(r.sent(), [&question[..]], "a new next hop is asked for at once");
     send(&mut r);
-    assert_eq!(r.sent(), [crate::compose::solicitation(OWN, ip(US_LOCAL), ip(HIM_LOCAL), None).to_vec()]);
+    assert_eq!(r.sent(), [question]);
     r.receive(&advertisement(HIM_LOCAL, ANSWER, PEER));
     assert_eq!(r.sent().iter().map(|f| f[62]).collect::<Vec<_>>(), [7]);
     send(&mut r);

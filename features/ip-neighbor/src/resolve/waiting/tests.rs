@@ -35,7 +35,12 @@ fn a_neighbour_is_asked_three_times_and_given_up() {
     let at = slot(&mut w, target(1));
     assert!(w.may_ask(at, None, 0));
     w.asked(at, None, true, 0);
-    assert!(!w.may_ask(at, None, INTERVAL - 1), "throttled");
+    assert!(!w.may_ask(at, None, EXTRA_INTERVAL - 1), "throttled");
+    for i in 1..=u64::from(EXTRA) {
+        assert!(w.may_ask(at, None, i * EXTRA_INTERVAL));
+        w.asked(at, None, true, i * EXTRA_INTERVAL);
+    }
+    assert!(!w.may_ask(at, None, INTERVAL - 1), "enough");
     assert_eq!(w.due(at, INTERVAL), None, "nothing waits");
     assert!(add(&mut w, 1, 7));
     assert_eq!(w.due(at, INTERVAL), Some(Due::Ask(target(1))));
@@ -76,8 +81,11 @@ fn a_question_that_differs_need_not_wait() {
     w.asked(at, source(1), true, 0);
     assert!(add(&mut w, 1, 7));
     assert!(!w.may_ask(at, source(1), 1) && w.may_ask(at, source(2), 1));
-    w.asked(at, source(2), true, 1);
-    assert!(!w.may_ask(at, source(1), 2) && !w.may_ask(at, source(3), 2), "once between two in time");
+    for (i, n) in (1..).zip([2, 1, 2]) {
+        assert!(w.may_ask(at, source(n), i));
+        w.asked(at, source(n), true, i);
+    }
+    assert!(!w.may_ask(at, source(1), 4) && !w.may_ask(at, source(3), 4), "not for ever");
     assert_eq!((w.due(at, INTERVAL - 1), w.due(at, INTERVAL)), (None, Some(Due::Ask(target(1)))));
     w.asked(at, None, true, INTERVAL);
     w.asked(at, None, true, 2 * INTERVAL);
@@ -88,6 +96,7 @@ fn a_question_that_differs_need_not_wait() {
     assert!(w.may_ask(at, None, 2 * INTERVAL));
     w.asked(at, None, true, 2 * INTERVAL + 1);
     assert!(!w.may_ask(at, None, 2 * INTERVAL + 2));
+    assert!(w.may_ask(at, None, 2 * INTERVAL + 1 + EXTRA_INTERVAL), "it may be another station");
     assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))), "the end comes when it would have");
 }
 
@@ -117,7 +126,8 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
     let (asked, given_up) = ends(&[None], 1);
     let end = (Due::GiveUp(target(1)), u64::from(QUESTIONS) * INTERVAL);
     assert_eq!(given_up, [end]);
-    assert_eq!(asked, QUESTIONS + 1, "and once more for those that came afterwards");
+    // All three of EXTRA in the first second, and twice more for those that came afterwards.
+    assert_eq!(asked, (QUESTIONS + EXTRA) + (1 + EXTRA), "and again for those that came afterwards");
     // Routes of two tables, each with its own source; the timer comes once a second.
     let (_, given_up) = ends(&[None, Some(Ipv6Addr::LOCALHOST)], 10);
     assert_eq!(given_up, [end]);
