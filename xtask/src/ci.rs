@@ -36,6 +36,7 @@ pub fn verb() -> Res {
     step("doc", &mut |_| verbs::doc());
     step("test", &mut |counts| testing::test(&[], counts));
     step("test-release", &mut testing::release);
+    step("asan", &mut |counts| testing::asan(&[], counts));
     step("models", &mut testing::models);
     step("inlining", &mut |_| inlining::verb());
     step("bench smoke", &mut |_| verbs::bench(&["--smoke"]));
@@ -43,7 +44,7 @@ pub fn verb() -> Res {
     step("failover smoke", &mut |_| verbs::bench(&["failover", "--smoke"]));
     step("load smoke", &mut |_| verbs::bench(&["load", "--smoke"]));
     step("soak smoke", &mut |_| soak::verb(&["--seconds", "120"]));
-    step("fuzz smoke", &mut |_| fuzz::verb(&["--smoke"]));
+    step("fuzz smoke", &mut |_| fuzz::verb(&["--smoke", "--asan"]));
 
     println!("\n== summary");
     for Done { name, took, counts, fault } in &done {

@@ -82,6 +82,7 @@ impl Shared for Interfaces {
             fib6: 0,
             link6: 0,
             ip_enabled: [false; 2],
+            redirects: [false; 2],
             made: Made { name: "local0".into(), mac: MacAddr::ZERO, mtu: 0 },
             rx: BTreeMap::new(),
         };
@@ -221,6 +222,7 @@ impl Interfaces {
             fib6: 0,
             link6: 0,
             ip_enabled: [false; 2],
+            redirects: [false; 2],
             made,
             rx: BTreeMap::new(),
         };

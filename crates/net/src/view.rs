@@ -27,6 +27,10 @@ impl IfFlags {
     pub const IP4: Self = Self(16);
     /// IPv6 is enabled.
     pub const IP6: Self = Self(32);
+    /// Hosts are told of better routers (ICMP redirects).
+    pub const REDIRECTS4: Self = Self(64);
+    /// The same for IPv6.
+    pub const REDIRECTS6: Self = Self(128);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

@@ -31,7 +31,9 @@ pub const COMMANDS: &[Command<World>] = &[
 fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
     let (rate, burst) = (m.opt("rate")?, m.opt("burst")?);
     let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
-    let interface = m.has("interface").then(find).transpose()?;
+    if m.has("interface") {
+        w.get::<Interfaces>().set_redirects(find()?, F::IS_V6, m.flag("enable"))?;
+    }
     w.get::<State<F>>().change(|s| {
         s.rate = rate.unwrap_or(s.rate);
         s.burst = burst.unwrap_or(s.burst);
@@ -41,15 +43,6 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
         if m.flag("echo-broadcast") || m.flag("echo-multicast") {
             s.echo_broadcast = m.flag("enable");
         }
-        match interface {
-            Some(sw_if) if m.flag("enable") => {
-                s.no_redirects.remove(&sw_if);
-            }
-            Some(sw_if) => {
-                s.no_redirects.insert(sw_if);
-            }
-            None => {}
-        }
     });
     Ok(Output::empty())
 }
@@ -57,13 +50,15 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
 fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {
     let s = w.get::<State<F>>().settings();
     let on = |on| if on { "enabled" } else { "disabled" };
-    let interfaces = w.get::<Interfaces>();
-    let quiet: Vec<String> = s.no_redirects.iter().map(|sw_if| interfaces.name(*sw_if)).collect();
-    let redirects =
-        if quiet.is_empty() { String::new() } else { format!("redirect disabled on {}\n", quiet.join(" ")) };
+    let wanted = w.get::<Interfaces>().list().into_iter().filter(|i| i.redirects[usize::from(F::IS_V6)]);
+    let redirecting: Vec<String> = wanted.map(|i| i.name).collect();
+    let redirects = match &redirecting[..] {
+        [] => "redirect disabled".to_string(),
+        some => format!("redirect enabled on {}", some.join(" ")),
+    };
     let groups = if F::IS_V6 { "multicast" } else { "broadcast" };
     let text = format!(
-        "error-rate {} burst {} (for each kind and thread)\necho {}\necho-{groups} {}\n{redirects}",
+        "error-rate {} burst {} (for each kind and thread)\necho {}\necho-{groups} {}\n{redirects}\n",
         s.rate,
         s.burst,
         on(s.echo),
@@ -74,7 +69,7 @@ fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {
         "error_burst": s.burst,
         "echo": s.echo,
         (format!("echo_{groups}")): s.echo_broadcast,
-        "no_redirects": quiet,
+        "redirects": redirecting,
     });
     Ok(Output::both(text, json))
 }

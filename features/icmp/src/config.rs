@@ -28,8 +28,8 @@ fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
         let line = format!("{set} {what}");
         config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
-    for sw_if in &now.no_redirects {
-        let line = format!("{set} redirect {}", quote(&world.get::<Interfaces>().name(*sw_if)));
-        config.push(Phase::Features, format!("{line} disable"), format!("{line} enable"));
+    for interface in world.get::<Interfaces>().list().iter().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
+        let line = format!("{set} redirect {}", quote(&interface.name));
+        config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
     }
 }

@@ -8,7 +8,7 @@ use crate::sources::Sources;
 use crate::state::State;
 use crate::version::{Class, Icmp};
 use buffer::{Buffer, Flags};
-use graph::{Build, Cx, Next, Node, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::IpTrace;
 use net::IpMeta;
 use std::sync::Arc;
@@ -43,9 +43,6 @@ pub enum To {
     /// redirect sent
     #[next("{ip}-lookup", count)]
     Redirect,
-    /// redirects are disabled on this interface
-    #[drop]
-    NoRedirects,
     /// no error about an ICMP error ({RFC 1812 4.3.2.7|RFC 4443 2.4})
     #[drop]
     IcmpError,
@@ -114,9 +111,6 @@ impl<F: Icmp> IcmpError<F> {
             return To::TooShort;
         }
         let applied = self.state.applied(cx.turn);
-        if class == Class::Redirect && applied.settings.no_redirects.contains(&SwIfIndex(b.rx_if)) {
-            return To::NoRedirects;
-        }
         let (local, own) = (b.flags.has(Flags::LOCAL), self.sources.own(b.rx_if, cx.turn));
         if let Err(refusal) = rules::check::<F>(b, 0, &ip, own, says) {
             return refusal.into();

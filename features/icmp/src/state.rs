@@ -3,9 +3,7 @@
 
 use crate::limit::Limit;
 use crate::version::Icmp;
-use graph::{NodeIndex, Shared, SwIfIndex, World, filled};
-use net::{IfEvent, Interfaces};
-use std::collections::BTreeSet;
+use graph::{NodeIndex, Shared, World, filled};
 use std::marker::PhantomData;
 use sync::{Snapshot, Turn};
 use wire::IpProtocol;
@@ -21,20 +19,12 @@ pub struct Settings {
     pub echo: bool,
     /// Also those that go to several hosts (RFC 1122 3.2.2.6).
     pub echo_broadcast: bool,
-    /// Interfaces that no redirects are sent on.
-    pub no_redirects: BTreeSet<SwIfIndex>,
 }
 
 impl Settings {
     /// What is set if nobody says otherwise.
     pub fn usual<F: Icmp>() -> Self {
-        Self {
-            rate: 1000,
-            burst: 100,
-            echo: true,
-            echo_broadcast: F::ECHO_GROUPS,
-            no_redirects: BTreeSet::new(),
-        }
+        Self { rate: 1000, burst: 100, echo: true, echo_broadcast: F::ECHO_GROUPS }
     }
 }
 
@@ -64,13 +54,6 @@ pub struct State<F> {
 
 impl<F: Icmp> Shared for State<F> {
     fn make(world: &World) -> Self {
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
-                world.get::<Self>().change(|s| {
-                    s.no_redirects.remove(&sw_if);
-                });
-            }
-        });
         let takers = || Snapshot::new(world.qsbr.clone(), [None; 256]);
         Self {
             applied: Snapshot::new(world.qsbr.clone(), Settings::usual::<F>().into()),
@@ -104,12 +87,6 @@ impl<F: Icmp> State<F> {
     #[inline(always)]
     pub(crate) fn quoted(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.quoted.get(turn)[usize::from(protocol.0)]
-    }
-
-    /// Whether redirects are sent on an interface.
-    #[inline(always)]
-    pub fn may_redirect(&self, sw_if: u32, turn: &Turn<'_>) -> bool {
-        !self.applied(turn).settings.no_redirects.contains(&SwIfIndex(sw_if))
     }
 
     /// What is set.

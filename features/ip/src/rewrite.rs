@@ -5,7 +5,7 @@ use crate::family::{Ip, arc, error};
 use crate::path_mtu::PathMtus;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IpMeta};
+use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, IpMeta};
 use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,6 +26,7 @@ pub struct Rewrite<F: Ip> {
     adjacencies: Arc<Adjacencies>,
     addresses: Arc<Addresses<F>>,
     path_mtus: Arc<PathMtus<F>>,
+    interfaces: Arc<Interfaces>,
     output: ArcIndex,
     next_redirect: u64,
 }
@@ -96,6 +97,7 @@ impl<F: Ip> Build for Rewrite<F> {
             adjacencies: world.get(),
             addresses: world.get(),
             path_mtus: world.get(),
+            interfaces: world.get(),
             output,
             next_redirect: 0,
         }
@@ -225,8 +227,8 @@ impl<F: Ip> Rewrite<F> {
         [known.find(table, ip.dst()), over].into_iter().flatten().fold(link, u16::min)
     }
 
-    /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2). The packet itself goes
-    /// on.
+    /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2), where an operator wants
+    /// that. The packet itself goes on.
     fn redirect<const TRACED: bool>(
         &mut self,
         b: &Buffer,
@@ -235,7 +237,10 @@ impl<F: Ip> Rewrite<F> {
         adj: &Adj,
         cx: &mut Cx<'_, TRACED>,
     ) {
-        if cx.now() < self.next_redirect {
+        let flag = if F::IS_V6 { IfFlags::REDIRECTS6 } else { IfFlags::REDIRECTS4 };
+        let is_wanted =
+            self.interfaces.views(cx.turn).get(adj.tx_if as usize).is_some_and(|v| v.flags.has(flag));
+        if !is_wanted || cx.now() < self.next_redirect {
             return;
         }
         let own = self.addresses.of(adj.tx_if, cx.turn);

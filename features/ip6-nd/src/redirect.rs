@@ -11,7 +11,7 @@ use net::{Adj, AdjKind, Adjacencies, IpMeta};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use wire::nd::{LinkOption, NdOptionKind, Redirect};
-use wire::{Header, Icmp6Type, Ip6, IpHeader, Ipv6Header, MacAddr, U16, U32};
+use wire::{Header, Icmp6Type, IpHeader, Ipv6Header, MacAddr, U16, U32};
 use zerocopy::IntoBytes;
 
 /// Bytes of a redirect at most, its IPv6 header included.
@@ -22,7 +22,6 @@ const OPTIONS: usize = Ipv6Header::LEN + Redirect::LEN;
 pub struct Redirecting {
     adjacencies: Arc<Adjacencies>,
     ours: Arc<AllOurs>,
-    icmp: Arc<icmp::State<Ip6>>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -30,9 +29,6 @@ pub enum To {
     /// redirect sent
     #[next("ip6-lookup", count)]
     Sent,
-    /// redirects are disabled on this interface
-    #[drop]
-    NoRedirects,
     /// packet is shorter than an IPv6 header
     #[drop]
     TooShort,
@@ -52,7 +48,7 @@ pub enum To {
 
 impl Build for Redirecting {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { adjacencies: world.get(), ours: world.get(), icmp: world.get() }
+        Self { adjacencies: world.get(), ours: world.get() }
     }
 }
 
@@ -99,9 +95,6 @@ fn compose(
 impl Redirecting {
     fn make<const TRACED: bool>(&self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta: IpMeta = b.scratch();
-        if !self.icmp.may_redirect(b.rx_if, cx.turn) {
-            return To::NoRedirects;
-        }
         let Some(&about) = Ipv6Header::view(b.data()) else { return To::TooShort };
         let Some(adj) = self.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
         if about.dst().is_multicast() || about.src().is_unspecified() || about.src().is_multicast() {

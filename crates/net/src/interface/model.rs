@@ -102,6 +102,8 @@ pub struct Interface {
     pub link6: u32,
     /// IPv4 and IPv6 are enabled.
     pub ip_enabled: [bool; 2],
+    /// Hosts of IPv4 and of IPv6 are told of better routers.
+    pub redirects: [bool; 2],
     /// What it was made with.
     pub made: Made,
     /// What an operator chose for its receive queues.
@@ -131,6 +133,8 @@ impl Interface {
         flags.put(IfFlags::IP_MODE, self.kind == IfKind::Ip);
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
+        flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
+        flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
         IfView {
             flags,
             fib4: self.fib4,

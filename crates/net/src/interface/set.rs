@@ -179,6 +179,20 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
     }
 
+    /// Lets hosts on an interface be told of better routers, or not: `ip6` false for those of IPv4.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_redirects(&self, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
+        self.get(sw_if)?;
+        let mut inner = self.inner();
+        if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
+            interface.redirects[usize::from(ip6)] = on;
+            self.publish(&inner, sw_if);
+        }
+        Ok(())
+    }
+
     /// Notes the table of an interface's link-local addresses; 0 for none.
     pub(crate) fn set_link_table(&self, sw_if: SwIfIndex, table: u32) {
         let mut inner = self.inner();

@@ -136,11 +136,11 @@ fn settings_are_shown() {
     run(&mut bench, "set ip icmp error-rate 50");
     run(&mut bench, "set ip icmp echo-broadcast enable");
     let json: serde_json::Value = serde_json::from_str(&run(&mut bench, "show ip icmp -j")).expect("JSON");
-    let want = serde_json::json!({"error_rate": 50, "error_burst": 100, "echo": true, "echo_broadcast": true, "no_redirects": []});
+    let want = serde_json::json!({"error_rate": 50, "error_burst": 100, "echo": true, "echo_broadcast": true, "redirects": []});
     assert_eq!(json, want);
     assert_eq!(
         run(&mut bench, "show ip icmp"),
-        "error-rate 50 burst 100 (for each kind and thread)\necho enabled\necho-broadcast enabled\n"
+        "error-rate 50 burst 100 (for each kind and thread)\necho enabled\necho-broadcast enabled\nredirect disabled\n"
     );
     for line in ["set ip icmp echo", "set ip icmp error-rate", "set ip icmp error-rate 1000001"] {
         assert!(bench.cli(line).is_err(), "{line} was taken");

@@ -17,6 +17,7 @@ fn packet(dst: &str) -> Vec<u8> {
 fn routing() -> Rig {
     let mut r = rig();
     let world = r.bench.world.clone();
+    r.run("set ip6 icmp redirect t0 enable");
     for (who, mac) in [(ROUTER, ROUTER_MAC), (HIM, PEER), ("2001:db8::b", MacAddr([2, 0, 0, 0, 0, 0xb]))] {
         r.neighbors.set(&world, Neighbor::new(r.t0, ip(who).into(), mac)).expect("set");
     }
@@ -64,6 +65,6 @@ fn a_host_is_told_of_the_router_or_of_the_neighbour_itself() {
     assert_eq!(r.sent_of(Icmp6Type::REDIRECT).len(), 1);
     r.pass(1);
     r.run("set ip6 icmp redirect t0 disable");
-    let n = r.drops("ip6-nd-redirect", "no_redirects", |r| r.receive(&packet("2001:db8:77::1")));
-    assert_eq!((n, r.sent_of(Icmp6Type::REDIRECT).len()), (1, 0));
+    r.receive(&packet("2001:db8:77::1"));
+    assert_eq!(r.sent().len(), 1, "the packet alone");
 }
