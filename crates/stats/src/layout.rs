@@ -34,6 +34,9 @@ pub mod ring {
     pub const SEQUENCE: usize = 8;
     /// Offset in a thread's state: offset of the schema, then its length.
     pub const SCHEMA: usize = 16;
+    /// Offset in a thread's state: u64, entries whose writing has begun; one ahead of the sequence while an entry is written. VPP
+    /// has padding here, so a sequence beyond this number comes from a writer that doesn't keep it.
+    pub const BEGUN: usize = 24;
 }
 
 /// The version that this is.

@@ -59,7 +59,8 @@ pub enum Value {
 pub struct RingRow {
     /// Entries that were ever written.
     pub sequence: u64,
-    /// The last of them, the oldest first, in words.
+    /// The last of them, the oldest first, in words; the last word is filled up with zeros. Those that the writer may have overwritten
+    /// while they were read are left out.
     pub entries: Vec<Vec<u64>>,
     /// Describes an entry.
     pub schema: String,
@@ -225,15 +226,24 @@ impl Reader {
         (end <= self.view.len() as u64).then_some((at, len))
     }
 
-    fn text(&self, at: u64, limit: usize) -> Option<String> {
+    /// The bytes from `at` on, which may be no multiple of 8: up to `len`, or up to the word for which `last` is true.
+    fn bytes(&self, at: u64, len: usize, last: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let (end, skip) = (at.checked_add(len as u64)?, (at % 8) as usize);
         let mut bytes = Vec::new();
-        for word in 0..limit.div_ceil(8) {
-            let word = self.word(at + word as u64 * 8)?.to_ne_bytes();
-            bytes.extend_from_slice(&word);
-            if word.contains(&0) {
+        for word in (at - skip as u64..end).step_by(8) {
+            let word = self.word(word)?.to_ne_bytes();
+            let word = if bytes.is_empty() { &word[skip..] } else { &word };
+            bytes.extend_from_slice(word);
+            if last(word) {
                 break;
             }
         }
+        bytes.truncate(len);
+        Some(bytes)
+    }
+
+    fn text(&self, at: u64, limit: usize) -> Option<String> {
+        let mut bytes = self.bytes(at, limit, |word| word.contains(&0))?;
         bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(limit));
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -296,27 +306,36 @@ impl Reader {
         Some((u32::from_ne_bytes([a, b, c, d]).into(), u32::from_ne_bytes([e, f, g, h]).into()))
     }
 
-    /// One thread's part of the ring at `at`. Entries that were written over meanwhile are left out.
+    /// One thread's part of the ring at `at`, without the entries that may have been overwritten meanwhile.
     fn ring_row(&self, at: u64, thread: u64) -> Option<RingRow> {
         let (size, entries) = self.pair(at + ring::ENTRY_SIZE as u64)?;
         let (_, states) = self.pair(at + ring::SCHEMA_VERSION as u64)?;
         let (data, _) = self.pair(at + ring::DATA as u64)?;
         let state = at + states + thread * ring::STATE as u64;
-        let sequence = || self.view.load(state + ring::SEQUENCE as u64, Ordering::Acquire);
-        let before = sequence()?;
+        let count = |at: usize| self.view.load(state + at as u64, Ordering::Acquire);
+        // Each thread's entries lie behind those of the threads before it.
+        let row = (thread + 1).checked_mul(entries)?.checked_mul(size)?;
+        if size == 0 || row > self.view.len() as u64 {
+            return None;
+        }
+        let before = count(ring::SEQUENCE)?;
         let first = before.saturating_sub(entries);
         let entry = |i: u64| -> Option<Vec<u64>> {
             let at = at + data + (thread * entries + i.checked_rem(entries)?) * size;
-            (0..size / 8).map(|word| self.word(at + word * 8)).collect()
+            let bytes = self.bytes(at, size as usize, |_| false)?;
+            let word = |part: &[u8]| {
+                let mut word = [0; 8];
+                word[..part.len()].copy_from_slice(part);
+                u64::from_ne_bytes(word)
+            };
+            Some(bytes.chunks(8).map(word).collect())
         };
-        if size == 0 || entries.checked_mul(size)? > self.view.len() as u64 {
-            return None;
-        }
         let mut all = (first..before).map(entry).collect::<Option<Vec<_>>>()?;
         fence(Ordering::Acquire);
-        let after = sequence()?;
-        let lost =
-            if after == before { 0 } else { (after + 1).saturating_sub(entries).saturating_sub(first) };
+        let (begun, after) = (count(ring::BEGUN)?, count(ring::SEQUENCE)?);
+        // A writer that doesn't keep BEGUN, as VPP, may always be within the next entry.
+        let begun = if begun < after { after.saturating_add(1) } else { begun };
+        let lost = begun.saturating_sub(entries).saturating_sub(first);
         all.drain(..(lost as usize).min(all.len()));
         let (schema, len) = self.pair(state + ring::SCHEMA as u64)?;
         let schema = self.text(at + schema, (len as usize).min(self.view.len()))?;

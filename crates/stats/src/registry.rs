@@ -162,40 +162,30 @@ impl Registry {
     }
 
     /// The ring of this name; made at the first call, and of the shape that was asked for then. `None` if something else has the
-    /// name, or there is no room.
+    /// name, it can't stand in the directory, or there is no room.
     pub fn ring(&self, name: &str, shape: &RingShape<'_>) -> Option<Arc<Ring>> {
         let mut inner = self.inner();
         if let Some(ring) = inner.rings.get(name) {
             return Some(ring.clone());
         }
-        let (ring, at) = Ring::new(&self.segment, shape)?;
-        self.segment.change(
-            |change| {
-                if change.has(name) { None } else { change.add_vector(name, Kind::Ring, at) }
-            },
-        )?;
+        let ring = self.segment.change(|change| {
+            let (ring, at) = change.takes(name).then(|| Ring::new(change, shape))??;
+            change.add_vector(name, Kind::Ring, at).and(Some(ring))
+        })?;
         Some(inner.rings.entry(name.into()).or_insert(Arc::new(ring)).clone())
     }
 
     /// The histogram of this name, with `bins` cells from 2 to the power of `lowest` on; made at the first call, and of the shape that
-    /// was asked for then. `None` if something else has the name, or there is no room.
+    /// was asked for then. `None` as for [`Registry::ring`].
     pub fn histogram(&self, name: &str, lowest: u32, bins: usize) -> Option<Arc<Histogram>> {
         let mut inner = self.inner();
         if let Some(histogram) = inner.histograms.get(name) {
             return Some(histogram.clone());
         }
-        let (histogram, data) = Histogram::new(&self.segment, self.threads, lowest, bins)?;
-        let rows = self.segment.alloc(self.threads)?;
-        self.segment.change(|change| {
-            if change.has(name) {
-                return None;
-            }
-            for (i, data) in data.iter().enumerate() {
-                change.set_len(*data, bins + 1);
-                change.point(rows, i, *data);
-            }
-            change.set_len(rows, self.threads);
-            change.add_vector(name, Kind::Histogram, rows)
+        let histogram = self.segment.change(|change| {
+            let (histogram, rows) =
+                change.takes(name).then(|| Histogram::new(change, self.threads, lowest, bins))??;
+            change.add_vector(name, Kind::Histogram, rows).and(Some(histogram))
         })?;
         Some(inner.histograms.entry(name.into()).or_insert(Arc::new(histogram)).clone())
     }

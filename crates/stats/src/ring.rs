@@ -2,14 +2,17 @@
 //! Rings: the last entries that a thread wrote, for readers that follow them.
 //!
 //! In memory a ring is one piece: a header of a cache line, a cache line of state for each thread, the threads' entries, and a text
-//! that describes an entry. A thread writes its entry, then its position and the count of all entries so far: a reader that has seen
-//! the count sees the entry, unless it was lapped, which the count tells.
+//! that describes an entry. A thread counts the entries that it begins, writes its entry, then its position and the count of all
+//! entries so far. A reader that has seen the last count sees the entry. The first one tells it afterwards which of the entries that
+//! it copied may have been overwritten meanwhile.
 
 use crate::layout::ring::*;
-use crate::segment::{Segment, WORD, store_text};
-use mem::{Window, Words};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::segment::{Change, WORD, store_text};
+use mem::Window;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+#[cfg(test)]
+mod tests;
 
 /// Layout of a ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl RingShape<'_> {
         let entries = self.threads.checked_mul(self.entries)?.checked_mul(self.words)?;
         let state = self.threads.checked_add(1)?.checked_mul(STATE / WORD)?;
         let len = entries.checked_add(state)?.checked_add(self.schema.len().div_ceil(WORD))?;
-        (entries > 0 && u32::try_from(len * WORD).is_ok()).then_some(len)
+        u32::try_from(len.checked_mul(WORD)?).ok().filter(|_| entries > 0).and(Some(len))
     }
 }
 
@@ -53,10 +56,10 @@ fn pair(first: usize, second: usize) -> u64 {
 
 impl Ring {
     /// A ring, and where it lies; `None` without room for it.
-    pub(crate) fn new(segment: &Segment, shape: &RingShape<'_>) -> Option<(Self, usize)> {
+    pub(crate) fn new(change: &mut Change<'_>, shape: &RingShape<'_>) -> Option<(Self, usize)> {
         let len = shape.len()?;
-        let at = segment.alloc(len)?;
-        let memory = segment.words().window(at, len);
+        let at = change.alloc(len)?;
+        let memory = change.words().window(at, len);
         let this = Self { memory, threads: shape.threads, words: shape.words, entries: shape.entries };
         let data = (shape.threads + 1) * STATE;
         let schema = data + shape.threads * shape.entries * shape.words * WORD;
@@ -70,7 +73,7 @@ impl Ring {
             this.set(state + HEAD, pair(0, version));
             this.set(state + SCHEMA, pair(schema, text.len()));
         }
-        store_text(&segment.words().as_slice()[at + schema / WORD..at + len], text);
+        store_text(&change.words().as_slice()[at + schema / WORD..at + len], text);
         Some((this, at))
     }
 
@@ -105,6 +108,9 @@ impl Ring {
         let sequence = self.word(state + SEQUENCE).load(Ordering::Relaxed);
         let slot = thread * self.entries + (sequence % self.entries as u64) as usize;
         let at = (self.threads + 1) * STATE + slot * self.words * WORD;
+        self.set(state + BEGUN, sequence + 1);
+        // A reader that copies a word of this entry sees afterwards that it was begun.
+        fence(Ordering::Release);
         for (i, word) in entry.iter().take(self.words).enumerate() {
             self.set(at + i * WORD, *word);
         }
@@ -128,20 +134,25 @@ pub struct Histogram {
 impl Histogram {
     /// A histogram, and where its vector of rows lies; `None` without room.
     pub(crate) fn new(
-        segment: &Segment,
+        change: &mut Change<'_>,
         threads: usize,
         lowest: u32,
         bins: usize,
-    ) -> Option<(Self, Vec<usize>)> {
-        let data: Option<Vec<usize>> = (0..threads).map(|_| segment.alloc(bins + 1)).collect();
-        let data = data.filter(|_| bins > 0)?;
-        let words: &Arc<Words> = segment.words();
-        let rows: Vec<Window<1>> = data.iter().map(|at| words.window(*at, bins + 1)).collect();
-        for row in &rows {
+    ) -> Option<(Self, usize)> {
+        let cells = bins.checked_add(1).filter(|cells| *cells > 1)?;
+        let vector = change.alloc(threads)?;
+        let mut rows = Vec::new();
+        for thread in 0..threads {
+            let data = change.alloc(cells)?;
+            let row: Window<1> = change.words().window(data, cells);
             let [first] = &row.as_slice()[0];
             first.store(lowest.into(), Ordering::Relaxed);
+            change.set_len(data, cells);
+            change.point(vector, thread, data);
+            rows.push(row);
         }
-        Some((Self { rows, lowest, bins }, data))
+        change.set_len(vector, threads);
+        Some((Self { rows, lowest, bins }, vector))
     }
 
     /// The exponent of the first cell.

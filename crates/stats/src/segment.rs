@@ -120,8 +120,13 @@ impl Segment {
 }
 
 impl Inner {
+    /// Whether an entry of this name may stand in the directory: it isn't too long, nor hidden.
+    fn lists(&self, name: &str) -> bool {
+        name.len() < NAME && !self.hidden.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    }
+
     fn alloc(&mut self, words: &Words, len: usize) -> Option<usize> {
-        let next = self.next.checked_add(HEAD + len)?.next_multiple_of(ALIGN);
+        let next = self.next.checked_add(HEAD)?.checked_add(len)?.checked_next_multiple_of(ALIGN)?;
         if next >= words.as_slice().len() {
             return None;
         }
@@ -174,8 +179,7 @@ impl Change<'_> {
 
     /// A new entry; `None` if the name is too long, or hidden, or the directory full. A name that is there gets the new value.
     pub(crate) fn add(&mut self, name: &str, kind: Kind, value: u64) -> Option<u32> {
-        let hidden = self.inner.hidden.iter().any(|prefix| name.starts_with(prefix.as_str()));
-        if name.len() >= NAME || hidden {
+        if !self.inner.lists(name) {
             return None;
         }
         let known = self.inner.by_name.get(name).copied();
@@ -195,12 +199,23 @@ impl Change<'_> {
         Some(index)
     }
 
-    /// Whether there is an entry of this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.inner.by_name.contains_key(name)
+    /// Whether a new entry may have this name, so that no memory is taken for one that can't be listed.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        let room = !self.inner.free.is_empty() || self.inner.entries < ENTRIES;
+        room && self.inner.lists(name) && !self.inner.by_name.contains_key(name)
     }
 
-    /// A new entry for a vector.
+    /// As [`Segment::alloc`].
+    pub(crate) fn alloc(&mut self, words: usize) -> Option<usize> {
+        self.inner.alloc(&self.segment.words, words)
+    }
+
+    /// The memory.
+    pub(crate) fn words(&self) -> &Arc<Words> {
+        &self.segment.words
+    }
+
+    /// An entry for a vector.
     pub(crate) fn add_vector(&mut self, name: &str, kind: Kind, data: usize) -> Option<u32> {
         self.add(name, kind, self.segment.pointer(data))
     }

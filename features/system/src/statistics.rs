@@ -66,6 +66,18 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
                 out.text_row(|| [named(), none(), i.into(), text.as_str().into(), none()]);
                 out.value(|| text);
             }
+            Part::Histogram(name, rows) => {
+                for (thread, row) in rows.iter().enumerate() {
+                    let bins = row.get(1..).unwrap_or_default();
+                    for (i, n) in bins.iter().enumerate().filter(|(_, n)| **n != 0) {
+                        let values = values_of_bin(row[0], i, bins.len());
+                        let named = Cell::from(name.as_str());
+                        out.text_row(|| [named, thread.into(), values.into(), (*n).into(), none()]);
+                    }
+                }
+                let row = |r: &Vec<u64>| json!({ "min_exp": r.first(), "bins": r.get(1..) });
+                out.field(&name, rows.iter().map(row).collect::<Json>());
+            }
             Part::Ring(name, rows) => {
                 for (thread, row) in rows.iter().enumerate() {
                     let cells =
@@ -82,6 +94,17 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
+/// The values that bin `i` of `bins` counts: those with this highest power of two, and in the first and last bin all below or above.
+fn values_of_bin(lowest: u64, i: usize, bins: usize) -> String {
+    let exponent = lowest.saturating_add(i as u64);
+    match i {
+        0 if bins == 1 => "all".into(),
+        0 => format!("<2^{}", exponent.saturating_add(1)),
+        _ if i + 1 == bins => format!(">=2^{exponent}"),
+        _ => format!("2^{exponent}"),
+    }
+}
+
 /// What the values of the segment consist of.
 enum Part {
     Head,
@@ -91,6 +114,8 @@ enum Part {
     Simple(usize, usize, u64),
     Combined(usize, usize, (u64, u64)),
     Name(usize, String),
+    /// By thread: the exponent of the first bin, then the counts of the bins.
+    Histogram(String, Vec<Vec<u64>>),
     Ring(String, Vec<RingRow>),
     /// Of a thread's cells, or of a vector.
     End,
@@ -113,12 +138,13 @@ fn parts(reader: &Reader, index: u32, name: String) -> Box<dyn Iterator<Item = P
     let Ok(Some(value)) = reader.at(index, &name) else { return Box::new(std::iter::empty()) };
     match value {
         Value::Scalar(n) | Value::Gauge(n) => Box::new([Part::Scalar(name, json!(n))].into_iter()),
-        Value::Simple(threads) | Value::Histogram(threads) => vector(name, threads, Part::Simple),
+        Value::Simple(threads) => vector(name, threads, Part::Simple),
         Value::Combined(threads) => vector(name, threads, Part::Combined),
         Value::Names(names) => {
             let names = names.into_iter().enumerate().map(|(i, text)| Part::Name(i, text));
             Box::new([Part::Vector(name)].into_iter().chain(names).chain([Part::End]))
         }
+        Value::Histogram(rows) => Box::new([Part::Histogram(name, rows)].into_iter()),
         Value::Ring(rows) => Box::new([Part::Ring(name, rows)].into_iter()),
         Value::Other(kind) => Box::new([Part::Scalar(name, json!(kind.name()))].into_iter()),
     }

@@ -397,3 +397,22 @@ fn no_frame_stays_in_use_when_an_interface_is_made() {
     let text = run(&mut bench, "show vlib frame-allocation");
     assert!(text.lines().nth(1).is_some_and(|l| l.split_whitespace().count() == 4), "{text}");
 }
+
+#[test]
+fn bins_of_a_histogram_are_shown_by_their_exponents() {
+    let mut bench = bench();
+    let histogram = bench.world.stats.histogram("/test/sizes", 4, 4).expect("room");
+    [0, 31, 32, 63, 128, u64::MAX].into_iter().for_each(|value| histogram.count(0, value));
+    let text = run(&mut bench, "show statistics segment /test/sizes verbose");
+    let lines: Vec<_> = text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
+    let want = [
+        ["/test/sizes", "0", "<2^5", "2"],
+        ["/test/sizes", "0", "2^5", "2"],
+        ["/test/sizes", "0", ">=2^7", "2"],
+    ];
+    assert_eq!(lines, want, "{text}");
+    let json = run(&mut bench, "show statistics segment /test/sizes verbose -j");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let row = serde_json::json!({ "min_exp": 4, "bins": [2, 2, 0, 2] });
+    assert_eq!(json["stats"]["/test/sizes"][0], row, "{json}");
+}
