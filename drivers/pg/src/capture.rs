@@ -28,6 +28,9 @@ const ROOM: usize = 4096;
 /// Link types of capture files.
 const ETHERNET: u32 = 1;
 const RAW_IP: u32 = 12;
+/// Bytes of a packet in a capture file at most, as tcpdump writes it: no packet is cut, however long its headers are.
+const SNAPLEN: u32 = 262_144;
+const _: () = assert!(buffer::MAX_PACKET <= SNAPLEN as usize);
 
 impl Backlog {
     pub fn new(waker: Arc<Waker>, pool: &Pool) -> Self {
@@ -119,7 +122,7 @@ impl Capture {
             writer.write_all(&0xa1b2_c3d4_u32.to_ne_bytes())?;
             writer.write_all(&2u16.to_ne_bytes())?;
             writer.write_all(&4u16.to_ne_bytes())?;
-            for word in [0, 0, 65_536, self.link] {
+            for word in [0, 0, SNAPLEN, self.link] {
                 writer.write_all(&u32::to_ne_bytes(word))?;
             }
             self.writer = Some(writer);
@@ -178,7 +181,8 @@ impl Egress {
             finish_checksum(&mut b);
         }
         if offloads.coalesce && !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
-            let frame = b.segments().fold(Vec::new(), |frame, segment| [&frame[..], segment].concat());
+            let mut frame = Vec::with_capacity(b.packet_len());
+            b.segments().for_each(|segment| frame.extend_from_slice(segment));
             self.gro.push(frame, ip, now, &mut self.leaving);
             return self.deliver(capture);
         }

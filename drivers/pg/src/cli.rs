@@ -127,6 +127,7 @@ fn configure(w: &World, m: &Matches) -> Result<Output, Error> {
     let (shared, name) = (w.get::<Shared>(), m.str("stream"));
     let old = shared.stream(name).map_err(|e| e.at(m.span("stream")))?;
     let mut spec = old.spec.clone();
+    // Unlike in `new', 0 is no limit for a file either, as in VPP.
     spec.limit = m.opt("limit")?.unwrap_or(spec.limit);
     spec.rate = m.opt("rate")?.unwrap_or(spec.rate);
     if m.has("size") {
@@ -217,15 +218,7 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
             return Err(Error::usage("a stream needs packets: `pcap FILE', or `data { IP4: … UDP: … }'"));
         }
     };
-    let once = match &source {
-        Source::Packets(all) => all.len() as u64,
-        Source::Template(_) => 0,
-    };
-    // `limit 0` of a file means one pass over it.
-    let limit = match (m.opt::<u64>("limit")?, once) {
-        (None | Some(0), once) => once,
-        (Some(limit), _) => limit,
-    };
+    let limit = source.limit_of(m.opt("limit")?);
     let worker: Option<u16> = m.opt("worker")?;
     let thread = match worker {
         Some(worker) if usize::from(worker) + 1 < w.threads() => worker + 1,

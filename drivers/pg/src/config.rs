@@ -4,7 +4,7 @@
 use crate::cli::default_thread;
 use crate::control::{Mode, Shared, own_mac};
 use crate::offload::Offloads;
-use crate::stream::{Source, StreamSpec};
+use crate::stream::StreamSpec;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, Made};
@@ -36,6 +36,12 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             format!("packet-generator new name {name}{}", words(world, &stream.spec)),
             format!("packet-generator delete {name}"),
         );
+        // A new stream sends a file once; only `configure' takes that limit away.
+        let once = stream.spec.source.limit_of(None);
+        if stream.spec.limit == 0 && once > 0 {
+            let configure = |limit| format!("packet-generator configure {name} limit {limit}");
+            config.push(Phase::Streams, configure(0), configure(once));
+        }
     }
 }
 
@@ -47,11 +53,7 @@ fn words(world: &World, spec: &StreamSpec) -> String {
     if *node != *mode.node() {
         text += &format!(" node {node}");
     }
-    let once = match &spec.source {
-        Source::Packets(all) => all.len() as u64,
-        Source::Template(_) => 0,
-    };
-    if spec.limit != once {
+    if spec.limit > 0 && spec.limit != spec.source.limit_of(None) {
         text += &format!(" limit {}", spec.limit);
     }
     if spec.rate > 0.0 {

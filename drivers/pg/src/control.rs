@@ -8,6 +8,7 @@ use crate::offload::Offloads;
 use crate::packets::Packets;
 use crate::stream::{Source, Stream, StreamSpec};
 use crate::tx::PgTx;
+use buffer::MAX_PACKET;
 use cli::Error;
 use graph::{InputMode, Signal, SwIfIndex, World};
 use msg::retval;
@@ -204,12 +205,10 @@ impl Shared {
         self.find(world, name).map(|i| (i.sw_if, i.mode))
     }
 
-    /// Forgets an interface that is being deleted, with its streams and its capture.
+    /// Forgets an interface that is being deleted, with its capture.
     pub(crate) fn forget(&self, name: &str) {
-        let gone = self.inner().interfaces.remove(name);
-        if let Some(gone) = gone {
-            self.forget_streams(|spec| spec.interface == gone.sw_if);
-            let mut inner = self.inner();
+        let mut inner = self.inner();
+        if let Some(gone) = inner.interfaces.remove(name) {
             inner.captures.remove(&gone.sw_if);
             inner.egress.remove(&gone.sw_if);
         }
@@ -281,7 +280,7 @@ impl Shared {
         let (streams, own) = (self.named(name)?, self.interfaces());
         self.flush(world.clock.now());
         for stream in streams {
-            if stream.enabled.swap(true, Ordering::AcqRel) {
+            if stream.enabled.load(Ordering::Acquire) {
                 continue;
             }
             let sw_if = stream.spec.interface;
@@ -290,6 +289,7 @@ impl Shared {
             }
             stream.sent.store(0, Ordering::Relaxed);
             stream.lost.store(0, Ordering::Relaxed);
+            stream.enabled.store(true, Ordering::Release);
             world.on_thread(stream.spec.thread, move |rt| {
                 if let Some(input) = rt.input_mut::<PgInput>(node) {
                     input.add(stream);
@@ -406,10 +406,10 @@ impl Shared {
     }
 }
 
-/// The packets of a capture file; its link type doesn't matter.
+/// The packets of a capture file, as much of each as is in the file; its link type doesn't matter.
 ///
 /// # Errors
-/// A file that can't be read, isn't a capture in the classic format, or is empty.
+/// A file that can't be read, isn't a capture in the classic format, is empty, or has a packet that no chain of buffers holds.
 pub fn read_capture(path: &Path) -> Result<Source, Error> {
     let shown = path.display();
     // A pipe could keep the control thread waiting.
@@ -421,9 +421,13 @@ pub fn read_capture(path: &Path) -> Result<Source, Error> {
     let mut reader =
         PcapReader::new(std::io::BufReader::new(file)).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
     let mut packets = Packets::default();
-    while let Some(packet) = reader.next_packet() {
-        let packet =
-            packet.map_err(|e| Error::failed(format!("{shown}: packet {}: {e}", packets.len() + 1)))?;
+    // Raw: the reader refuses packets that are longer than the file's snaplen, of which the file holds a part.
+    while let Some(packet) = reader.next_raw_packet() {
+        let failed = |what: String| Error::failed(format!("{shown}: packet {}: {what}", packets.len() + 1));
+        let packet = packet.map_err(|e| failed(e.to_string()))?;
+        if packet.data.len() > MAX_PACKET {
+            return Err(failed(format!("{} bytes, {MAX_PACKET} at most", packet.data.len())));
+        }
         packets.push(&packet.data);
     }
     if packets.is_empty() {

@@ -187,7 +187,7 @@ impl PgInput {
                 b.fresh_area()[..bytes.len()].copy_from_slice(bytes);
                 b.set_len(bytes.len());
             } else {
-                // Chained; the frame lends its packets out one by one, so this is the slow way.
+                // More than one buffer: the others are allocated for each packet, which is slower than for a frame.
                 long |= !b.append_bytes(bytes, cx.cache());
             }
             if marks.any() {

@@ -17,6 +17,17 @@ pub enum Source {
     Template(Arc<Template>),
 }
 
+impl Source {
+    /// The limit of a new stream. Without one, or with 0, a file is sent once, and packets from a text without end.
+    pub fn limit_of(&self, given: Option<u64>) -> u64 {
+        let once = match self {
+            Self::Packets(all) => all.len() as u64,
+            Self::Template(_) => 0,
+        };
+        given.filter(|limit| *limit > 0).unwrap_or(once)
+    }
+}
+
 /// What the user said of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamSpec {

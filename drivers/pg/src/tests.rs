@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
+mod files;
 mod offload;
 
 use crate::{Generator, PLUGIN};
@@ -52,7 +53,7 @@ impl Setup {
 fn read(path: &Path) -> (u32, Vec<Vec<u8>>) {
     let bytes = std::fs::read(path).expect("the capture is there");
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!((word(0), word(16)), (0xa1b2_c3d4, 65_536));
+    assert_eq!((word(0), word(16)), (0xa1b2_c3d4, 262_144));
     let (mut at, mut packets) = (24, Vec::new());
     while at < bytes.len() {
         let len = word(at + 8) as usize;
@@ -170,6 +171,75 @@ fn a_stream_is_changed() {
     s.finish();
     assert!(s.run("show packet-generator").contains("limit 7"));
     assert!(s.error("packet-generator configure y limit 7").contains("no stream is named"));
+}
+
+#[test]
+fn a_stream_goes_with_each_interface_that_it_names() {
+    let mut s = Setup::new();
+    let interfaces = s.bench.world.get::<Interfaces>();
+    let create = |name: &str| {
+        let new = net::drive::ethernet(name, wire::MacAddr([2, 0, 0, 0, 0, 9]));
+        interfaces.create(&s.bench.world, new, |_, _, _| net::drive::Tx).expect("created")
+    };
+    let (by, to) = (create("by"), create("to"));
+    s.run("create packet-generator interface pg0");
+    let data = "data { hex 0x0102030405060708090a0b0c0d0e0f }";
+    for words in [
+        "x interface by node ethernet-input",
+        "y interface pg0 tx-interface to",
+        "z interface pg0",
+        "u interface local0 node to-tx",
+    ] {
+        s.run(&format!("packet-generator new name {words} {data}"));
+    }
+    s.run("packet-generator enable");
+    s.bench.rt.turn(true);
+    let names = || {
+        let streams = s.bench.world.get::<Generator>().streams();
+        streams.iter().map(|stream| stream.spec.name.clone()).collect::<Vec<_>>()
+    };
+    interfaces.delete(&s.bench.world, by).expect("deleted");
+    assert_eq!(names(), ["y", "z", "u"]);
+    interfaces.delete(&s.bench.world, to).expect("deleted");
+    assert_eq!(names(), ["z"]);
+    // What has their indices now gets no packets of those streams.
+    create("next");
+    let counters = s.bench.world.get::<IfCounters>();
+    for _ in 0..3 {
+        s.bench.rt.turn(true);
+    }
+    assert_eq!((counters.rx.sum(by.at()).0, counters.rx.sum(to.at()).0), (0, 0));
+    s.run("delete packet-generator interface pg0");
+    s.finish();
+    assert!(s.bench.world.get::<Generator>().streams().is_empty());
+}
+
+#[test]
+fn a_file_without_limit_stays_so_when_the_configuration_is_read_again() {
+    let s = Setup::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.pcap");
+    files::write(&file, 65_536, &[vec![1; 60], vec![2; 60], vec![3; 60]]);
+    s.run("create packet-generator interface pg0");
+    let new = format!("packet-generator new name x interface pg0 pcap {}", file.display());
+    let limit = || s.bench.world.get::<Generator>().stream("x").expect("there").spec.limit;
+    let config = || {
+        let lines = s.bench.world.running_config().into_iter();
+        lines.map(|line| (line.text, line.undo)).filter(|(text, _)| text.contains(" x")).collect::<Vec<_>>()
+    };
+    for (words, want) in [("", 3), (" limit 0", 3), (" limit 7", 7)] {
+        s.run(&format!("{new}{words}"));
+        assert_eq!((limit(), config().len()), (want, 1), "{words}");
+    }
+    s.run("packet-generator configure x limit 0");
+    assert_eq!(limit(), 0);
+    let before = config();
+    s.run("packet-generator delete x");
+    before.iter().for_each(|(text, _)| drop(s.run(text)));
+    assert_eq!((limit(), config()), (0, before.clone()));
+    let (_, undo) = before.last().expect("a line");
+    s.run(undo);
+    assert_eq!(limit(), 3, "{undo}");
 }
 
 #[test]

@@ -19,27 +19,13 @@ fn pass(from: &str, to: &str, frames: &[Vec<u8>]) -> (Setup, Vec<Vec<u8>>) {
 fn send(s: &mut Setup, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     let (input, output) = (folder.path().join("in.pcap"), folder.path().join("out.pcap"));
-    write(&input, frames);
+    files::write(&input, 65_536, frames);
     s.run(&format!("packet-generator capture pg1 pcap {}", output.display()));
     s.run(&format!("packet-generator new pcap {} source pg0 name x node pg1-output", input.display()));
     s.run("packet-generator enable x");
     s.finish();
     s.run("packet-generator capture pg1 disable");
     if output.exists() { read(&output).1 } else { Vec::new() }
-}
-
-/// Writes a classic capture.
-fn write(path: &Path, frames: &[Vec<u8>]) {
-    let mut bytes: Vec<u8> = Vec::new();
-    let words = |bytes: &mut Vec<u8>, words: &[u32]| {
-        words.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
-    };
-    words(&mut bytes, &[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_536, 1]);
-    for frame in frames {
-        words(&mut bytes, &[0, 0, frame.len() as u32, frame.len() as u32]);
-        bytes.extend_from_slice(frame);
-    }
-    std::fs::write(path, bytes).expect("written");
 }
 
 /// A TCP packet of so much payload, and what its sender would have sent without segmentation offload.
