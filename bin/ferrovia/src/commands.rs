@@ -11,7 +11,6 @@ use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState, Write
 use crate::build;
 use crate::config::Config;
 use crate::config::values::{Level, Value as _};
-use crate::date::Date;
 use crate::logging;
 use crate::macros;
 use crate::origin;
@@ -19,6 +18,7 @@ use crate::process::paths::Paths;
 use crate::run::World;
 use crate::seats::Peer;
 use crate::server;
+use cli::Date;
 
 /// What the commands tell about this process.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ mod bare;
 pub mod build;
 pub mod commands;
 pub mod config;
-pub mod date;
 pub mod event;
 pub mod instance;
 pub mod logging;

@@ -101,6 +101,7 @@
 
 mod complete;
 mod console;
+mod date;
 mod error;
 mod explain;
 pub mod frames;
@@ -128,6 +129,7 @@ mod tests;
 
 pub use complete::{Candidate, Completion};
 pub use console::Console;
+pub use date::Date;
 pub use error::{Error, ErrorKind, Result};
 pub use kind::{Kind, Value};
 pub use lex::is_open;

@@ -2,18 +2,20 @@
 //! The instance's clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since the start. `set clock adjust` moves it on, and with it every timer: ageing, reassembly, neighbours.
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
+    since_1970: Duration,
     ahead: AtomicU64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { start: Instant::now(), ahead: AtomicU64::new(0) }
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { start: Instant::now(), since_1970, ahead: AtomicU64::new(0) }
     }
 }
 
@@ -22,6 +24,11 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64 + self.ahead.load(Ordering::Relaxed)
+    }
+
+    /// From 1970 to the start, taken at the start: what is written of a moment stays the same when the system's time is set later.
+    pub fn start_time(&self) -> Duration {
+        self.since_1970
     }
 
     /// Moves the clock on. It never goes back: what was timed stays in order.

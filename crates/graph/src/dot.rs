@@ -2,6 +2,7 @@
 //! The graph as a picture, made from what the graph itself knows.
 
 use crate::NodeInfo;
+use crate::registry::has_last_word;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -13,9 +14,7 @@ const HEAD: &str = r##"digraph ferrovia {
 
 /// Whether packets end there. So many nodes drop that their arrows would hide all others: they get a red border instead.
 fn is_end(name: &str) -> bool {
-    ["drop", "punt"]
-        .iter()
-        .any(|end| name == *end || name.strip_suffix(end).is_some_and(|n| n.ends_with('-')))
+    ["drop", "punt"].iter().any(|word| has_last_word(name, word))
 }
 
 /// Nodes of one family stand in one frame: those with the same first word, and those of one interface.

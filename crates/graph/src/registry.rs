@@ -59,6 +59,26 @@ impl NodeInfo {
     pub fn transmits(&self) -> bool {
         self.name.ends_with("-tx") && !self.feature
     }
+
+    /// Whether it ends packets as dropped, or leads to the node that does.
+    pub fn is_drop(&self) -> bool {
+        has_last_word(&self.name, "drop")
+    }
+
+    /// Whether it hands packets to whoever wants them outside, or leads to the node that does.
+    pub fn is_punt(&self) -> bool {
+        has_last_word(&self.name, "punt")
+    }
+
+    /// Whether it hands packets to other threads.
+    pub fn is_handoff(&self) -> bool {
+        has_last_word(&self.name, "handoff")
+    }
+}
+
+/// Whether the last part of a node's name, of those that `-` divides, is this word.
+pub(crate) fn has_last_word(name: &str, word: &str) -> bool {
+    name.rsplit('-').next() == Some(word)
 }
 
 /// What a node is.

@@ -153,10 +153,11 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     };
     let filter =
         m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
-    let file = m.has("file").then(|| m.str("file"));
+    let file = m.has("file").then(|| m.str("file").into());
     let reason = m.has("reason").then(|| match m.str("node") {
         "" => m.str("reason").to_string(),
         node => format!("{{{}}}{}", node.trim(), m.str("reason")),
     });
-    pcap::start(world, on, interface, limits, filter, reason.as_deref(), file).map(Output::text)
+    let plan = pcap::Plan { on, interface, limits, filter, reason, file };
+    pcap::start(world, plan).map(Output::text)
 }

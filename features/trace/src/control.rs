@@ -90,17 +90,18 @@ pub fn start(world: &World, input: &str, n: u32, forget: bool) -> Result<Asked<V
 }
 
 fn wanted(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
-    let inputs = inputs(world);
-    if !inputs.iter().any(|name| name == input) {
-        let what = if world.node(input).is_some() { "brings no packets in" } else { "isn't there" };
+    let node = world.node(input);
+    let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input)) else {
+        let what = if node.is_some() { "brings no packets in" } else { "isn't there" };
+        let inputs = inputs(world);
         let error = Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
         return Err(error.near(input, &inputs).retval(retval::NO_SUCH_NODE));
-    }
+    };
     if n == 0 || n > MAX_PACKETS {
         let error = format!("{n} packets can't be traced at once: 1 to {MAX_PACKETS}");
         return Err(Error::limit(error).retval(retval::INVALID_VALUE));
     }
-    Ok(world.node(input).unwrap_or_default())
+    Ok(node)
 }
 
 fn order(world: &World, node: NodeIndex, n: u32) {

@@ -2,11 +2,11 @@
 //! Trace filter functions, and the time format of traces.
 
 use crate::control::{self, Filters};
-use cli::{Command, Error, Matches, Output};
+use cli::{Command, Date, Error, Matches, Output};
 use graph::{Shared, World};
 use msg::retval;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A filter function: it decides for a packet that comes in whether it is traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,44 +74,19 @@ impl Stamp {
         }
     }
 
-    /// A time since the start, in nanoseconds; the start was so many after 1970.
-    pub fn text(self, time: u64, start: u64) -> String {
-        let (time, since_1970) = (time / 1000, (start + time) / 1000);
-        let (seconds, micros) = (since_1970 / 1_000_000, since_1970 % 1_000_000);
+    /// A time since the start; the start was so long after 1970.
+    pub fn text(self, time: Duration, start: Duration) -> String {
+        let since_1970 = start + time;
         match self {
             Self::Relative => {
-                let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
+                let (seconds, micros) = (time.as_secs(), time.subsec_micros());
                 let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
                 format!("{hours:02}:{minutes:02}:{:02}:{micros:06}", seconds % 60)
             }
-            Self::Unix => format!("{seconds}.{micros:06}"),
-            Self::Datetime => {
-                let (year, month, day) = date(seconds / 86_400);
-                let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-                format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}")
-            }
+            Self::Unix => format!("{}.{:06}", since_1970.as_secs(), since_1970.subsec_micros()),
+            Self::Datetime => Date::from(UNIX_EPOCH + since_1970).iso().to_string(),
         }
     }
-}
-
-/// Year, month and day, so many days after the first of January 1970.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
 }
 
 /// The format that was chosen.
@@ -130,12 +105,6 @@ impl Format {
         let chosen = self.0.load(Ordering::Relaxed);
         Stamp::ALL.into_iter().find(|stamp| *stamp as u8 == chosen).unwrap_or_default()
     }
-}
-
-/// Nanoseconds from 1970 to the start of the instance's clock.
-pub fn start(world: &World) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (now.as_nanos() as u64).saturating_sub(world.clock.now())
 }
 
 pub const SET_FUNCTION: Command<World> = Command {
@@ -195,19 +164,21 @@ mod tests {
 
     #[test]
     fn times_are_written_in_three_ways() {
-        let relative = |time| Stamp::Relative.text(time, 7);
+        let text =
+            |stamp: Stamp, time, start| stamp.text(Duration::from_nanos(time), Duration::from_nanos(start));
+        let relative = |time| text(Stamp::Relative, time, 7);
         assert_eq!(relative(0), "00:00:00:000000");
         assert_eq!(relative(3_661_000_042_999), "01:01:01:000042");
         assert_eq!(relative(360_000_000_000_000), "100:00:00:000000");
         let start = 1_709_164_799 * 1_000_000_000;
-        assert_eq!(Stamp::Unix.text(1_000_123_456_000, start), "1709165799.123456");
-        for (time, text) in [
+        assert_eq!(text(Stamp::Unix, 1_000_123_456_000, start), "1709165799.123456");
+        for (time, want) in [
             (0, "2024-02-28T23:59:59.000000"),
             (1_000_042_000, "2024-02-29T00:00:00.000042"),
             (86_401_000_000_000, "2024-03-01T00:00:00.000000"),
         ] {
-            assert_eq!(Stamp::Datetime.text(time, start), text);
+            assert_eq!(text(Stamp::Datetime, time, start), want);
         }
-        assert_eq!(Stamp::Datetime.text(0, 946_684_799_999_999_000), "1999-12-31T23:59:59.999999");
+        assert_eq!(text(Stamp::Datetime, 0, 946_684_799_999_999_000), "1999-12-31T23:59:59.999999");
     }
 }

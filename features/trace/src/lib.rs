@@ -25,7 +25,7 @@ mod tests;
 
 pub use filter::Expression;
 pub use function::Function;
-pub use pcap::{Directions, Ended, Limits, start as start_capture, stop as stop_capture};
+pub use pcap::{Directions, Ended, Limits, Plan, start as start_capture, stop as stop_capture};
 
 use graph::{Feature, NodeDef, Plugin};
 

@@ -2,7 +2,7 @@
 //! `show trace`: the way of each packet, node by node.
 
 use crate::control::{Filters, Passed, layer};
-use crate::function::{Format, Stamp, start};
+use crate::function::{Format, Stamp};
 use cli::{Error, Matches, Output, Writer};
 use graph::{Asked, InputTrace, Record, TraceLog, World};
 use msg::Pending;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 use wire::describe::{Layer, describe};
 
 /// Packets shown of each thread, unless said otherwise.
@@ -34,8 +35,8 @@ struct View {
     interfaces: Arc<Interfaces>,
     passed: Option<Passed>,
     stamp: Stamp,
-    /// From 1970 to the start, in nanoseconds.
-    start: u64,
+    /// From 1970 to the start.
+    start: Duration,
     max: usize,
 }
 
@@ -47,7 +48,7 @@ impl View {
             interfaces: world.get(),
             passed: world.get::<Filters>().get().passed,
             stamp: world.get::<Format>().get(),
-            start: start(world),
+            start: world.clock.start_time(),
             max,
         }
     }
@@ -202,7 +203,8 @@ impl View {
     fn packet(&self, text: &mut String, steps: &[Step]) {
         let mut on = steps.first().map(|(thread, _)| *thread);
         for (thread, record) in steps {
-            let _ = writeln!(text, "{}: {}", self.stamp.text(record.time, self.start), self.node(record));
+            let time = self.stamp.text(Duration::from_nanos(record.time), self.start);
+            let _ = writeln!(text, "{time}: {}", self.node(record));
             if on.replace(*thread) != Some(*thread) {
                 let _ = writeln!(text, "  on thread {thread} {}", self.threads[*thread]);
             }

@@ -7,8 +7,8 @@ use ::cli::{Error, Matches, Output, Result, Table};
 use graph::World;
 use msg::Kind;
 
-use crate::date::Date;
 use crate::reference;
+use cli::Date;
 
 pub fn clients(w: &World, _: &Matches) -> Result<Output> {
     let mut table = Table::new().right("Client").left("Name").left("Since").right("Requests").left("Events");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::SystemTime;
 
-use crate::date::Date;
+use cli::Date;
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]

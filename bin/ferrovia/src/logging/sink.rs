@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use super::ring::Entry;
-use crate::date::Date;
+use cli::Date;
 
 /// One destination. Failures to write are passed over: there is nobody to tell, and the ring has the line.
 pub enum Sink {

@@ -11,7 +11,7 @@ use cli::script::Lines;
 
 use super::disk::{Disk, New, System, dir_of, sweep};
 use crate::build;
-use crate::date::Date;
+use cli::Date;
 
 /// What a file of ours begins with.
 const MARK: &str = "# Ferrovia configuration";

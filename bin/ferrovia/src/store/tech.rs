@@ -21,8 +21,8 @@ use serde_json::json;
 use super::{Body, store};
 use crate::build;
 use crate::commands::startup;
-use crate::date::Date;
 use crate::run::World;
+use cli::Date;
 
 /// Entries of a table that are kept; the others are counted where a command has a summary.
 const ENTRIES: usize = 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Captures into files: a part of the module `interface`.
 
-use crate::pcap::{self, Directions, Limits};
+use crate::pcap::{self, Directions, Limits, Plan};
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Pending, Str, retval};
@@ -68,6 +68,7 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
         packets: if r.max_packets == 0 { usual.packets } else { r.max_packets.into() },
         bytes: if r.max_bytes_per_packet == 0 { usual.bytes } else { r.max_bytes_per_packet as usize },
     };
-    let reason = Some(r.error.as_str()).filter(|name| !name.is_empty());
-    pcap::start(w, on, interface, limits, None, reason, Some(r.filename.as_str())).map(drop)
+    let reason = Some(r.error.as_str()).filter(|name| !name.is_empty()).map(String::from);
+    let file = Some(r.filename.as_str().into());
+    pcap::start(w, Plan { on, interface, limits, filter: None, reason, file }).map(drop)
 }

@@ -8,7 +8,7 @@ pub mod nodes;
 use crate::control::{self, Passed};
 use crate::show::Traces;
 use cli::{Error, Result};
-use graph::{NodeIndex, World};
+use graph::World;
 use msg::{Caller, Message, Messages, Module, Pending, Wire, retval};
 
 /// The module.
@@ -18,8 +18,8 @@ pub static API: Module<World> =
 fn messages(m: &mut Messages<World>) {
     m.call(set_filters);
     m.call_later(|w: &World, _: &Caller<'_, World>, r: TraceCapturePackets| {
-        let (_, node) = node(w, r.node_index)?;
-        let forgotten = control::start(w, &node, r.max_packets, r.pre_capture_clear)?;
+        let node = nodes::by_number(w, r.node_index)?;
+        let forgotten = control::start(w, &node.name, r.max_packets, r.pre_capture_clear)?;
         Ok(forgotten.reply(|_| Ok(())))
     });
     m.call_later(|w: &World, _: &Caller<'_, World>, _: TraceClearCapture| {
@@ -29,15 +29,6 @@ fn messages(m: &mut Messages<World>) {
     m.stream_later(dump);
     m.dump_later(dump_v2);
     function::messages(m);
-}
-
-/// A node and its name.
-fn node(w: &World, index: u32) -> Result<(NodeIndex, String)> {
-    let all = w.nodes().into_iter();
-    let found = all.map(|n| (n.index, n.name.to_string())).find(|(node, _)| u32::from(node.0) == index);
-    found.ok_or_else(|| {
-        Error::not_found(format!("no node has the number {index}")).retval(retval::NO_SUCH_NODE)
-    })
 }
 
 /// Which traces are shown.
@@ -81,7 +72,7 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
             return Err(Error::unsupported("classifiers aren't built yet").retval(retval::UNIMPLEMENTED));
         }
     };
-    let (node, _) = node(w, r.node_index)?;
+    let node = nodes::by_number(w, r.node_index)?.index;
     let passed = Passed { include, node, count: r.count as usize };
     control::set_passed(w, Some(passed))
 }

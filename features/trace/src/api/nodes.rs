@@ -4,8 +4,6 @@
 use cli::{Error, Result};
 use graph::{NodeIndex, NodeInfo, World};
 use msg::{Caller, Message, Messages, Module, Str, retval};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The module.
 pub static API: Module<World> =
@@ -67,13 +65,22 @@ pub struct GraphNodeDetails {
     pub arcs_out: Vec<u32>,
 }
 
+/// The node that was looked for, if there is one (else −63).
+fn existing(node: Option<NodeInfo>) -> Result<NodeInfo> {
+    node.ok_or_else(|| Error::not_found("there is no such node").retval(retval::NO_SUCH_NODE))
+}
+
+/// The node of this number (else −63).
+pub fn by_number(w: &World, index: u32) -> Result<NodeInfo> {
+    existing(u16::try_from(index).ok().and_then(|index| w.node_info(NodeIndex(index))))
+}
+
 fn flags(node: &NodeInfo) -> u32 {
-    let is = |word: &str| node.name.split('-').next_back() == Some(word);
     let all = [
         (node.transmits(), NodeFlag::IS_OUTPUT),
-        (is("drop"), NodeFlag::IS_DROP),
-        (is("punt"), NodeFlag::IS_PUNT),
-        (is("handoff"), NodeFlag::IS_HANDOFF),
+        (node.is_drop(), NodeFlag::IS_DROP),
+        (node.is_punt(), NodeFlag::IS_PUNT),
+        (node.is_handoff(), NodeFlag::IS_HANDOFF),
         (node.input, NodeFlag::TRACE_SUPPORTED),
     ];
     all.iter().filter(|(is, _)| *is).fold(0, |flags, (_, flag)| flags | flag.0)
@@ -84,13 +91,14 @@ fn get(
     _: &Caller<'_, World>,
     r: GraphNodeGet,
 ) -> Result<(Vec<GraphNodeDetails>, GraphNodeGetReply)> {
-    let nodes = w.nodes();
-    let by_name: HashMap<Arc<str>, NodeIndex> = nodes.iter().map(|n| (n.name.clone(), n.index)).collect();
-    let (one, name) = (r.index != u32::MAX || !r.name.as_str().is_empty(), r.name.as_str());
-    let wanted = |node: &NodeInfo| match one {
-        true if r.index != u32::MAX => u32::from(node.index.0) == r.index,
-        true => *node.name == *name,
-        false => r.flags.0 == 0 || flags(node) & r.flags.0 != 0,
+    let nodes = match (r.index, r.name.as_str()) {
+        (u32::MAX, "") => {
+            let mut all = w.nodes();
+            all.retain(|node| r.flags.0 == 0 || flags(node) & r.flags.0 != 0);
+            all
+        }
+        (u32::MAX, name) => vec![existing(w.node(name).and_then(|index| w.node_info(index)))?],
+        (index, _) => vec![by_number(w, index)?],
     };
     let details = |node: &NodeInfo| {
         let arcs = node.next.iter().filter(|_| r.want_arcs);
@@ -98,12 +106,8 @@ fn get(
             index: u32::from(node.index.0),
             name: (*node.name).into(),
             flags: NodeFlag(flags(node)),
-            arcs_out: arcs.filter_map(|name| Some(u32::from(by_name.get(name)?.0))).collect(),
+            arcs_out: arcs.filter_map(|name| Some(u32::from(w.node(name)?.0))).collect(),
         }
     };
-    let all: Vec<_> = nodes.iter().filter(|node| wanted(node)).map(details).collect();
-    if one && all.is_empty() {
-        return Err(Error::not_found("there is no such node").retval(retval::NO_SUCH_NODE));
-    }
-    Ok((all, GraphNodeGetReply { cursor: u32::MAX }))
+    Ok((nodes.iter().map(details).collect(), GraphNodeGetReply { cursor: u32::MAX }))
 }

@@ -4,23 +4,24 @@
 mod chunk;
 mod ended;
 pub mod node;
+mod plan;
 mod writer;
 
 use crate::filter::Expression;
-use chunk::{Chunk, Direction};
+use chunk::Chunk;
 use cli::{Error, Output};
 pub use ended::Ended;
-use graph::{Asked, Process, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
+use graph::{Asked, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
 use msg::retval;
-use net::{IfEvent, IfKind, Interfaces};
+use net::{IfEvent, Interface, Interfaces};
 use node::{Capture, Meter, Tap};
+pub use plan::{Directions, Limits, Plan};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sync::spsc::{Consumer, Producer, ring};
 use writer::Writer;
 
@@ -29,57 +30,6 @@ const SECOND: u64 = 1_000_000_000;
 /// Chunks of a thread: as many as the packets asked for can fill, within these bounds.
 const CHUNKS: std::ops::RangeInclusive<usize> = 3..=16;
 
-/// Bytes of a packet that may be kept.
-const BYTES: std::ops::RangeInclusive<usize> = 32..=65_535;
-
-/// What is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Directions {
-    /// Packets as they come in.
-    pub rx: bool,
-    /// Packets as they leave.
-    pub tx: bool,
-    /// Packets that are dropped.
-    pub drop: bool,
-}
-
-impl Directions {
-    /// Whether anything is.
-    pub fn any(self) -> bool {
-        self.rx || self.tx || self.drop
-    }
-
-    /// Arcs, and what the node is to know there.
-    fn arcs(self) -> impl Iterator<Item = (&'static str, Direction)> {
-        let all = [
-            (self.rx, "device-input", Direction::Rx),
-            (self.tx, "interface-output", Direction::Tx),
-            (self.drop, "error-drop", Direction::Drop),
-        ];
-        all.into_iter().filter(|(on, ..)| *on).map(|(_, arc, direction)| (arc, direction))
-    }
-
-    fn words(self) -> Vec<&'static str> {
-        let all = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop")];
-        all.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect()
-    }
-}
-
-/// How much is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Packets of all threads.
-    pub packets: u64,
-    /// Bytes of each packet.
-    pub bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { packets: 1000, bytes: 512 }
-    }
-}
-
 /// The writer's ends of a thread's rings.
 struct Pipe {
     full: Consumer<Chunk>,
@@ -87,10 +37,9 @@ struct Pipe {
 }
 
 struct Running {
-    on: Directions,
-    interface: Option<SwIfIndex>,
-    limits: Limits,
-    reason: Option<String>,
+    plan: Plan,
+    /// The reason of drops that is captured alone, with its error index.
+    reason: Option<(u32, Reason)>,
     path: PathBuf,
     /// Of the interfaces that the node was ever put on: packets are written later, when one may be gone.
     names: HashMap<SwIfIndex, String>,
@@ -99,6 +48,8 @@ struct Running {
     meter: Arc<Meter>,
     /// It ends: the threads give back what they have.
     ending: Option<Asked<Option<Box<Tap>>>>,
+    /// Why it ends before it has all packets, if nobody asked for the end.
+    ended: Option<String>,
 }
 
 /// How a capture went.
@@ -107,6 +58,8 @@ struct Summary {
     path: PathBuf,
     written: u64,
     lost: u64,
+    /// Why it ended by itself, with fewer packets than were asked for.
+    ended: Option<String>,
     error: Option<String>,
 }
 
@@ -145,102 +98,39 @@ pub fn init(world: &World) {
         };
         let mut inner = captures.inner();
         let Some(running) = inner.running.as_mut().filter(|r| r.ending.is_none()) else { return };
-        if !there || running.interface.is_none() {
+        if !there && running.is_of(world, interface) {
+            let why = format!("{} was deleted", world.get::<Interfaces>().name(interface));
+            log::info!(target: "pcap", "{}: {why}; the capture ends", running.path.display());
+            running.ended = Some(why);
+            running.end(world);
+            captures.signal.raise();
+        } else if !there || running.plan.interface.is_none() {
             // The arcs are there: the capture began with them.
             let _ = running.hook(world, interface, there);
         }
     });
 }
 
-/// The file that a capture goes to: a bare name lies in /tmp.
-fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
-    let Some(file) = file else {
-        // Nobody chose this name, so another one will do.
-        let stem = on.words().concat();
-        let names = (1..1000)
-            .map(|n| if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") });
-        let free = names.map(PathBuf::from).find(|path| path.symlink_metadata().is_err());
-        return free
-            .ok_or_else(|| Error::limit(format!("/tmp holds 999 captures named {stem}; give a file")));
-    };
-    let path = Path::new(file);
-    match (path.is_absolute(), file.contains('/') || file == ".." || file == ".") {
-        (true, _) => Ok(path.into()),
-        (false, true) => {
-            Err(Error::parse(format!("`{file}' is neither a bare name, for /tmp, nor an absolute path")))
-        }
-        (false, false) => Ok(Path::new("/tmp").join(file)),
-    }
-}
-
-/// The reason of drops that an operator names as VPP does: `{node}.{reason}`, or `node.reason`.
-fn reason_of(world: &World, text: &str) -> Result<u32, Error> {
-    let braced = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')?.split_once("}.{"));
-    let Some((node, name)) = braced.or_else(|| text.trim().rsplit_once('.')) else {
-        return Err(Error::parse(format!(
-            "`{text}': expected a node and a reason, as in {{ip4-input}}.{{time_expired}}"
-        ))
-        .retval(retval::INVALID_VALUE));
-    };
-    let all = world.reasons();
-    let found = all.iter().position(|r| *r.node == *node && r.reason == name);
-    found.map(|index| index as u32).ok_or_else(|| {
-        let own = all.iter().filter(|r| *r.node == *node).map(|r| r.reason.to_string());
-        let error = Error::not_found(format!("{node} drops nothing for the reason `{name}'"));
-        error.near(name, own).retval(retval::NO_SUCH_ENTRY)
-    })
-}
-
-/// Starts a capture, and says where it goes. No interface is any interface; `reason` chooses among dropped packets.
+/// Starts a capture, and says where it goes.
 ///
 /// # Errors
-/// No direction, or limits that can't be; a reason that there is none of; one that runs already; an interface that brings nothing in that could be captured; an expression that can't be compiled; a
-/// file that exists or can't be made.
-pub fn start(
-    world: &World,
-    on: Directions,
-    interface: Option<SwIfIndex>,
-    limits: Limits,
-    filter: Option<Expression>,
-    reason: Option<&str>,
-    file: Option<&str>,
-) -> Result<String, Error> {
-    if !on.any() {
-        return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status")
-            .retval(retval::INVALID_VALUE));
-    }
-    if !BYTES.contains(&limits.bytes) {
-        let error = format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
-        return Err(Error::limit(error).retval(retval::INVALID_MEMORY_SIZE));
-    }
-    if reason.is_some() && !on.drop {
-        return Err(Error::usage("a reason chooses among dropped packets: capture `drop'")
-            .retval(retval::INVALID_VALUE));
-    }
-    let chosen = reason.map(|reason| reason_of(world, reason)).transpose()?;
+/// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression that can't be compiled; a file that
+/// exists or can't be made.
+pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
+    plan.check(world)?;
+    let (reason, limits) = (plan.reason(world)?, plan.limits);
     let captures: Arc<Captures> = world.get();
     let mut inner = captures.inner();
     if let Some(running) = &inner.running {
         let error = Error::failed(format!("a capture runs already, to {}", running.path.display()));
         return Err(error.hint("`pcap trace off' ends it").retval(retval::INVALID_VALUE));
     }
-    let interfaces: Arc<Interfaces> = world.get();
-    if let (Some(i), true, false) = (interface, on.rx, on.tx || on.drop)
-        && interfaces.get(i)?.kind == IfKind::Ip
-    {
-        let name = interfaces.name(i);
-        return Err(Error::unsupported(format!(
-            "{name} brings packets in without Ethernet header; capture tx or drop"
-        )));
-    }
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
-        filters.push(filter.as_ref().map(Expression::compile).transpose()?);
+        filters.push(plan.filter.as_ref().map(Expression::compile).transpose()?);
     }
-    let path = place(on, file)?;
-    let time_of_day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let epoch = time_of_day.saturating_sub(Duration::from_nanos(world.clock.now()));
-    let writer = Writer::create(&path, limits.bytes, epoch).map_err(|e| {
+    let path = plan.path()?;
+    let writer = Writer::create(&path, limits.bytes, world.clock.start_time()).map_err(|e| {
         Error::failed(format!("{}: {e}", path.display())).retval(retval::CANNOT_CREATE_PCAP_FILE)
     })?;
 
@@ -265,7 +155,7 @@ pub fn start(
             chunk: Chunk::new(),
             bytes: limits.bytes,
             filter,
-            reason: chosen,
+            reason: reason.as_ref().map(|(index, _)| *index),
             meter,
             signal,
         };
@@ -276,10 +166,10 @@ pub fn start(
         });
     }
     let said = format!("Capturing to {}", path.display());
-    let (names, reason) = (HashMap::new(), reason.map(String::from));
-    let mut running =
-        Running { on, interface, limits, reason, path, names, writer, pipes, meter, ending: None };
-    for i in interfaces.list().iter().filter(|i| interface.is_none_or(|only| only == i.sw_if)) {
+    let (names, ending, ended) = (HashMap::new(), None, None);
+    let mut running = Running { plan, reason, path, names, writer, pipes, meter, ending, ended };
+    let only = running.plan.interface;
+    for i in world.get::<Interfaces>().list().iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
         running.hook(world, i.sw_if, true)?;
     }
     inner.running = Some(running);
@@ -307,12 +197,21 @@ pub fn stop(world: &World) -> Result<Ended, Error> {
 }
 
 impl Running {
+    /// Whether all that it captures comes from this interface, or is dropped by a node that goes with it. The interface and the error
+    /// index may be another's afterwards.
+    fn is_of(&self, world: &World, interface: SwIfIndex) -> bool {
+        let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(interface) else { return false };
+        let drops = |reason: &Reason| [output, tx].iter().any(|node| world.node_name(*node) == reason.node);
+        self.plan.interface == Some(interface)
+            || self.reason.as_ref().is_some_and(|(_, reason)| drops(reason))
+    }
+
     /// Puts the node on the arcs of an interface, or takes it away.
     fn hook(&mut self, world: &World, interface: SwIfIndex, there: bool) -> Result<(), Error> {
         if there {
             self.names.insert(interface, world.get::<Interfaces>().name(interface));
         }
-        for (arc, direction) in self.on.arcs() {
+        for (arc, direction) in self.plan.on.arcs() {
             let config = there.then_some(direction as u32);
             world.set_feature(arc, NODE, interface, config).map_err(Error::failed)?;
         }
@@ -345,7 +244,13 @@ impl Running {
         let mut packets: Vec<_> = chunks.iter().flat_map(|(_, chunk)| chunk.packets()).collect();
         // Stable: packets of one thread and time stay in order.
         packets.sort_by_key(|(header, _)| header.time);
-        let (interfaces, reasons) = (world.get::<Interfaces>(), world.reasons());
+        let (interfaces, mut reasons) = (world.get::<Interfaces>(), world.reasons());
+        if let Some((index, reason)) = &self.reason
+            && let Some(known) = reasons.get_mut(*index as usize)
+        {
+            // Its node may have gone since.
+            *known = reason.clone();
+        }
         let names = &self.names;
         let name = |i| names.get(&i).cloned().unwrap_or_else(|| interfaces.name(i));
         for (header, bytes) in packets {
@@ -386,7 +291,8 @@ impl Running {
 
     fn summary(&self, error: Option<String>) -> Summary {
         let lost = self.meter.lost.load(Ordering::Relaxed);
-        Summary { path: self.path.clone(), written: self.writer.written, lost, error }
+        let ended = self.ended.clone();
+        Summary { path: self.path.clone(), written: self.writer.written, lost, ended, error }
     }
 }
 
@@ -396,13 +302,20 @@ impl std::fmt::Display for Summary {
         if self.lost > 0 {
             write!(f, ", {} lost: they came faster than they were written", self.lost)?;
         }
+        self.ended.as_ref().map_or(Ok(()), |why| write!(f, ", ended since {why}"))?;
         self.error.as_ref().map_or(Ok(()), |e| write!(f, ", ended by: {e}"))
     }
 }
 
 impl Summary {
     fn json(&self) -> Value {
-        json!({ "file": self.path, "packets": self.written, "lost": self.lost, "error": self.error })
+        json!({
+            "file": self.path,
+            "packets": self.written,
+            "lost": self.lost,
+            "ended": self.ended,
+            "error": self.error,
+        })
     }
 }
 
@@ -437,24 +350,25 @@ pub fn status(world: &World) -> Output {
         return Output::both(format!("No capture runs\n{text}"), json!({ "running": null, "last": last }));
     };
     let left = running.meter.left.load(Ordering::Relaxed);
-    let (max, captured) = (running.limits.packets, running.limits.packets - left.min(running.limits.packets));
-    let interface = running.interface.map_or("any".to_string(), |i| world.get::<Interfaces>().name(i));
-    let (words, lost) = (running.on.words(), running.meter.lost.load(Ordering::Relaxed));
+    let (plan, max) = (&running.plan, running.plan.limits.packets);
+    let captured = max - left.min(max);
+    let interface = plan.interface.map_or("any".to_string(), |i| world.get::<Interfaces>().name(i));
+    let (words, lost) = (plan.on.words(), running.meter.lost.load(Ordering::Relaxed));
     let text = format!(
         "Capturing {}{} of {interface} to {}: {captured} of {max} packets, {} bytes of each, {lost} lost\n",
         words.join(" "),
-        running.reason.as_ref().map_or(String::new(), |reason| format!(" by {reason}")),
+        plan.reason.as_ref().map_or(String::new(), |reason| format!(" by {reason}")),
         running.path.display(),
-        running.limits.bytes,
+        plan.limits.bytes,
     );
     let json = json!({
         "directions": words,
-        "error": running.reason,
+        "error": plan.reason,
         "interface": interface,
         "file": running.path,
         "packets": captured,
         "max": max,
-        "bytes": running.limits.bytes,
+        "bytes": plan.limits.bytes,
         "lost": lost,
     });
     Output::both(text, json!({ "running": json, "last": last }))

@@ -156,6 +156,7 @@ fn nodes_are_told_by_name_number_and_flags() {
     assert_eq!(get(u32::MAX, "test-input", 0), Ok(want.clone()));
     assert_eq!(get(input, "", 0), Ok(want.clone()));
     assert_eq!((get(u32::MAX, "nobody", 0).err(), get(60_000, "", 0).err()), (Some(-63), Some(-63)));
+    assert_eq!(get(65_536 + input, "", 0).err(), Some(-63), "nodes' numbers have 16 bits");
     let inputs = get(u32::MAX, "", NodeFlag::TRACE_SUPPORTED.0).expect("a list");
     assert!(inputs.contains(&want[0]) && inputs.iter().all(|(_, name)| !name.ends_with("drop")));
     let drops = get(u32::MAX, "", NodeFlag::IS_DROP.0).expect("a list");

@@ -21,8 +21,8 @@ pub struct Date {
     pub minute: u8,
     /// 0 to 59.
     pub second: u8,
-    /// 0 to 999.
-    pub milli: u16,
+    /// 0 to 999,999.
+    pub micro: u32,
 }
 
 /// Three-letter names, January first.
@@ -54,7 +54,7 @@ impl From<SystemTime> for Date {
             hour: (of_day / 3_600) as u8,
             minute: (of_day / 60 % 60) as u8,
             second: (of_day % 60) as u8,
-            milli: since.subsec_millis() as u16,
+            micro: since.subsec_micros(),
         }
     }
 }
@@ -67,8 +67,14 @@ impl Date {
 
     /// As log lines carry it: `2026/03/21 12:00:00:123`.
     pub fn stamp(self) -> impl fmt::Display {
-        let Date { year, month, day, hour, minute, second, milli, .. } = self;
-        format!("{year}/{month:02}/{day:02} {hour:02}:{minute:02}:{second:02}:{milli:03}")
+        let Date { year, month, day, hour, minute, second, micro, .. } = self;
+        format!("{year}/{month:02}/{day:02} {hour:02}:{minute:02}:{second:02}:{:03}", micro / 1000)
+    }
+
+    /// As ISO 8601 has it, without a zone: `2026-03-21T12:00:00.123456`.
+    pub fn iso(self) -> impl fmt::Display {
+        let Date { year, month, day, hour, minute, second, micro, .. } = self;
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micro:06}")
     }
 
     /// As syslog wants it (RFC 3164 §4.1.2): `Mar  1 12:00:00`.
@@ -104,6 +110,7 @@ mod tests {
         }
         let date = Date::from(UNIX_EPOCH + Duration::from_millis(1_772_323_205_007));
         assert_eq!(date.stamp().to_string(), "2026/03/01 00:00:05:007");
+        assert_eq!(date.iso().to_string(), "2026-03-01T00:00:05.007000");
         assert_eq!(date.syslog().to_string(), "Mar  1 00:00:05");
     }
 }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a capture is to hold, and checks of that.
+
+use super::chunk::Direction;
+use crate::filter::Expression;
+use cli::Error;
+use graph::{Reason, SwIfIndex, World};
+use msg::retval;
+use net::{IfKind, Interfaces};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a packet that may be kept.
+const BYTES: std::ops::RangeInclusive<usize> = 32..=65_535;
+
+/// What is captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    /// Packets as they come in.
+    pub rx: bool,
+    /// Packets as they leave.
+    pub tx: bool,
+    /// Packets that are dropped.
+    pub drop: bool,
+}
+
+impl Directions {
+    /// Whether anything is.
+    pub fn any(self) -> bool {
+        self.rx || self.tx || self.drop
+    }
+
+    /// Arcs, and what the node is to know there.
+    pub fn arcs(self) -> impl Iterator<Item = (&'static str, Direction)> {
+        let all = [
+            (self.rx, "device-input", Direction::Rx),
+            (self.tx, "interface-output", Direction::Tx),
+            (self.drop, "error-drop", Direction::Drop),
+        ];
+        all.into_iter().filter(|(on, ..)| *on).map(|(_, arc, direction)| (arc, direction))
+    }
+
+    /// The words of the command.
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop")];
+        all.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect()
+    }
+}
+
+/// How much is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets of all threads.
+    pub packets: u64,
+    /// Bytes of each packet.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { packets: 1000, bytes: 512 }
+    }
+}
+
+/// What a capture is to hold, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Where packets are captured.
+    pub on: Directions,
+    /// Packets of this interface, or of any.
+    pub interface: Option<SwIfIndex>,
+    /// How much.
+    pub limits: Limits,
+    /// Only packets that this describes.
+    pub filter: Option<Expression>,
+    /// Of dropped packets, only those that were dropped for this reason: `{node}.{reason}`, or `node.reason`.
+    pub reason: Option<String>,
+    /// The file; without one, a name in /tmp that is free.
+    pub file: Option<String>,
+}
+
+impl Plan {
+    /// Whether it can be done.
+    ///
+    /// # Errors
+    /// No direction; limits that can't be; a reason without dropped packets; an interface that brings nothing in that could be captured.
+    pub fn check(&self, world: &World) -> Result<(), Error> {
+        let Self { on, limits, .. } = self;
+        if !on.any() {
+            return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status")
+                .retval(retval::INVALID_VALUE));
+        }
+        if !BYTES.contains(&limits.bytes) {
+            let error = format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
+            return Err(Error::limit(error).retval(retval::INVALID_MEMORY_SIZE));
+        }
+        if self.reason.is_some() && !on.drop {
+            return Err(Error::usage("a reason chooses among dropped packets: capture `drop'")
+                .retval(retval::INVALID_VALUE));
+        }
+        let interfaces = world.get::<Interfaces>();
+        if let (Some(i), true, false) = (self.interface, on.rx, on.tx || on.drop)
+            && interfaces.get(i)?.kind == IfKind::Ip
+        {
+            let name = interfaces.name(i);
+            return Err(Error::unsupported(format!(
+                "{name} brings packets in without Ethernet header; capture tx or drop"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The reason of drops that it names, with its error index.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn reason(&self, world: &World) -> Result<Option<(u32, Reason)>, Error> {
+        self.reason.as_deref().map(|text| reason_of(world, text)).transpose()
+    }
+
+    /// The file that it goes to.
+    ///
+    /// # Errors
+    /// A path that is neither absolute nor a bare name; without a name, no free one.
+    pub fn path(&self) -> Result<PathBuf, Error> {
+        place(self.on, self.file.as_deref())
+    }
+}
+
+/// The file that a capture goes to: a bare name lies in /tmp.
+fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
+    let Some(file) = file else {
+        // Nobody chose this name, so another one will do.
+        let stem = on.words().concat();
+        let names = (1..1000)
+            .map(|n| if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") });
+        let free = names.map(PathBuf::from).find(|path| path.symlink_metadata().is_err());
+        return free
+            .ok_or_else(|| Error::limit(format!("/tmp holds 999 captures named {stem}; give a file")));
+    };
+    let path = Path::new(file);
+    match (path.is_absolute(), file.contains('/') || file == ".." || file == ".") {
+        (true, _) => Ok(path.into()),
+        (false, true) => {
+            Err(Error::parse(format!("`{file}' is neither a bare name, for /tmp, nor an absolute path")))
+        }
+        (false, false) => Ok(Path::new("/tmp").join(file)),
+    }
+}
+
+/// The reason of drops that an operator names as VPP does: `{node}.{reason}`, or `node.reason`.
+fn reason_of(world: &World, text: &str) -> Result<(u32, Reason), Error> {
+    let braced = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')?.split_once("}.{"));
+    let Some((node, name)) = braced.or_else(|| text.trim().rsplit_once('.')) else {
+        return Err(Error::parse(format!(
+            "`{text}': expected a node and a reason, as in {{ip4-input}}.{{time_expired}}"
+        ))
+        .retval(retval::INVALID_VALUE));
+    };
+    let all = world.reasons();
+    let found = all.iter().position(|r| *r.node == *node && r.reason == name);
+    found.map(|index| (index as u32, all[index].clone())).ok_or_else(|| {
+        let own = all.iter().filter(|r| *r.node == *node).map(|r| r.reason.to_string());
+        let error = Error::not_found(format!("{node} drops nothing for the reason `{name}'"));
+        error.near(name, own).retval(retval::NO_SUCH_ENTRY)
+    })
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Captures into files.
+
+use super::*;
+use pcap_file::DataLink;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::fs::File;
+use std::path::Path;
+
+/// Name and link type of interfaces; interface, direction, comment and bytes of packets.
+type Capture = (Vec<(String, DataLink)>, Vec<(u32, u32, Option<String>, Vec<u8>)>);
+
+fn read(path: &Path) -> Capture {
+    let mut reader = PcapNgReader::new(File::open(path).expect("a file")).expect("a section");
+    let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
+    while let Some(block) = reader.next_block() {
+        match block.expect("well-formed") {
+            Block::InterfaceDescription(b) => {
+                use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption as O;
+                let name = b
+                    .options
+                    .iter()
+                    .find_map(|o| if let O::IfName(n) = o { Some(n.to_string()) } else { None });
+                assert!(b.options.contains(&O::IfTsResol(9)));
+                interfaces.push((name.expect("a name"), b.linktype));
+            }
+            Block::EnhancedPacket(b) => {
+                let flags = b
+                    .options
+                    .iter()
+                    .find_map(|o| if let EnhancedPacketOption::Flags(f) = o { Some(*f) } else { None });
+                let comment = b.options.iter().find_map(|o| {
+                    if let EnhancedPacketOption::Comment(c) = o { Some(c.to_string()) } else { None }
+                });
+                assert!(b.timestamp.as_secs() > 1_600_000_000, "{:?}", b.timestamp);
+                packets.push((b.interface_id, flags.expect("a direction"), comment, b.data.to_vec()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (interfaces, packets)
+}
+
+#[test]
+fn a_capture_has_names_directions_and_reasons() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("all.pcapng");
+    run(&mut bench, &format!("pcap trace rx tx drop file {} max 10", path.display()));
+    receive(&mut bench, 0, [ping(OWN)]);
+    bench.send("loop1-output", &dns(), |b| b.rx_if = 0);
+    bench.settle();
+    assert!(run(&mut bench, "pcap trace status").contains("4 of 10 packets"));
+    assert!(bench.cli("pcap trace rx").expect_err("one at a time").to_string().contains("runs already"));
+    let said = run(&mut bench, "pcap trace off");
+    assert!(said.starts_with("4 packets in /"), "{said}");
+    let (interfaces, packets) = read(&path);
+    let names: Vec<_> = interfaces.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["loop0", "loop1"]);
+    assert!(interfaces.iter().all(|(_, link)| *link == DataLink::ETHERNET));
+    let why = Some("dropped: ethernet-input: no feature takes this Ethernet type".to_string());
+    // Sent to loop1 comes back in there, and nobody takes it.
+    assert_eq!(packets[0], (0, 1, None, ping(OWN)));
+    assert_eq!(packets[1], (0, 1, why.clone(), ping(OWN)));
+    assert_eq!(packets[2], (1, 2, None, dns()));
+    assert_eq!(packets[3], (1, 1, why, dns()));
+    // Nothing is left on the arcs.
+    let before = bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at());
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(
+        bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at()),
+        before
+    );
+    assert!(bench.cli("pcap trace off").is_err());
+    assert!(run(&mut bench, "pcap trace status").contains("last: 4 packets"));
+}
+
+#[test]
+fn drops_are_captured_by_reason() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let why = "no feature takes this Ethernet type";
+    let reasons = bench.world.reasons();
+    let name = reasons.iter().find(|r| &*r.node == "ethernet-input" && r.text == why).expect("one").reason;
+    let forms = [format!("{{ethernet-input}}.{{{name}}}"), format!("ethernet-input.{name}")];
+    for (n, form) in forms.iter().enumerate() {
+        let path = folder.path().join(n.to_string());
+        run(&mut bench, &format!("pcap trace drop error {} file {}", cli::quote(form), path.display()));
+        assert!(run(&mut bench, "pcap trace status").contains(&format!("drop by {form} of any")));
+        receive(&mut bench, 0, [ping(OWN), vec![2; 9], ping(OTHER), ping(OWN)]);
+        assert!(run(&mut bench, "pcap trace off").starts_with("2 packets"), "the others have other reasons");
+        let (_, packets) = read(&path);
+        let comment = Some(format!("dropped: ethernet-input: {why}"));
+        assert_eq!(packets, [(0, 1, comment.clone(), ping(OWN)), (0, 1, comment, ping(OWN))]);
+    }
+    for (line, part) in [
+        ("pcap trace drop error ethernet-input.nothing", "for the reason `nothing'"),
+        ("pcap trace drop error nonsense", "expected a node and a reason"),
+        ("pcap trace rx error ethernet-input.x", "capture `drop'"),
+    ] {
+        let error = bench.cli(line).expect_err(line).to_string();
+        assert!(error.contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("few");
+    let file = path.display();
+    run(
+        &mut bench,
+        &format!("pcap trace rx intfc loop0 max 2 max-bytes-per-pkt 40 filter {{icmp}} file {file}"),
+    );
+    receive(&mut bench, 1, [ping(OWN)]);
+    receive(&mut bench, 0, [dns(), ping(OWN), ping(OTHER), ping(OWN)]);
+    let running = |bench: &mut Bench| !json(bench, "pcap trace status")["running"].is_null();
+    for _ in 0..1000 {
+        if !running(&mut bench) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        bench.settle();
+    }
+    assert!(!running(&mut bench));
+    let (_, packets) = read(&path);
+    let bytes: Vec<_> = packets.into_iter().map(|(.., bytes)| bytes).collect();
+    assert_eq!(bytes, [&ping(OWN)[..40], &ping(OTHER)[..40]]);
+    // What is there is not written over.
+    let error = bench.cli(&format!("pcap trace rx file {file}")).expect_err("it exists").to_string();
+    assert!(error.contains("exists"), "{error}");
+    assert!(bench.cli("pcap trace rx file ../x").is_err());
+    assert!(bench.cli("pcap trace max 3").expect_err("what?").to_string().contains("choose rx, tx or drop"));
+    assert!(bench.cli("pcap trace rx intfc loop7").expect_err("none").to_string().contains("loop7"));
+}
+
+#[test]
+fn interfaces_that_come_later_are_captured_too() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("later");
+    run(&mut bench, &format!("pcap trace rx intfc any file {}", path.display()));
+    run(&mut bench, &format!("create loopback interface mac {OWN}"));
+    receive(&mut bench, 2, [ping(OWN)]);
+    run(&mut bench, "delete loopback interface intfc loop2");
+    run(&mut bench, "pcap trace off");
+    let (interfaces, packets) = read(&path);
+    // Written when the capture ended: by then the interface was gone.
+    assert_eq!((interfaces[0].0.as_str(), packets.len()), ("loop2", 1));
+    let arc = bench.world.arc("device-input").expect("there");
+    for i in bench.world.get::<Interfaces>().list() {
+        assert!(bench.world.features_of(arc, i.sw_if).is_empty(), "{}", i.name);
+    }
+}
+
+#[test]
+fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
+    use crate::pcap::node::Capture;
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("drop");
+    run(&mut bench, &format!("pcap trace drop file {}", path.display()));
+    let node = bench.index("pcap-capture");
+    bench.settle();
+    assert!(bench.rt.node_mut::<Capture>(node).is_some_and(|n| n.tap.is_some()));
+    // As ip4-input would drop it: the Ethernet header was pulled.
+    bench.send("error-drop", &ping(OWN), |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+        assert!(b.pull(14));
+    });
+    // As a node would that nobody prepared.
+    bench.send("error-drop", &ping(OWN)[14..], |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+    });
+    // As a feature would where packets leave: another Ethernet header, whose first byte could begin an IP header, stands there.
+    let leaving = ping("45:00:00:00:00:01");
+    bench.send("error-drop", &leaving, |b| {
+        b.rx_if = 1;
+        b.mark_l2();
+        assert!(b.pull(14));
+        b.mark_l3();
+        assert!(b.rewind(14));
+    });
+    run(&mut bench, "pcap trace off");
+    let (interfaces, packets) = read(&path);
+    assert_eq!(
+        interfaces.iter().map(|(_, link)| *link).collect::<Vec<_>>(),
+        [DataLink::ETHERNET, DataLink::RAW]
+    );
+    assert_eq!((&packets[0].3, &packets[1].3[..]), (&ping(OWN), &ping(OWN)[14..]));
+    assert_eq!((packets[2].0, &packets[2].3), (packets[0].0, &leaving));
+    assert_eq!(packets[0].2.as_deref(), Some("dropped: no reason"));
+}
+
+/// Runs the graph until no capture runs, and gives what is said of the last one.
+fn ended(bench: &mut Bench) -> serde_json::Value {
+    for _ in 0..1000 {
+        let status = json(bench, "pcap trace status");
+        if status["running"].is_null() {
+            return status["last"].clone();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        bench.settle();
+    }
+    panic!("the capture doesn't end: {}", run(bench, "pcap trace status"));
+}
+
+#[test]
+fn a_capture_ends_with_its_interface() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one");
+    run(&mut bench, &format!("pcap trace rx drop intfc loop1 file {}", path.display()));
+    receive(&mut bench, 1, [ping(OWN)]);
+    run(&mut bench, "delete loopback interface intfc loop0");
+    assert!(run(&mut bench, "pcap trace status").contains("2 of 1000 packets"), "it isn't of loop0");
+    run(&mut bench, "delete loopback interface intfc loop1");
+    // Its index goes to another one, which isn't captured.
+    run(&mut bench, &format!("create loopback interface mac {OWN}"));
+    run(&mut bench, &format!("create loopback interface mac {OWN}"));
+    let last = ended(&mut bench);
+    assert_eq!((&last["ended"], &last["packets"]), (&"loop1 was deleted".into(), &2.into()), "{last}");
+    let status = run(&mut bench, "pcap trace status");
+    assert!(status.contains("last: 2 packets in ") && status.ends_with(", ended since loop1 was deleted\n"));
+    let (interfaces, packets) = read(&path);
+    assert_eq!(interfaces, [("loop1".to_string(), DataLink::ETHERNET)]);
+    assert_eq!(packets.into_iter().map(|(.., bytes)| bytes).collect::<Vec<_>>(), [ping(OWN), ping(OWN)]);
+    let arc = bench.world.arc("device-input").expect("there");
+    for i in bench.world.get::<Interfaces>().list() {
+        assert!(bench.world.features_of(arc, i.sw_if).is_empty(), "{}", i.name);
+    }
+    let error = bench.cli("pcap trace off").expect_err("none runs").to_string();
+    assert!(error.contains("no capture runs"), "{error}");
+}
+
+/// The error indices of an interface's nodes go to other nodes, whose drops are none of the capture's.
+#[test]
+fn a_capture_of_a_reason_ends_with_the_interface_whose_node_gives_it() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("down");
+    let reasons = bench.world.reasons();
+    let down = reasons.iter().find(|r| &*r.node == "loop1-output" && r.drop).expect("one");
+    let name = format!("loop1-output.{}", down.reason);
+    run(&mut bench, &format!("pcap trace drop error {} file {}", cli::quote(&name), path.display()));
+    run(&mut bench, "set interface state loop1 down");
+    bench.send("loop1-output", &dns(), |b| b.rx_if = 1);
+    bench.settle();
+    run(&mut bench, "delete loopback interface intfc loop1");
+    assert_eq!(ended(&mut bench)["ended"], "loop1 was deleted");
+    let (_, packets) = read(&path);
+    let comment = Some(format!("dropped: loop1-output: {}", down.text));
+    assert_eq!(packets, [(0, 1, comment, dns())]);
+}
