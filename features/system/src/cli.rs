@@ -148,7 +148,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show physmem",
         usage: "[verbose] [detail] [map]",
-        help: "Memory that devices may share: that of the buffers",
+        help: "Memory that devices may share, that of the buffers; with any of the words, where it is",
         run: machine::physmem,
     },
     Command {

@@ -70,14 +70,18 @@ fn holders(shares: &[ShareStats], used: usize) -> Table {
 }
 
 /// A number of bytes as people read it.
-fn bytes(n: u64) -> Cell {
-    let text = match n {
+pub fn scaled(n: u64) -> String {
+    match n {
         0..1024 => format!("{n}"),
         1024..1_048_576 => format!("{:.1}K", n as f64 / 1024.0),
         1_048_576..1_073_741_824 => format!("{:.1}M", n as f64 / 1_048_576.0),
         _ => format!("{:.2}G", n as f64 / 1_073_741_824.0),
-    };
-    Cell::new(text, n)
+    }
+}
+
+/// The same as a cell; JSON has the number.
+fn bytes(n: u64) -> Cell {
+    Cell::new(scaled(n), n)
 }
 
 /// A line `NAME:   123 kB` of a file in /proc.

@@ -261,6 +261,26 @@ fn what_vpp_is_asked_for_has_an_answer() {
     assert!(cpu["flags"].as_array().is_some_and(|flags| flags.contains(&"sse2".into())));
     let memory: serde_json::Value = serde_json::from_str(&run(&mut bench, "show physmem -j")).expect("JSON");
     assert_eq!(memory[0]["bytes"], bench.world.pool.region().len());
+    let number = |key: &str| memory[0][key].as_u64().unwrap_or_else(|| panic!("{memory}"));
+    // Pages are committed as buffers are taken.
+    assert_eq!(number("used"), (bench.world.pool.stats().carved * buffer::SLOT_SIZE) as u64);
+    assert!(0 < number("committed") && number("committed") <= number("bytes"), "{memory}");
+    let text = run(&mut bench, "show physmem");
+    let pages = bench.world.pool.region().page_kind().to_string();
+    assert!(text.starts_with("default-numa-0: size ") && text.ends_with(&format!(", {pages}\n")), "{text}");
+    assert!(!text.contains("4096"), "pages aren't all of that size: {text}");
+    let base = format!("{:#x}-", bench.world.pool.region().base().addr().get());
+    for words in ["verbose", "detail", "map", "verbose map"] {
+        let text = run(&mut bench, &format!("show physmem {words}"));
+        assert!(text.lines().nth(1).is_some_and(|line| line.trim().starts_with(&base)), "{words}: {text}");
+    }
+    let text = run(&mut bench, "show cpu");
+    let first: Vec<_> = text.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    assert_eq!(
+        first,
+        ["Model name", "Microarch model (family)", "Instruction set", "Flags", "Base frequency"],
+        "{text}"
+    );
     assert_eq!(run(&mut bench, "show event-logger"), "0 of 0 events in buffer, logger stopped\n");
     assert_eq!(run(&mut bench, "show frame-queue"), run(&mut bench, "show handoff"));
     assert!(run(&mut bench, "show unix errors").contains("show logging"));
