@@ -2,7 +2,7 @@
 //! What a thread was doing when it panicked: the node, its frame, the last traced packet.
 
 use crate::core::Core;
-use crate::runtime::NodeRuntime;
+use crate::slot::NodeRuntime;
 use std::cell::Cell;
 use std::io::Write;
 use std::ptr;

@@ -4,7 +4,7 @@
 use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::dynamic_code;
-use crate::runtime::NodeRuntime;
+use crate::slot::NodeRuntime;
 use crate::{ArcIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
 use buffer::{Buffer, Cache, Flags, Frame, Owned};
 use sync::Turn;

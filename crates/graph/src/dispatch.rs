@@ -7,7 +7,7 @@
 use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::{Node, Target, Vector};
-use crate::runtime::NodeRuntime;
+use crate::slot::NodeRuntime;
 use crate::{Cx, FEATURE_CODE, Next, Prefetch};
 use buffer::{Buffer, FRAME_SIZE, Flags, Frame};
 use simd::{Isa, Level, V1, Variants};

@@ -8,7 +8,7 @@
 use crate::NodeIndex;
 use crate::core::Core;
 use crate::node::as_dynamic;
-use crate::runtime::{NodeRuntime, Way};
+use crate::slot::{NodeRuntime, Way};
 use buffer::{FRAME_SIZE, Flags, Frame, Owned};
 use simd::Isa;
 

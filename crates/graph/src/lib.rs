@@ -38,6 +38,7 @@ mod process;
 mod registry;
 mod running;
 mod runtime;
+mod slot;
 #[cfg(test)]
 mod tests;
 mod threads;

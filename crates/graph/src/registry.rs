@@ -3,7 +3,7 @@
 
 use crate::arcs::{ArcDef, ArcTable, Arcs, Feature};
 use crate::node::{MAX_NODES, Target, Ways};
-use crate::runtime::{NodeRuntime, NodeSlot, Removed, ResolvedEdge, Way};
+use crate::slot::{NodeRuntime, NodeSlot, Removed, ResolvedEdge, Way};
 use crate::{ErrorIndex, NodeIndex};
 use cli::Error;
 use msg::retval;

@@ -4,92 +4,18 @@
 use crate::arcs::ArcTable;
 use crate::core::{Core, Open};
 use crate::crash;
-use crate::dispatch::{ErasedNode, Run};
-use crate::input::InputBox;
 use crate::longest::Longest;
-use crate::node::{Node, as_dynamic};
+use crate::node::Node;
+use crate::slot::{InputSlot, NodeSlot, Removed};
 use crate::threads::Gauges;
-use crate::{ArcIndex, Cx, Input, InputMode, Next, NodeIndex, SwIfIndex, ThreadIndex};
+use crate::{ArcIndex, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Cache, Owned, Pool};
 use rustix::event::epoll;
 use simd::{Level, rdtsc};
-use std::any::TypeId;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use sync::{Queue, Reader, Waker};
-
-/// A way out, resolved.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Way {
-    /// To a node; `error` counts the way, 0 doesn't.
-    Node {
-        node: NodeIndex,
-        error: u32,
-    },
-    /// Dropped or punted, for a reason that goes with the packet.
-    Reason {
-        node: NodeIndex,
-        error: u32,
-    },
-    Free,
-    Keep,
-    Unset,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ResolvedEdge {
-    pub way: Way,
-    pub error: crate::ErrorIndex,
-}
-
-/// What the framework knows of a node on a thread.
-pub(crate) struct NodeRuntime {
-    pub index: NodeIndex,
-    pub name: Arc<str>,
-    pub edges: Box<[ResolvedEdge]>,
-    /// Where drops go.
-    pub drop: NodeIndex,
-    /// The declaration that `edges` is of.
-    pub declared: TypeId,
-}
-
-impl NodeRuntime {
-    #[inline(always)]
-    pub fn way(&self, code: u16) -> Way {
-        match self.edges.get(code as usize) {
-            Some(edge) => edge.way,
-            None => Way::Unset,
-        }
-    }
-
-    /// The node that a way out leads to; itself where that isn't fixed.
-    pub fn to(&self, code: u16) -> NodeIndex {
-        match (as_dynamic(code), self.way(code)) {
-            (Some(node), _) | (None, Way::Node { node, .. } | Way::Reason { node, .. }) => node,
-            _ => self.index,
-        }
-    }
-
-    pub fn is_of<N: Next>(&self) -> bool {
-        self.declared == TypeId::of::<N>()
-    }
-}
-
-pub(crate) struct NodeSlot {
-    pub rt: NodeRuntime,
-    pub node: ErasedNode,
-    pub run: Run,
-    pub longest: Longest,
-}
-
-pub(crate) struct InputSlot {
-    pub rt: NodeRuntime,
-    pub input: InputBox,
-    pub mode: InputMode,
-    pub longest: Longest,
-}
 
 /// What control sends to a thread.
 pub(crate) enum Message {
@@ -97,19 +23,11 @@ pub(crate) enum Message {
     AddInput(Box<InputSlot>),
     /// A node that is named, but that nobody brings.
     AddMissing(NodeIndex),
-    /// Its index is used again when every thread has let go of its share of this.
+    /// Its index is used again when every thread has dropped its reference to this.
     RemoveNode(NodeIndex, Arc<Removed>),
     Call(Box<dyn FnOnce(&mut Runtime) + Send>),
     Inject(NodeIndex, Owned),
     Stop,
-}
-
-/// A node that threads are giving back.
-pub(crate) struct Removed {
-    /// Its counted edges, as error indices.
-    pub errors: Range<u32>,
-    /// Its bodies, for control to drop: that may close files.
-    pub slots: Mutex<Vec<NodeSlot>>,
 }
 
 /// Messages that are taken in a turn: many changes of the configuration don't keep packets waiting.
@@ -198,14 +116,14 @@ impl Runtime {
         self.inputs.iter_mut().find(|i| i.rt.index == index)?.input.as_any().downcast_mut()
     }
 
-    /// Says how an input of this thread learns of packets.
+    /// Sets the mode of an input of this thread: how it learns of packets.
     pub fn set_input_mode(&mut self, index: NodeIndex, mode: InputMode) {
         if let Some(input) = self.inputs.iter_mut().find(|i| i.rt.index == index) {
             input.mode = mode;
         }
     }
 
-    /// How the inputs of this thread learn of packets.
+    /// The modes of this thread's inputs.
     pub fn input_modes(&self) -> impl Iterator<Item = (NodeIndex, InputMode)> {
         self.inputs.iter().map(|i| (i.rt.index, i.mode))
     }
@@ -306,7 +224,7 @@ impl Runtime {
         self.core.open[index.at()].gone = false;
     }
 
-    /// Gives a node back, and sets its counters to zero for who gets its index.
+    /// Removes a node and sets its counters to zero, since another node gets its index.
     fn remove(&mut self, index: NodeIndex, removed: &Removed) {
         let core = &mut self.core;
         if let Some(open) = core.open.get_mut(index.at()) {
@@ -324,7 +242,7 @@ impl Runtime {
     /// One turn: messages, then each input and what follows from it, then the quiescent point. `poll_all` also calls
     /// the inputs that wait for an interrupt. Returns how many packets came in.
     pub fn turn(&mut self, poll_all: bool) -> usize {
-        // What lies between the nodes of two turns belongs to the next node that runs: no time is hidden.
+        // Time between nodes, also of two turns, is counted for the next node that runs, so that the nodes' clocks add up to all.
         let mut clock = if self.busy_until == 0 { rdtsc() } else { self.busy_until };
         self.gauges.turn();
         if !self.mailbox.is_empty() {
@@ -335,7 +253,7 @@ impl Runtime {
         let arcs = &*self.arcs;
         let mut packets = self.core.receive_handoffs();
         let injected = !self.core.pending.is_empty();
-        // What control injected, and what other threads handed over, goes first.
+        // Packets that control injected or other threads handed over go first.
         if injected {
             clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }
@@ -348,7 +266,7 @@ impl Runtime {
             let n = slot.input.poll(&mut Cx::new(&mut self.core, &slot.rt, arcs, &turn));
             let at = slot.rt.index.at();
             self.core.nodes.calls.add(at, 1);
-            // A poll that brings nothing is idle time, or else the next node's.
+            // A poll without packets is idle time, or else counted for the next node.
             if n > 0 {
                 let end = rdtsc();
                 self.core.nodes.vectors.add(at, n as u64);
@@ -387,8 +305,8 @@ impl Runtime {
         packets
     }
 
-    /// Packets for a node that wasn't there when they were sent: by now control's message is. What was sent to a node that has gone
-    /// is lost with it.
+    /// Injects packets again whose node this thread didn't have when they were sent: by now control's message with the node is here.
+    /// Packets for a node that was removed are dropped and counted.
     #[cold]
     fn adopt(&mut self) {
         self.receive();

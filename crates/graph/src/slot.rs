@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A node as a thread has it: its body, its edges, and what is noted of its calls.
+
+use crate::dispatch::{ErasedNode, Run};
+use crate::input::InputBox;
+use crate::longest::Longest;
+use crate::node::as_dynamic;
+use crate::{InputMode, Next, NodeIndex};
+use std::any::TypeId;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Where an edge leads, by index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// To a node, counted by `error`; 0 isn't counted.
+    Node { node: NodeIndex, error: u32 },
+    /// To a node that drops or punts; the packet carries the reason `error` there.
+    Reason { node: NodeIndex, error: u32 },
+    /// The packet is freed.
+    Free,
+    /// The node keeps the packet.
+    Keep,
+    /// There is no such edge.
+    Unset,
+}
+
+/// An edge of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResolvedEdge {
+    pub way: Way,
+    pub error: crate::ErrorIndex,
+}
+
+/// What the framework knows of a node on a thread.
+pub(crate) struct NodeRuntime {
+    pub index: NodeIndex,
+    pub name: Arc<str>,
+    pub edges: Box<[ResolvedEdge]>,
+    /// The node that drops go to.
+    pub drop: NodeIndex,
+    /// The type whose variants `edges` are.
+    pub declared: TypeId,
+}
+
+impl NodeRuntime {
+    #[inline(always)]
+    pub fn way(&self, code: u16) -> Way {
+        match self.edges.get(code as usize) {
+            Some(edge) => edge.way,
+            None => Way::Unset,
+        }
+    }
+
+    /// The node that an edge leads to; this node itself where that isn't fixed.
+    pub fn to(&self, code: u16) -> NodeIndex {
+        match (as_dynamic(code), self.way(code)) {
+            (Some(node), _) | (None, Way::Node { node, .. } | Way::Reason { node, .. }) => node,
+            _ => self.index,
+        }
+    }
+
+    pub fn is_of<N: Next>(&self) -> bool {
+        self.declared == TypeId::of::<N>()
+    }
+}
+
+/// A node of a thread, with its body.
+pub(crate) struct NodeSlot {
+    pub rt: NodeRuntime,
+    pub node: ErasedNode,
+    pub run: Run,
+    pub longest: Longest,
+}
+
+/// An input of a thread, with its body.
+pub(crate) struct InputSlot {
+    pub rt: NodeRuntime,
+    pub input: InputBox,
+    pub mode: InputMode,
+    pub longest: Longest,
+}
+
+/// A node that threads are giving back.
+pub(crate) struct Removed {
+    /// Its counted edges, as error indices.
+    pub errors: Range<u32>,
+    /// Its bodies, for control to drop: that may close files.
+    pub slots: Mutex<Vec<NodeSlot>>,
+}
