@@ -9,7 +9,7 @@ use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, Made};
 
-/// Says what was set.
+/// Writes the configuration of interfaces and streams.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let (shared, interfaces) = (world.get::<Shared>(), world.get::<Interfaces>());
     for (sw_if, mode, offloads) in shared.interfaces() {

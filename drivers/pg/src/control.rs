@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
-/// What control, the threads and the process share.
+/// State that control, the threads and the writing process share.
 pub struct Shared {
     pub backlog: Backlog,
     pub signal: Signal,
@@ -80,7 +80,7 @@ impl graph::Shared for Shared {
     }
 }
 
-/// What the user says of a new interface.
+/// Parameters of a new interface.
 #[derive(Clone, Debug)]
 pub struct NewPg {
     /// `pgN`.
@@ -360,12 +360,12 @@ impl Shared {
         failure.map_or(Ok(()), |why| Err(Error::failed(why)))
     }
 
-    /// Writes what waits to the capture files.
+    /// Writes packets that were sent to the capture files.
     pub fn write_out(&self, now: u64) {
         self.drain(now, Some(now));
     }
 
-    /// The same, also what waits to be put together with more.
+    /// The same, also packets that are held to be coalesced with later ones.
     fn flush(&self, now: u64) {
         self.drain(now, None);
     }

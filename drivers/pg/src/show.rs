@@ -33,7 +33,7 @@ fn parameters(world: &World, stream: &Stream) -> String {
 
 pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
-    // Who reads `No` may read the capture: the flags first, then what the stopped streams left.
+    // A caller that sees `No' reads the capture file next: flags are read before what streams sent is written out.
     let rows: Vec<_> = shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
     shared.write_out(w.clock.now());
     let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");

@@ -23,7 +23,7 @@ pub struct Passed {
     pub count: usize,
 }
 
-/// What is wanted.
+/// Which packets are traced, and which traces are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Packets that come in there.
@@ -78,7 +78,7 @@ pub fn add(world: &World, input: &str, n: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets all traces if asked to, then does as [`add`]. What is forgotten comes back to be freed.
+/// As [`add`], after forgetting all traces if `forget` is set. Their records are freed on the control thread.
 ///
 /// # Errors
 /// As [`add`].
@@ -111,7 +111,7 @@ fn order(world: &World, node: NodeIndex, n: u32) {
     }
 }
 
-/// Forgets all traces, and those asked for. The records come back here to be freed.
+/// Forgets all traces, and those asked for. Their records are freed on the control thread.
 pub fn clear(world: &World) -> Asked<Vec<Vec<Record>>> {
     world.ask(|rt| rt.trace().take())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Looking at packets: traces of their way through the graph, and captures into files.
+//! Looking at packets: traces of their path through the graph, and captures into files.
 //!
 //! - `trace add`: the next packets of an input leave a record at every node that they pass; `show trace` prints them. Filters,
 //!   by interface and by an expression of pcap-filter(7), decide on the packet as it comes in.
@@ -8,7 +8,7 @@
 //!   interfaces as long as a capture runs. It copies packets into memory that was set aside; a process writes it to a pcapng
 //!   file with interface names, directions and the reasons of drops.
 //!
-//! Without a trace or a capture, nothing of this costs anything on the packets' way.
+//! Without a capture, no node of this feature is on any packet's path; without a trace, nodes run loops that have no test for one.
 //!
 //! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`, so they are captured only
 //! when they leave or are dropped (as in VPP).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show trace`: the way of each packet, node by node.
+//! `show trace`: the path of each packet, node by node.
 
 use crate::control::{Filters, Passed, layer};
 use crate::function::{Format, Stamp};
@@ -17,7 +17,7 @@ use wire::describe::{Layer, describe};
 /// Packets shown of each thread, unless said otherwise.
 const MAX: usize = 50;
 
-/// What a thread has.
+/// Records of a thread, and how many more found no room.
 struct Log {
     records: Vec<Record>,
     lost: u64,
@@ -54,7 +54,7 @@ impl View {
     }
 }
 
-/// What the threads have.
+/// Asks all threads for their records.
 fn logs(world: &World) -> Asked<Log> {
     world.ask(|rt| {
         let log = rt.trace();
@@ -94,7 +94,7 @@ impl Traces {
         self.packets.iter().map(Vec::len).collect()
     }
 
-    /// A packet's way, as `show trace` prints it.
+    /// A packet's path, as `show trace` prints it.
     pub fn text(&self, thread: usize, position: usize) -> String {
         let mut text = String::new();
         if let Some(steps) = self.packets.get(thread).and_then(|packets| packets.get(position)) {
@@ -226,7 +226,7 @@ impl View {
         json!({ "packet": number, "nodes": steps.iter().map(node).collect::<Vec<_>>() })
     }
 
-    /// What the node told. An input's record holds bytes; here they become headers.
+    /// The text of a record. An input's record holds the packet's first bytes, which are printed as headers.
     fn detail(&self, record: &Record) -> String {
         let Some(input) = record.get::<InputTrace>() else { return record.to_string() };
         let (bytes, length) = (input.head.bytes(), input.len);

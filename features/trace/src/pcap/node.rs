@@ -105,7 +105,7 @@ impl Capture {
         let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
         let view = self.interfaces.views(cx.turn).get(interface as usize);
         let mut ip = view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
-        // A node behind ethernet-input has lost sight of the Ethernet header, which still stands before what it sees.
+        // Nodes behind ethernet-input see packets from the IP header on; the Ethernet header is still in front of it in the buffer.
         let mut uncovered = 0;
         if direction == Direction::Drop && !ip {
             let node = cx.reason(b.error()).map_or("", |reason| &*reason.node);
@@ -147,10 +147,10 @@ impl Node for Capture {
         CaptureTo::Continue
     }
 
-    /// Once a second, what there is goes to the file.
+    /// Once a second, hands over a chunk that isn't full, so that the file is not far behind.
     fn tick(&mut self, _: &mut Cx<'_, false>) {
         if let Some(tap) = self.tap.as_mut().filter(|tap| !tap.chunk.is_empty()) {
-            // Without an empty chunk, it goes with the next full one.
+            // Without an empty chunk to go on with, it is handed over when it is full.
             let _ = tap.turn_over();
         }
     }
