@@ -175,27 +175,28 @@ impl PgInput {
         }
         let mut bytes_sent = 0;
         let (sent, interface) = (running.sent, spec.interface.0);
-        let (mut long, marks, ip, tx) = (false, spec.marks, spec.ip, spec.tx);
+        let (mut empty, marks, ip, tx) = (0, spec.marks, spec.ip, spec.tx);
         for (i, b) in frame.iter_mut().enumerate() {
             let bytes = packet(running, sent + i as u64, scratch, &mut || cx.random());
             b.rx_if = interface;
             if let Some(tx) = tx {
                 b.tx_if = tx.0;
             }
-            bytes_sent += bytes.len() as u64;
             if bytes.len() <= DATA_SIZE {
                 b.fresh_area()[..bytes.len()].copy_from_slice(bytes);
                 b.set_len(bytes.len());
             } else {
                 // More than one buffer: the others are allocated for each packet, which is slower than for a frame.
-                long |= !b.append_bytes(bytes, cx.cache());
+                empty += u64::from(!b.append_bytes(bytes, cx.cache()));
             }
+            bytes_sent += b.packet_len() as u64;
             if marks.any() {
                 marks.note(b, ip);
             }
         }
-        if long {
-            lanes.rx_no_buf.add(spec.interface.at(), 1);
+        // Those go on without a byte, and are dropped as too short.
+        if empty > 0 {
+            lanes.rx_no_buf.add(spec.interface.at(), empty);
         }
         let (at, total) = (spec.interface.at(), (got as u64, bytes_sent));
         if spec.from_device && frame.iter().fold(false, |any, b| any | is_group(b)) {
