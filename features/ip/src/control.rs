@@ -24,8 +24,7 @@ pub fn add_table<F: Net>(world: &World, id: u32, name: &str, source: Source) -> 
     world.get::<Fib<F>>().add_table(world, id, if name.is_empty() { &usual } else { name }, source)
 }
 
-/// Lets an interface speak by another's addresses of both versions, or no longer. An interface that has IPv6 addresses keeps
-/// them.
+/// Lets an interface speak by another's addresses of both versions, or no longer. If one version refuses, neither is changed.
 ///
 /// # Errors
 /// Those of [`Addresses::set_unnumbered`].
@@ -33,10 +32,7 @@ pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>
     let (four, six) = (world.get::<Addresses<Ip4>>(), world.get::<Addresses<Ip6>>());
     let before = four.unnumbered(sw_if);
     four.set_unnumbered(world, sw_if, lender)?;
-    if lender.is_some_and(|lender| six.unnumbered(lender).is_some()) {
-        return Ok(());
-    }
-    // Both families or none.
+    // The lender may be in another table of IPv6.
     six.set_unnumbered(world, sw_if, lender).inspect_err(|_| {
         let _ = four.set_unnumbered(world, sw_if, before);
     })
