@@ -18,8 +18,8 @@
 //! The first line of the doc comment is the text; a counted variant without one does not compile.
 //!
 //! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF Drop")]` beside the attribute above
-//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]` and target share that
-//! counter; its text is the first one's.
+//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]`, target and text share that
+//! counter.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -43,8 +43,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let name = &input.ident;
     let (mut edges, mut arms, mut feature) = (Vec::new(), Vec::new(), false);
-    // By name: the target, whether #[counter] gives the name, and the code.
-    let mut counters: HashMap<String, ((String, bool), u16)> = HashMap::new();
+    // By name: the target, whether #[counter] gives the name, the text, and the code.
+    let mut counters: HashMap<String, ((String, bool, String), u16)> = HashMap::new();
     for variant in &body.variants {
         let ident = &variant.ident;
         let way = way_out(variant)?;
@@ -80,7 +80,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         };
         let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
         if counted {
-            let this = (target.to_string(), named.is_some());
+            let this = (target.to_string(), named.is_some(), text.clone());
             match counters.get(&reason) {
                 None => _ = counters.insert(reason.clone(), (this, code)),
                 Some((known, code)) if *known == this => {
@@ -90,7 +90,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
                 Some(_) => {
                     return Err(Error::new_spanned(
                         variant,
-                        "another variant has this counter: those that share one need the same target and #[counter]",
+                        "another variant has this counter: those that share one need the same target, #[counter] and text",
                     ));
                 }
             }
@@ -193,4 +193,31 @@ fn snake(ident: &str) -> String {
         out.extend(c.to_lowercase());
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(second: &str) -> Option<String> {
+        let code = format!(
+            "enum To {{ /// lost
+                #[drop] #[counter(\"gone\")] A,
+                {second} B }}"
+        );
+        expand(&syn::parse_str(&code).expect("an enum")).err().map(|e| e.to_string())
+    }
+
+    #[test]
+    fn variants_share_a_counter_if_all_that_an_operator_sees_is_the_same() {
+        assert_eq!(refused("/// lost\n #[drop] #[counter(\"gone\")]"), None);
+        for second in [
+            "/// lost elsewhere\n #[drop] #[counter(\"gone\")]",
+            "/// lost\n #[punt] #[counter(\"gone\")]",
+            "/// lost\n #[next(\"a\", count)] #[counter(\"gone\")]",
+        ] {
+            let why = refused(second).unwrap_or_else(|| panic!("{second}: accepted"));
+            assert!(why.starts_with("another variant has this counter"), "{why}");
+        }
+    }
 }

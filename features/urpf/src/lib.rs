@@ -17,7 +17,7 @@
 //!
 //! **The default route** counts as any other, as in VPP (`allow-default`): with one, loose mode drops only what is routed nowhere.
 //! With `deny-default`, which VPP doesn't have, a source needs a route of its own, in the table that is asked first. Routes that
-//! drop, refuse or punt have no path; nor have our own addresses, which nobody else may send from.
+//! drop, refuse, punt or go by the packet's source have no path; nor have our own addresses, which nobody else may send from.
 //!
 //! **Not asked:** what we send ourselves; IPv6's link-local sources, which mean nothing behind the link; and the unspecified
 //! address on its way to all or to a group (DHCP, duplicate address detection).
