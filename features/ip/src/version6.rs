@@ -74,6 +74,7 @@ fn is_from_link(header: &[u8; HEADER]) -> bool {
 impl Ip for Ip6 {
     const LAYER: Layer = Layer::Ip6;
     const ERRORS: Errors = Errors {
+        // RFC 4443 3.1 has no code for what a route calls unreachable: it is no route.
         no_route: (Icmp6Type::UNREACHABLE.0, code6::NO_ROUTE),
         unreachable: (Icmp6Type::UNREACHABLE.0, code6::NO_ROUTE),
         prohibited: (Icmp6Type::UNREACHABLE.0, code6::ADMIN_PROHIBITED),

@@ -298,6 +298,29 @@ fn punted_packets_are_redirected() {
 }
 
 #[test]
+fn a_redirect_without_a_path_drops() {
+    let mut rig = Rig::new();
+    let line = "ip punt redirect add rx t0 via drop";
+    rig.run("set punt ip4 udp all");
+    rig.run(line);
+    assert_eq!(rig.lines(), ["set punt ipv4 udp all", line]);
+    let drops = rig.bench.drops();
+    rig.receive(&udp(9));
+    assert_eq!(rig.sent(), []);
+    let count = |rig: &Rig, reason| rig.bench.count("ip4-punt-redirect", reason);
+    assert_eq!((count(&rig, "no_path"), count(&rig, "redirected"), rig.bench.drops()), (1, 0, drops + 1));
+    // The other interface has none.
+    rig.bench.send("ethernet-input", &udp(9), |b| b.rx_if = 2);
+    assert_eq!(count(&rig, "no_path"), 1);
+    rig.run("ip punt redirect add rx t0 via 10.0.1.9 t1");
+    rig.receive(&udp(9));
+    let sent = rig.sent();
+    let rewritten = [&HOST.octets()[..], &ROUTER.octets(), &udp(9)[12..22]].concat();
+    assert_eq!((sent.len(), sent[0].0, &sent[0].1[..22]), (1, 2, &rewritten[..]));
+    assert_eq!((count(&rig, "no_path"), count(&rig, "redirected")), (1, 1));
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let mut rig = Rig::new();
     let set = |key, is_add| SetPunt { is_add, punt: PuntApi::of(key) };

@@ -196,3 +196,36 @@ impl Sources {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By priority, then what nobody set behind all others, then by number.
+    #[test]
+    fn what_nobody_set_ranks_last() {
+        let added = |priority, id| Source::Added { priority, id };
+        let want = [
+            Source::Special,
+            Source::Interface,
+            added(4, 40),
+            Source::Plugin,
+            Source::Api,
+            Source::Cli,
+            added(0x81, 32),
+            Source::Dhcp,
+            Source::Neighbor,
+            Source::Default,
+            added(0xfe, 33),
+            added(0xff, 34),
+            added(0xff, u8::MAX),
+            Source::Implicit,
+        ];
+        assert!(want.is_sorted_by(|a, b| a < b), "{want:?}");
+        let mut all = want;
+        all.reverse();
+        all.sort_unstable();
+        assert_eq!(all, want);
+        assert!(Source::ALL.is_sorted(), "{:?}", Source::ALL);
+    }
+}

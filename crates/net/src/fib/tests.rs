@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+mod addresses;
 mod convergence;
 mod crossing;
+mod follows;
 mod memory;
 mod neighbors;
 mod nexthops;

@@ -4,10 +4,11 @@
 use super::*;
 use ::graph::counters::VECTORS;
 use net::{Fib, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
+use std::net::Ipv6Addr;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
-use wire::icmp::code4;
-use wire::{EtherType, Ethernet, Icmp4Type};
+use wire::icmp::{code4, code6};
+use wire::{EtherType, Ethernet, Icmp4Type, Icmp6Type};
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -82,6 +83,39 @@ fn a_router_answers() {
         assert_eq!((ip.src, icmp.kind, icmp.code, icmp.rest()), (source, kind, code, rest));
         let len = usize::from(u16::from_be_bytes([about[16], about[17]])).min(548);
         assert_eq!(quote, about[14..14 + len]);
+    }
+}
+
+/// All bytes of the error that a route calls for: RFC 1812 5.2.7.1 (host unreachable 1, administratively prohibited 10), RFC 4443 3.1
+/// (no route 0, administratively prohibited 1).
+#[test]
+fn routes_that_refuse_say_so() {
+    let (mut bench, t0) = router();
+    run(&mut bench, "set interface ip address t0 2001:db8::1/64");
+    let neighbor: Ipv6Addr = "2001:db8::9".parse().expect("an address");
+    let known = Neighbor { is_static: true, ..Neighbor::new(t0, neighbor.into(), HOST) };
+    bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
+    for (route, dst, code) in [
+        ("41.0.0.0/8 via unreach", "41.0.0.1", code4::HOST_UNREACHABLE),
+        ("42.0.0.0/8 via prohibit", "42.0.0.1", code4::HOST_PROHIBITED),
+    ] {
+        run(&mut bench, &format!("ip route add {route}"));
+        let packet = from_host().ip4("10.0.0.9", dst).udp(1, 2).payload(*b"refused").build();
+        let out = forward(&mut bench, t0, &packet);
+        let id = u16::from_be_bytes([out[0].1[18], out[0].1[19]]);
+        let answer = pkt::ether(OWN, HOST).ip4("10.0.0.1", "10.0.0.9").ttl(255).tos(0xc0).id(id);
+        let want = answer.icmp(Icmp4Type::UNREACHABLE, code, 0).payload(&packet[14..]).build();
+        assert_eq!(out, [(t0.0, want)], "{route}");
+    }
+    for (route, dst, code) in [
+        ("4100::/16 via unreach", "4100::1", code6::NO_ROUTE),
+        ("4200::/16 via prohibit", "4200::1", code6::ADMIN_PROHIBITED),
+    ] {
+        run(&mut bench, &format!("ip route add {route}"));
+        let packet = from_host().ip6("2001:db8::9", dst).udp(1, 2).payload(*b"refused").build();
+        let answer = pkt::ether(OWN, HOST).ip6("2001:db8::1", "2001:db8::9").ttl(255).tos(0xc0);
+        let want = answer.icmp6(Icmp6Type::UNREACHABLE, code, 0).payload(&packet[14..]).build();
+        assert_eq!(forward(&mut bench, t0, &packet), [(t0.0, want)], "{route}");
     }
 }
 

@@ -8,6 +8,7 @@ mod frag;
 mod hop_by_hop;
 mod link_local;
 mod lookup;
+mod memory;
 mod oracle;
 mod oracle6;
 mod path_mtu;
