@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many routes at once: the table for workers is written once for those that lie together.
+//! Adding many routes: adjacent prefixes are written to the workers' table in one step.
 
 use super::control::{Cx, Inner, full};
 use super::entry::{Entry, Sourced};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tables::{Leaf, Route};
 use wire::Prefix;
 
-/// Entries that the table for workers doesn't have yet, in order of their prefixes.
+/// Entries not yet in the workers' table, sorted by prefix.
 struct New<F: Net> {
     table: TableIndex,
     leaves: Vec<Route<F::Key>>,
@@ -18,8 +18,8 @@ struct New<F: Net> {
 }
 
 impl<F: Net> Fib<F> {
-    /// As [`Self::add`] for each of these, fastest in order of the prefixes; packets may find them before all are there. Says how many
-    /// were added: the first ones, and why the next one wasn't.
+    /// As [`Self::add`] for each of these routes; fastest if they are sorted by prefix. Packets may find the first ones before the
+    /// last are added. Returns how many were added, and the error that ended it, if one did.
     pub fn add_all<'p>(
         &self,
         world: &World,
@@ -62,7 +62,7 @@ impl<F: Net> Fib<F> {
 }
 
 impl<F: Net> New<F> {
-    /// Whether the prefix comes behind all of these.
+    /// Whether the prefix sorts behind all of these.
     fn ascends(&self, prefix: Prefix<F::Addr>) -> bool {
         let last = self.leaves.last();
         last.is_none_or(|last| (last.key, last.len) < (F::key(prefix.addr()), prefix.len()))
@@ -88,7 +88,7 @@ impl<F: Net> Inner<F> {
         Ok(())
     }
 
-    /// Lets packets find them.
+    /// Writes the entries to the workers' table.
     fn enter_all(&mut self, cx: &Cx<'_>, new: &mut New<F>, done: &mut usize) -> Result<(), Error> {
         if new.leaves.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be done with routes.
+//! Verbs of routes: set, add, remove; and the control side's tables.
 
 use super::cross::{Crossing, Moved};
 use super::entry::{Entries, Entry, Sourced};
@@ -18,34 +18,34 @@ pub(super) struct Table<F: Net> {
     pub id: u32,
     pub name: String,
     pub lpm: Arc<Lpm<F::Key>>,
-    /// Of one link's own addresses: `id` is the interface's index, and operators don't name it.
+    /// The table of one link's link-local addresses: `id` is the interface's index, and operators can't name it.
     pub of_link: bool,
-    /// Entries that nobody set ([`Source::Implicit`]).
+    /// Number of implicit entries ([`Source::Implicit`]), which lists omit.
     pub implicit: usize,
-    /// Sources that hold a lock on the table. Without one, the table is removed once it is unused.
+    /// Sources that own the table. Without one, it is removed once it is unused.
     pub owners: Vec<Source>,
 }
 
-/// Everything but what workers read.
+/// The control side's state: everything but what workers read.
 pub(super) struct Inner<F: Net> {
     /// By index.
     pub tables: Vec<Option<Table<F>>>,
-    /// Those that operators name, by id.
+    /// Tables that operators can name, by id.
     pub ids: HashMap<u32, TableIndex>,
     pub entries: Entries,
     pub lists: Pool<PathList<F>, ListId>,
-    /// Asked for each route that comes: by a hash that is fast.
+    /// Path lists by their paths. Looked up for each route that is set, hence the fast hash.
     pub interned: HashMap<Arc<[Path<F::Addr>]>, ListId, foldhash::fast::RandomState>,
-    /// Lists with a recursive path to this next hop.
+    /// Path lists with a recursive path over this next hop.
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
-    /// Lists with a path to this neighbour.
+    /// Path lists that lead to this neighbour.
     pub hops: HashMap<NextHop, BTreeSet<ListId>>,
-    /// Lists with a recursive path to this next hop of the other protocol.
+    /// Path lists with a recursive path over this next hop of the other protocol.
     pub crossing: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
     pub moved: Moved<F>,
-    /// Per interface, the tables in which a source other than its addresses has added a connected prefix.
+    /// By interface, the tables where a source other than the interface's addresses has added a connected prefix.
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
-    /// Tables without owner that are still in use.
+    /// Tables without an owner that are still in use.
     pub unowned: BTreeSet<TableIndex>,
 }
 
@@ -67,7 +67,7 @@ impl<F: Net> Default for Inner<F> {
     }
 }
 
-/// What resolving needs of the rest.
+/// Shared state that resolving paths reads and changes.
 pub(super) struct Cx<'a> {
     pub world: &'a World,
     pub routes: &'a Routes,
@@ -77,7 +77,7 @@ pub(super) struct Cx<'a> {
     pub crossing: &'a Crossing,
 }
 
-/// Where the entry of a prefix is, or would be.
+/// A prefix in a table, and its entry if there is one.
 pub(super) struct Place<F: Net> {
     pub table: TableIndex,
     pub prefix: Prefix<F::Addr>,
@@ -86,7 +86,7 @@ pub(super) struct Place<F: Net> {
 }
 
 impl<F: Net> Place<F> {
-    /// Lets packets to the prefix go by this adjacency, and count for this route.
+    /// Makes packets to the prefix take this adjacency, and count for this route.
     fn lead(&self, cx: &Cx<'_>, route: RouteIndex, adj: AdjIndex) -> Result<(), Error> {
         let leaf = Leaf { hop: adj.0, route: route.0 };
         self.lpm.insert(F::key(self.prefix.addr()), self.prefix.len(), leaf).map_err(|_| full())?;
@@ -116,7 +116,7 @@ impl<F: Net> Inner<F> {
         self.tables.get(index.at()).and_then(Option::as_ref).ok_or_else(|| no_table(index))
     }
 
-    /// Host bits of the prefix are ignored.
+    /// Finds a prefix in a table, without its host bits.
     pub fn place(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Result<Place<F>, Error> {
         let prefix = prefix.network();
         let lpm = self.table(table)?.lpm.clone();
@@ -124,13 +124,13 @@ impl<F: Net> Inner<F> {
         Ok(Place { table, prefix, lpm, route })
     }
 
-    /// What a source says at a place, if it isn't about to be replaced.
+    /// Returns a source's path list of a prefix, unless it is stale.
     pub fn said(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
         let sourced = self.entries.get(place.route?)?.of(source)?;
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }
 
-    /// Returns the path list that a source has set at a prefix.
+    /// Returns a source's path list of a prefix, stale or not.
     fn said_of(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
         self.lists.get(self.entries.get(place.route?)?.of(source)?.list)
     }
@@ -139,7 +139,7 @@ impl<F: Net> Inner<F> {
         self.lists.get(list).map_or(AdjIndex::DROP, |list| list.adj)
     }
 
-    /// Sets what a source says of a prefix.
+    /// Sets a source's paths to a prefix.
     pub fn put(
         &mut self,
         cx: &Cx<'_>,
@@ -165,7 +165,7 @@ impl<F: Net> Inner<F> {
                 self.changed(cx, place);
             }
             self.count_implicit(place.table, was_implicit, is_implicit);
-            // The new list is held by the entry, whether it counts or not.
+            // The entry references the new list, whether it is in force or not.
             if let Some(old) = old {
                 self.let_go(cx, old.list);
             }
@@ -173,7 +173,7 @@ impl<F: Net> Inner<F> {
         Ok(route)
     }
 
-    /// Adds to what a source says of a prefix.
+    /// Adds paths to those that a source has to a prefix.
     pub fn join(
         &mut self,
         cx: &Cx<'_>,
@@ -192,7 +192,7 @@ impl<F: Net> Inner<F> {
         self.put(cx, place, source, &all)
     }
 
-    /// Takes back what a source said, for what it said before.
+    /// Restores a source's previous paths after a failure.
     fn undo(&mut self, route: RouteIndex, new: Sourced, old: Option<Sourced>) {
         let Some(entry) = self.entries.get_mut(route) else { return };
         match old {
@@ -210,14 +210,14 @@ impl<F: Net> Inner<F> {
         Ok(route)
     }
 
-    /// Keeps the number of a table's entries that nobody set, when one was of this kind and now is or isn't.
+    /// Updates a table's number of implicit entries: `was` and `is` say whether an entry was implicit, and is now.
     fn count_implicit(&mut self, table: TableIndex, was: bool, is: bool) {
         if let Some(Some(table)) = self.tables.get_mut(table.at()) {
             table.implicit = table.implicit + usize::from(is) - usize::from(was);
         }
     }
 
-    /// Removes what a source says of a prefix; false if it says nothing.
+    /// Removes a source's paths to a prefix; false if it has none.
     pub fn take(&mut self, cx: &Cx<'_>, place: &Place<F>, source: Source) -> bool {
         let Some(route) = place.route else { return false };
         let Some(entry) = self.entries.get_mut(route) else { return false };
@@ -231,11 +231,11 @@ impl<F: Net> Inner<F> {
             place.lpm.remove(F::key(place.prefix.addr()), place.prefix.len());
             self.entries.set(route, None);
             self.changed(cx, place);
-            // Not before those who followed it have turned elsewhere.
+            // Not before the path lists that followed it are resolved anew.
             cx.routes.free(route);
         } else if now != before {
             if place.lead(cx, route, self.adj(now)).is_err() {
-                // Without memory for it: rather nowhere than to where the route no longer leads.
+                // Without memory for the new leaf packets are dropped: the old path is no longer valid.
                 let _ = place.lead(cx, route, AdjIndex::DROP);
             }
             self.changed(cx, place);
@@ -244,7 +244,7 @@ impl<F: Net> Inner<F> {
         true
     }
 
-    /// An entry came, went or leads elsewhere: whoever follows it does too.
+    /// An entry was added, removed or leads elsewhere: resolves the path lists that follow it.
     fn changed(&mut self, cx: &Cx<'_>, place: &Place<F>) {
         self.note_moved(cx.crossing, place.table, place.prefix);
         if !self.vias.is_empty() {
@@ -266,7 +266,7 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Refuses paths that name what isn't there, or can't be.
+    /// Refuses paths that name missing objects, or that can't exist.
     pub(super) fn check(&self, inner: &Inner<F>, paths: &[Path<F::Addr>]) -> Result<(), Error> {
         if paths.is_empty() {
             return Err(Error::usage("a route needs a path").retval(-52));
@@ -300,7 +300,7 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Whether these could be the paths of a route.
+    /// Checks whether a route may have these paths.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -413,17 +413,17 @@ impl<F: Net> Fib<F> {
         self.with(world, |inner, cx| inner.forget(cx, sw_if));
     }
 
-    /// Changes routes, and lets what depends on them know.
+    /// Changes routes, then updates what depends on them.
     pub(super) fn with<R>(&self, world: &World, f: impl FnOnce(&mut Inner<F>, &Cx<'_>) -> R) -> R {
         let done = f(&mut self.inner(), &self.cx(world));
         self.settle(world);
         done
     }
 
-    /// Routes have changed: routes of the other protocol follow, and tables that nothing uses any more go.
+    /// After routes have changed: refreshes routes of the other protocol, and removes tables that have become unused.
     pub(super) fn settle(&self, world: &World) {
         self.tell_other(world);
-        // A table that goes may have been the last user of another one.
+        // A removed table may have been the last user of another one.
         while self.crossing.take_unused() {
             self.reap(world);
             world.get::<Fib<F::Other>>().reap(world);
@@ -455,7 +455,7 @@ impl<F: Net> Inner<F> {
             if left.is_empty() {
                 self.take(cx, &place, source);
             } else {
-                // Can't fail: table and entry are there.
+                // Can't fail: table and entry exist.
                 let _ = self.put(cx, &place, source, &left);
             }
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Next hops of the other protocol that are reached by a route of that: packets go to the neighbours that the other route comes to.
+//! Recursive paths over next hops of the other protocol: packets go to the neighbours that the other protocol's route leads to.
 //!
-//! The other route's own next hops are of its protocol, or neighbours. So a change of one protocol's routes is known to those of
-//! the other after one step, and routes can't lead to each other in a circle.
+//! The route that is followed mustn't follow routes of the first protocol again. So a change of one protocol's routes reaches the
+//! other's in one step, and routes can't follow each other in a circle.
 
 use super::control::Inner;
 use super::list::ListId;
@@ -17,15 +17,15 @@ use wire::Prefix;
 /// Maximum recursion depth.
 const DEPTH: usize = 16;
 
-/// Changed prefixes that are told one by one; of more, all is told.
+/// Changed prefixes reported one by one; of more, all path lists are refreshed.
 const MOVED: usize = 256;
 
-/// The route tables of the two protocols as they concern each other.
+/// What the route tables of the two protocols share.
 #[derive(Default)]
 pub(super) struct Crossing {
     /// Per family, the number of next hops of the other family.
     nexthops: [AtomicUsize; 2],
-    /// Something that kept a table may be gone.
+    /// A table may have lost its last user.
     reap_due: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ impl Crossing {
         self.nexthops[usize::from(F::IS_V6)].load(Ordering::Relaxed) > 0
     }
 
-    /// Tables that nobody needs may have lost their last user.
+    /// Notes that a table may have lost its last user.
     pub fn note_unused(&self) {
         self.reap_due.store(true, Ordering::Relaxed);
     }
@@ -54,11 +54,11 @@ impl Crossing {
     }
 }
 
-/// What the other protocol's routes haven't been told yet.
+/// Changes not yet reported to the other protocol's routes.
 pub(super) enum Moved<F: Net> {
-    /// The entries of these prefixes came, went or lead elsewhere.
+    /// Entries of these prefixes were added, removed or lead elsewhere.
     Prefixes(Vec<(TableIndex, Prefix<F::Addr>)>),
-    /// Many changed, or path lists did.
+    /// Many entries changed, or path lists did.
     All,
 }
 
@@ -69,7 +69,7 @@ impl<F: Net> Default for Moved<F> {
 }
 
 impl<F: Net> Inner<F> {
-    /// Notes that packets to a prefix may go elsewhere now.
+    /// Notes that a prefix may lead elsewhere now.
     pub fn note_moved(&mut self, crossing: &Crossing, table: TableIndex, prefix: Prefix<F::Addr>) {
         if let Moved::Prefixes(all) = &mut self.moved
             && crossing.any::<F::Other>()
@@ -82,18 +82,18 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Notes that a path list comes to something else now.
+    /// Notes that a path list resolves to something else now.
     pub fn note_list_moved(&mut self, crossing: &Crossing) {
         if crossing.any::<F::Other>() {
             self.moved = Moved::All;
         }
     }
 
-    /// The neighbours that packets for `addr` come to by this list, each with its share of them (0 to 1); `None` if a path there
+    /// The neighbours that packets for `addr` reach over this list, each with its share of the packets (0 to 1); `None` if a path
     /// follows routes of the other protocol.
     fn neighbors(&self, list: ListId, addr: F::Addr) -> Option<BTreeMap<NextHop, f64>> {
         let mut hops = BTreeMap::new();
-        // Level by level: lists that follow the same ones would make exponentially many ways.
+        // Level by level, so that a list is visited once a level: the number of paths through the lists may be exponential.
         let mut level = BTreeMap::from([((list, addr), 1.0)]);
         for _ in 0..=DEPTH {
             for ((id, addr), share) in std::mem::take(&mut level) {
@@ -144,7 +144,7 @@ impl<F: Net> Fib<F> {
             && world.get::<Fib<F::Other>>().inner().crossing.keys().any(|(at, _)| *at == table)
     }
 
-    /// Routes have changed: those of the other protocol that follow them do too. Not to be called while routes are locked.
+    /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while routes are locked.
     pub(super) fn tell_other(&self, world: &World) {
         let moved = std::mem::take(&mut self.inner().moved);
         if !self.crossing.any::<F::Other>() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Entries: a prefix, and who says what about it.
+//! Entries: the sources of a prefix, each with its path list.
 
 use super::list::ListId;
 use super::{Net, Path, PathState, RouteIndex, Source};
@@ -10,17 +10,17 @@ use wire::Prefix;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sourced {
     pub source: Source,
-    /// The source tells everything again, and hasn't come to this yet.
+    /// The source replaces its routes (`replace_begin`), and hasn't set this one again yet.
     pub stale: bool,
     pub list: ListId,
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() == 24);
 
-/// What the sources say. A million of them: small.
+/// An entry's sources. Kept small, since there may be millions of entries.
 pub(super) struct Entry {
     pub best: Sourced,
-    /// The others, best first; hardly ever any.
+    /// The other sources, best first. Usually there are none, and an empty box takes no memory.
     pub others: Box<[Sourced]>,
 }
 
@@ -29,7 +29,7 @@ impl Entry {
         Self { best, others: Box::default() }
     }
 
-    /// Whether nobody set it: it isn't listed.
+    /// Whether the entry exists only because an RFC requires it: lists and dumps omit it.
     pub fn is_implicit(&self) -> bool {
         self.best.source == Source::Implicit
     }
@@ -42,13 +42,13 @@ impl Entry {
         self.all().find(|s| s.source == source)
     }
 
-    /// Notes that a source tells again what it has to say.
+    /// Marks a source's paths as stale until it sets them again.
     pub fn mark(&mut self, source: Source) {
         let all = std::iter::once(&mut self.best).chain(&mut self.others);
         all.filter(|s| s.source == source).for_each(|s| s.stale = true);
     }
 
-    /// Sets what a source says, and gives what it said before.
+    /// Sets a source's path list, and returns the previous one.
     pub fn set(&mut self, new: Sourced) -> Option<Sourced> {
         if self.best.source == new.source {
             return Some(std::mem::replace(&mut self.best, new));
@@ -61,7 +61,7 @@ impl Entry {
         old
     }
 
-    /// Removes what a source says; false if nobody says anything any more.
+    /// Removes a source; false if the entry has no source left.
     pub fn remove(&mut self, source: Source) -> bool {
         if self.others.is_empty() {
             return self.best.source != source;
@@ -81,10 +81,10 @@ impl Entry {
     }
 }
 
-/// Room for entries that isn't worth giving back.
+/// Capacity that isn't given back when entries go.
 const SPARE: usize = 1 << 12;
 
-/// All entries, by number.
+/// All entries, by route index.
 #[derive(Default)]
 pub(super) struct Entries(Vec<Option<Entry>>);
 
@@ -107,7 +107,7 @@ impl Entries {
         self.0[route.at()] = entry;
     }
 
-    /// Gives memory back when most have gone: numbers are given out from the least on.
+    /// Gives memory back when most entries have gone. Route indices are given out from the lowest, so the end is free first.
     fn clear(&mut self, route: RouteIndex) {
         let Some(entry) = self.0.get_mut(route.at()) else { return };
         *entry = None;
@@ -124,18 +124,18 @@ impl Entries {
         self.0.iter().flatten()
     }
 
-    /// How many there are, and how many there is room for.
+    /// Number of entries, and the capacity.
     pub fn count(&self) -> (usize, usize) {
         (self.all().count(), self.0.capacity())
     }
 }
 
-/// What one source says, for `show`.
+/// One source's paths, for `show`.
 #[derive(Clone, Debug)]
 pub struct RouteSource<F: Net> {
-    /// Who.
+    /// The source.
     pub source: Source,
-    /// Which paths.
+    /// Its path list.
     pub path_list: PathListInfo<F>,
 }
 
@@ -146,18 +146,18 @@ impl<F: Net> Deref for RouteSource<F> {
     }
 }
 
-/// A list of paths, for `show`.
+/// A path list, for `show`.
 #[derive(Clone, Debug)]
 pub struct PathListInfo<F: Net> {
-    /// Its number.
+    /// Its index.
     pub list: u32,
-    /// How many entries share it.
+    /// Number of entries that share it.
     pub shared: usize,
-    /// The paths, each with the adjacency that it leads to, if it is usable.
+    /// The paths, each with its adjacency if it is usable.
     pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
-    /// For each path, what stands in its way.
+    /// For each path, whether it is usable, and if not, why.
     pub states: Vec<PathState>,
-    /// What the paths make together: what workers get if a source with them is the best.
+    /// The adjacency for all used paths together, which workers find if the list's source is in force.
     pub adj: AdjIndex,
 }
 
@@ -166,7 +166,7 @@ pub struct PathListInfo<F: Net> {
 pub struct RouteInfo<F: Net> {
     /// The prefix, without host bits.
     pub prefix: Prefix<F::Addr>,
-    /// Its number, also the cell of its counters.
+    /// Its route index, also the index of its counters.
     pub index: RouteIndex,
     /// The sources, best first.
     pub sources: Vec<RouteSource<F>>,

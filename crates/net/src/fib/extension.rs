@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kinds of paths that features bring.
+//! Kinds of paths that features implement.
 
 use crate::{AdjIndex, Link};
 use cli::Error;
@@ -20,7 +20,7 @@ pub enum Extension {
 }
 
 impl Extension {
-    /// As people call it.
+    /// The name in messages and commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InterfaceRx => "interface-rx",
@@ -30,10 +30,10 @@ impl Extension {
     }
 }
 
-/// Gives the adjacency for packets to an object of a feature's; the caller becomes one more holder.
+/// Returns the adjacency for packets to an object of a feature. The caller gets a reference on it.
 pub type Taker = fn(&World, Link, u32) -> Result<AdjIndex, Error>;
 
-/// Who takes paths of which kind.
+/// The features that take paths, by kind.
 #[derive(Default)]
 pub struct Extensions(Mutex<HashMap<Extension, Taker>>);
 
@@ -48,25 +48,25 @@ impl Extensions {
         self.0.lock().expect("no panic inside")
     }
 
-    /// From now on, paths of this kind are `taker`'s. Called once by its plugin.
+    /// Registers the feature that takes paths of this kind. Called once by its plugin.
     pub fn register(&self, kind: Extension, taker: Taker) {
         self.takers().insert(kind, taker);
     }
 
-    /// Who takes paths of this kind.
+    /// The feature that takes paths of this kind.
     ///
     /// # Errors
-    /// Nobody (−9).
+    /// There is none (−9).
     pub(super) fn taker(&self, kind: Extension) -> Result<Taker, Error> {
         let nobody = || Error::unsupported(format!("no feature takes {} paths yet", kind.name()));
         self.takers().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
     }
 }
 
-/// Labels of a path at most.
+/// Maximum number of labels of a path.
 pub const MAX_LABELS: usize = 16;
 
-/// A stack of MPLS labels, the outermost first, as they stand in front of a packet (RFC 3032), but for the bottom's bit.
+/// A stack of MPLS labels (RFC 3032), the outermost first, without the bottom-of-stack bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Labels {
     len: u8,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the choice among equal paths goes by.
+//! The flow hash, which chooses a path of an ECMP group.
 
 use super::{Fib, Net, TableIndex};
 use cli::Error;
@@ -7,7 +7,7 @@ use graph::{Shared, World};
 use std::sync::atomic::{AtomicU32, Ordering};
 use sync::Turn;
 
-/// Which fields of a packet choose its path, as bits that the binary API numbers.
+/// The fields of a packet that are hashed, as the binary API's bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct FlowHash(u32);
@@ -45,7 +45,7 @@ impl FlowHash {
     /// From the bits of the binary API.
     ///
     /// # Errors
-    /// GTP tunnels (−9): they aren't looked at. Bits that nobody has numbered (−7).
+    /// GTP tunnels, which aren't parsed (−9); undefined bits (−7).
     pub fn from_bits(bits: u32) -> Result<Self, Error> {
         match bits {
             0..=0xff => Ok(Self(bits)),
@@ -85,8 +85,8 @@ impl std::ops::BitOr for FlowHash {
     }
 }
 
-/// This router's number in the choice among equal paths, of both protocols. Routers in a row that all have the same one choose alike:
-/// whoever stands behind the first gets only flows for which it makes one choice, too.
+/// This router's seed of the flow hash, for both protocols. Routers in a row with the same seed choose alike, so the second gets
+/// only flows for which it chooses one path (polarization).
 #[derive(Default)]
 pub struct FlowRouterId(AtomicU32);
 
@@ -97,7 +97,7 @@ impl Shared for FlowRouterId {
 }
 
 impl FlowRouterId {
-    /// The number; 0 unless it was set.
+    /// The seed; 0 unless it was set.
     #[inline(always)]
     pub fn get(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
@@ -109,17 +109,17 @@ impl FlowRouterId {
     }
 }
 
-/// How a path is chosen.
+/// The parameters of the flow hash.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Flow {
-    /// The fields that count.
+    /// The fields that are hashed.
     pub fields: FlowHash,
     /// See [`FlowRouterId`].
     pub router_id: u32,
 }
 
 impl<F: Net> Fib<F> {
-    /// What chooses among equal paths of a table's routes, for workers.
+    /// Parameters of the flow hash in a table, for workers.
     #[inline(always)]
     pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> Flow {
         let table = self.tables.get(index.0, turn);
@@ -128,7 +128,7 @@ impl<F: Net> Fib<F> {
         Flow { fields, router_id: self.router_id.get() }
     }
 
-    /// What chooses among equal paths of a table's routes.
+    /// The fields that a table's flow hash takes in.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -138,7 +138,7 @@ impl<F: Net> Fib<F> {
         Ok(self.tables.read(index.0, flow).map_or_else(FlowHash::default, FlowHash))
     }
 
-    /// Sets what chooses among equal paths of a table's routes, from the next packet on.
+    /// Sets the fields that a table's flow hash takes in, from the next packet on.
     ///
     /// # Errors
     /// A table that isn't there (−3).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists of paths, shared by all entries that have the same.
+//! Path lists, each shared by all entries with the same paths.
 
 use super::{Net, Path, PathListInfo, PathState};
 use crate::{AdjIndex, NextHop};
@@ -7,7 +7,7 @@ use graph::SwIfIndex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Names a list.
+/// Index of a path list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct ListId(pub u32);
 
@@ -23,56 +23,56 @@ impl From<ListId> for u32 {
     }
 }
 
-/// What a list is good for, to paths that lead to an entry with it.
+/// Whether recursive paths can follow an entry with this list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum State {
-    /// Nothing: all ways down, or drop, or ourselves.
+    /// No: all its paths are down, drop, or deliver here.
     #[default]
     Unusable,
-    /// A connected network: the next hop is a neighbour on the interface.
+    /// Yes, a connected network: the path's next hop is a neighbour on the interface.
     Attached(SwIfIndex),
-    /// It leads on.
+    /// Yes: to where the list leads.
     Usable,
 }
 
-/// What the paths of a list come to at present.
+/// What the paths of a list resolve to at present.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Resolved {
-    /// For each path, where it leads, if it is usable.
+    /// For each path, its adjacency, if the path is usable.
     pub found: Vec<Option<AdjIndex>>,
-    /// For each path, what stands in its way.
+    /// For each path, whether it is usable, and if not, why.
     pub states: Vec<PathState>,
-    /// All that can be taken lead to next hops that are down.
+    /// All usable paths lead to next hops that are down, so these are used.
     pub down: bool,
-    /// The adjacencies of paths that are left out because their next hops are down: held until they come back.
+    /// Adjacencies of paths left out because their next hops are down. They are referenced until the next hops are back.
     pub left_out: Vec<AdjIndex>,
-    /// The neighbours that paths lead to, in order.
+    /// The neighbours that the paths lead to, sorted.
     pub hops: Vec<NextHop>,
-    /// What they make together.
+    /// The adjacency for all used paths together.
     pub target: AdjIndex,
     pub state: State,
-    /// The lists that paths lead to, also those that can't be taken because they lead back here.
+    /// The lists that recursive paths follow, also where the path is unusable since they lead back here.
     pub follows: BTreeSet<ListId>,
 }
 
 impl<F: Net> PathList<F> {
-    /// For `show`.
+    /// The list as `show` prints it.
     pub fn info(&self, id: ListId) -> PathListInfo<F> {
         let paths = self.paths.iter().copied().zip(self.now.found.iter().copied()).collect();
         PathListInfo { list: id.0, shared: self.refs, paths, states: self.now.states.clone(), adj: self.adj }
     }
 }
 
-/// A list of paths.
+/// A path list.
 pub(super) struct PathList<F: Net> {
     pub paths: Arc<[Path<F::Addr>]>,
-    /// Entries that have it.
+    /// Number of references by entries.
     pub refs: usize,
-    /// What workers find for these entries.
+    /// The adjacency that workers find for these entries.
     pub adj: AdjIndex,
-    /// `adj` is an alias of the list's own.
+    /// `adj` is an alias made for this list, not one of the fixed adjacencies.
     pub owned: bool,
     pub now: Resolved,
-    /// Lists whose paths follow an entry with this.
+    /// Lists with paths that follow an entry with this list.
     pub users: BTreeSet<ListId>,
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Route tables.
 //!
-//! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: the best source's count. Equal lists of
-//! paths are one `PathList`, whatever the number of entries; it owns one alias of an adjacency.
+//! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: those of the best source are in force. Entries
+//! with the same paths share one `PathList`, which owns an alias of an adjacency: an index whose target can be changed.
 //!
-//! The table for workers gives the list's alias, and for those who count packets by route the entry's number, its
-//! [`RouteIndex`]. So a path that goes down, or comes to lead elsewhere, is one store for all prefixes over it; and without
-//! counters a packet touches nothing that grows with the number of routes but the table itself.
+//! A worker's lookup finds the list's alias, and the entry's [`RouteIndex`] for counting. So when a path goes down or leads
+//! elsewhere, one store moves all prefixes over it; and without counters a packet touches nothing that grows with the number of
+//! routes but the table itself.
 //!
-//! A recursive path follows the entry that covers its next hop. When entries change, the lists whose next hops lie in the
-//! changed prefix are resolved again; when a list changes between usable and not, those that follow it.
+//! A recursive path follows the entry that covers its next hop. When an entry changes, the lists with next hops in its prefix are
+//! resolved again; when a list becomes usable or unusable, the lists that follow it.
 //!
-//! A path whose next hop is down ([`NextHops`]) is left out as long as its list has another one that isn't.
+//! A path whose next hop is down ([`NextHops`]) is left out while its list has another usable path.
 
 mod bulk;
 mod control;
@@ -48,7 +48,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::{Forest, Lpm};
 
-/// A table, for workers.
+/// A table as workers read it.
 struct Published<F: Net> {
     lpm: Arc<Lpm<F::Key>>,
     /// The bits of a [`FlowHash`].
@@ -57,17 +57,17 @@ struct Published<F: Net> {
     default: RouteIndex,
 }
 
-/// Hears of a table that is gone, by its index and its number; those of one link's own addresses have none.
+/// Called with index and id of a removed table; the tables of link-local addresses have no id.
 pub type TableGone = fn(&World, TableIndex, Option<u32>);
 
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
     tables: Slots<Published<F>>,
-    /// What small tables lie in.
+    /// Memory that small tables share.
     forest: Arc<Forest>,
     router_id: Arc<FlowRouterId>,
     inner: Mutex<Inner<F>>,
-    /// The tables of groups: each goes with one of these.
+    /// The multicast tables, one for each of these.
     mfib: Arc<Mfib<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
@@ -75,7 +75,7 @@ pub struct Fib<F: Net> {
     nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
     crossing: Arc<Crossing>,
-    /// Called with the index and the number of each table that is gone.
+    /// Subscribers to removed tables.
     gone: Mutex<Vec<TableGone>>,
 }
 
@@ -104,19 +104,19 @@ impl<F: Net> Shared for Fib<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// What workers look up in: a leaf's hop is an [`AdjIndex`], its route a [`RouteIndex`].
+    /// The lookup table of a route table: a leaf's hop is an [`AdjIndex`], its route a [`RouteIndex`].
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t Lpm<F::Key>> {
         self.tables.get(index.0, turn).map(|table| &*table.lpm)
     }
 
-    /// Where a packet to this address goes; `None` if there is no such table.
+    /// The adjacency of packets to this address; `None` if there is no such table.
     #[inline(always)]
     pub fn adj(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> Option<AdjIndex> {
         Some(AdjIndex(self.table(index, turn)?.lookup(F::key(addr), turn).hop))
     }
 
-    /// Whether packets to this address have no route but the default one.
+    /// Whether packets to this address take the default route.
     pub fn is_default(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> bool {
         self.tables
             .get(index.0, turn)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables, paths, and what the two protocols differ in.
+//! Tables and paths, and how IPv4 and IPv6 differ.
 
 use super::{Extension, Labels, Source};
 use crate::{AdjIndex, IfView, Link};
@@ -9,13 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tables::Key;
 use wire::{Address, Family, Ip4, Ip6, Prefix};
 
-/// What the routing of a protocol needs beside [`Family`].
+/// A protocol's part of routing, beside [`Family`].
 pub trait Net: Family {
-    /// An address as the tables take it.
+    /// An address as a key of the lookup tables.
     type Key: Key;
     /// The other protocol: next hops may be of it.
     type Other: Net<Other = Self>;
-    /// Its packets.
+    /// Its packets, as adjacencies name them.
     const LINK: Link;
     /// An address as a key.
     fn key(addr: Self::Addr) -> Self::Key;
@@ -25,12 +25,12 @@ pub trait Net: Family {
     fn of_ip(ip: IpAddr) -> Option<Self::Addr>;
     /// The table of an interface, for workers.
     fn table_of(view: &IfView) -> TableIndex;
-    /// What routes of this protocol find where a path leads to one of the adjacencies that every instance has.
+    /// This protocol's variant of an adjacency that every instance has: punt and receive have one for each.
     fn fixed(adj: AdjIndex) -> AdjIndex;
-    /// Routes of every table, beside the default one: those that VPP has too, and those to addresses that no packet may go to
-    /// (RFC 1812 5.3.7, RFC 4291 2.5), which anybody may override.
+    /// Routes of every table, beside the default route: VPP's, and implicit ones to addresses that no packet may go to
+    /// (RFC 1812 5.3.7, RFC 4291 2.5), which any other source overrides.
     fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
-    /// All groups.
+    /// The prefix of all groups, in the tables of multicast routes.
     fn groups() -> Prefix<Self::Addr>;
     /// Groups that every router listens to on its links.
     fn heard() -> Vec<Prefix<Self::Addr>>;
@@ -137,7 +137,7 @@ impl Net for Ip6 {
     }
 }
 
-/// Names a table to workers and interfaces: small, dense, given when the table is made.
+/// Index of a table, by which workers and interfaces name it. Indices are dense and are given when a table is made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
 pub struct TableIndex(pub u32);
@@ -182,14 +182,14 @@ pub enum PathKind<A> {
         /// Its address.
         address: A,
     },
-    /// To a neighbour on an interface, of either protocol (RFC 8950).
+    /// To a neighbour on an interface. Its address may be of the other protocol (RFC 8950).
     Neighbor {
         /// The interface.
         sw_if: SwIfIndex,
         /// The neighbour.
         nexthop: IpAddr,
     },
-    /// To wherever the entry leads that covers the next hop.
+    /// Recursive: to where the entry leads that covers the next hop.
     Recursive {
         /// The table to look it up in.
         table: TableIndex,
@@ -220,44 +220,44 @@ pub enum PathKind<A> {
     Extension(Extension, u32),
 }
 
-/// What stands in a path's way.
+/// Whether a path can be used, and if not, why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PathState {
-    /// Nothing.
+    /// It can.
     #[default]
     Resolved,
     /// Its interface is down, or what it leads to isn't there.
     Unresolved,
-    /// It leads back to its own list.
+    /// The route that it follows leads back to this path's list.
     Looped,
-    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is taken only if all others are too.
+    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is used only while no other path is usable.
     Down,
 }
 
 /// Constraint on the route that resolves a recursive path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Follows {
-    /// Any.
+    /// Any route.
     #[default]
     Any,
-    /// One to the next hop alone.
+    /// A host route to the next hop.
     Host,
-    /// A connected network, or a neighbour in one.
+    /// A connected network, or a neighbour's host route.
     Attached,
 }
 
-/// One of the ways of an entry.
+/// A path of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Path<A> {
     /// Where it leads.
     pub kind: PathKind<A>,
-    /// Its share of the flows, relative to the others' of the same preference; 0 counts as 1.
+    /// Its share of the flows, relative to the weights of the other paths with the same preference; 0 counts as 1.
     pub weight: u8,
-    /// Only the usable paths of the lowest preference are taken.
+    /// Of the usable paths, those with the lowest preference are used.
     pub preference: u8,
-    /// Of a recursive path: it isn't taken over any other route.
+    /// Of a recursive path: the routes that may resolve it.
     pub follows: Follows,
-    /// MPLS labels that are pushed. Nobody takes such paths yet.
+    /// MPLS labels to push. Paths with labels are refused: MPLS isn't built yet.
     pub labels: Labels,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host routes to neighbours: in a connected network, a packet goes to the neighbour's own adjacency once he is known.
+//! Host routes of neighbours: a known neighbour in a connected network has a host route over its own adjacency.
 
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
@@ -17,12 +17,12 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// The interface's networks have changed: its neighbours get host routes where they lie in one, and lose those where not.
+    /// After the networks of an interface have changed: neighbours in one get host routes, others lose theirs.
     pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
         self.sync_within(world, sw_if, Prefix::DEFAULT);
     }
 
-    /// As [`Self::sync_neighbors`], of those in a prefix.
+    /// As [`Self::sync_neighbors`], for neighbours in a prefix.
     fn sync_within(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) {
         let all = world.get::<Neighbors>().list(F::IS_V6, Some(sw_if));
         for n in all.into_iter().filter(|n| F::of_ip(n.ip).is_some_and(|ip| prefix.contains(ip))) {
@@ -30,8 +30,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Where host routes of a neighbour may be: in the table of its interface, and in those where the interface is said to have a
-    /// connected network too.
+    /// Returns the tables where a neighbour may have host routes: its interface's, and those with a connected prefix of the
+    /// interface from another source.
     fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<(Vec<TableIndex>, F::Addr)> {
         let nexthop = F::of_ip(ip)?;
         let interface = self.interfaces.get(sw_if).ok()?;
@@ -49,7 +49,7 @@ impl<F: Net> Fib<F> {
         Some((tables, nexthop))
     }
 
-    /// Whether a route leads to this neighbour, other than its own.
+    /// Whether a route other than its own host route leads to this neighbour.
     pub fn leads_by(&self, hop: NextHop) -> bool {
         // A neighbour of the other protocol has no host route here.
         let (tables, host) = self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
@@ -67,8 +67,7 @@ impl<F: Net> Fib<F> {
             .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
     }
 
-    /// Paths of a table's route have come or gone. Where they say that a network is connected, its neighbours get host routes, or
-    /// lose them.
+    /// After paths of a route were added or removed: where they attach a network, neighbours in it get or lose host routes.
     pub(super) fn import<'p>(
         &self,
         world: &World,
@@ -89,8 +88,7 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Gives a neighbour its host routes, or takes them back. Of one that is known on several interfaces, that of the last one told
-    /// counts.
+    /// Adds or removes a neighbour's host routes. If it is known on several interfaces, the one that was set last is used.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
         let Some((tables, nexthop)) = self.host_routes(NextHop { sw_if, ip }) else { return };
         let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
@@ -100,8 +98,8 @@ impl<F: Net> Fib<F> {
         let gone = self.with(world, |inner, cx| {
             let mut gone = false;
             for table in tables {
-                // Only where the network is connected by this interface, or by the one whose addresses it uses: a neighbour's word
-                // is no route to somewhere else.
+                // Only where the network is connected by this interface, or by the one that it borrows addresses from: otherwise a
+                // neighbour could attract packets of other networks.
                 let cover = inner.covering(table, nexthop, F::BITS - 1);
                 let paths = cover.and_then(|(_, list)| inner.lists.get(list)).map_or(&[][..], |l| &l.paths);
                 let links = || {
@@ -112,10 +110,10 @@ impl<F: Net> Fib<F> {
                 };
                 let attached = links().any(|link| link == sw_if || Some(link) == lender);
                 sharing.extend(links());
-                // A table that is gone has no routes.
+                // A removed table has no routes.
                 let Ok(place) = inner.place(table, host) else { continue };
                 if wanted && attached {
-                    // A full table has no room for it; the packets take the network's route.
+                    // If the table is full, packets take the network's route.
                     let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
                     continue;
                 }
@@ -130,8 +128,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// A neighbour has lost its host route by an interface: another one that the network is connected by, or that borrows that one's
-    /// addresses, may know it too.
+    /// After a neighbour has lost its host route over an interface: it may be known on another interface of the network, or on
+    /// one that borrows addresses from such an interface.
     fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, sharing: BTreeSet<SwIfIndex>, ip: IpAddr) {
         let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<F>>());
         let with_borrowers = |link: SwIfIndex| addresses.borrowers(link).into_iter().chain([link]);

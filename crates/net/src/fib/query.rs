@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be asked of routes.
+//! Queries of routes, for `show`, dumps and features.
 
 use super::control::Inner;
 use super::entry::{Entry, Sourced};
@@ -9,7 +9,7 @@ use cli::Error;
 use tables::Route;
 use wire::{Family, Prefix};
 
-/// Routes read at once by who walks a whole table.
+/// Entries read under one lock when a whole table is walked.
 const CHUNK: usize = 256;
 
 fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
@@ -24,7 +24,7 @@ impl<F: Net> Inner<F> {
         RouteInfo { prefix, index, sources: sources.collect() }
     }
 
-    /// Calls `f` on the entries behind a prefix, in order, until it says false.
+    /// Calls `f` on the entries after a prefix, in order, until it returns false.
     pub fn walk(
         &self,
         table: TableIndex,
@@ -41,7 +41,7 @@ impl<F: Net> Inner<F> {
         });
     }
 
-    /// As [`Self::walk`], without entries that nobody set.
+    /// As [`Self::walk`], without implicit entries.
     fn walk_listed(
         &self,
         table: TableIndex,
@@ -51,7 +51,7 @@ impl<F: Net> Inner<F> {
         self.walk(table, after, |prefix, index, entry| entry.is_implicit() || f(prefix, index, entry));
     }
 
-    /// The longest entry that covers the first `len` bits of an address: its number and the list in force.
+    /// The longest entry that covers the first `len` bits of an address: its route index and the path list in force.
     pub fn covering(&self, table: TableIndex, addr: F::Addr, len: u8) -> Option<(RouteIndex, ListId)> {
         let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.leaf.route);
         Some((route, self.entries.get(route)?.best.list))
@@ -59,7 +59,7 @@ impl<F: Net> Inner<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// What is known of exactly this prefix.
+    /// The entry of exactly this prefix.
     pub fn route(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
         let inner = self.inner();
         let place = inner.place(table, prefix).ok()?;
@@ -71,13 +71,13 @@ impl<F: Net> Fib<F> {
         self.longest(table, Prefix::host(addr))
     }
 
-    /// The list of paths with this number.
+    /// The path list with this index.
     pub fn path_list(&self, number: u32) -> Option<PathListInfo<F>> {
         let id = ListId(number);
         self.inner().lists.get(id).map(|list| list.info(id))
     }
 
-    /// The numbers of all lists of paths are below this.
+    /// An upper bound of the indices of path lists.
     pub fn path_lists_end(&self) -> u32 {
         self.inner().lists.end()
     }
@@ -89,7 +89,7 @@ impl<F: Net> Fib<F> {
         Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
     }
 
-    /// The entry of exactly this prefix, if somebody set one, or the longest that covers it.
+    /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it.
     ///
     /// # Errors
     /// No such table (−3), no such entry (−6).
@@ -106,8 +106,8 @@ impl<F: Net> Fib<F> {
         found.ok_or_else(|| Error::not_found(format!("there is no route {}", prefix.network())).retval(-6))
     }
 
-    /// At most `n` entries of a table in order, those behind `after` (or the first). The table may change between two
-    /// calls, and `after` may be gone: whatever is there all the time is seen once.
+    /// At most `n` entries of a table in order, after `after` (or from the first). The table may change between two
+    /// calls, and `after` may be gone: an entry that exists all the time is returned once.
     pub fn routes_from(
         &self,
         table: TableIndex,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From paths to adjacencies, and again when something has changed.
+//! Resolves paths to adjacencies, and again when what they depend on changes.
 
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
@@ -13,24 +13,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::Prefix;
 
-/// How often a list is resolved for one change. Changes that go round in a circle end there.
+/// How often a list is resolved at most for one change, so that circular changes end.
 const ROUNDS: u8 = 64;
 
-/// The weight of a neighbour that takes all packets, where neighbours have shares of them.
+/// The weight of a share of 1, where shares of packets become weights.
 const SHARE: f64 = 65536.0;
 
-/// Where a path leads.
+/// A usable path's adjacency.
 #[derive(Clone, Copy)]
 struct Way {
     adj: AdjIndex,
-    /// What it is good for.
+    /// Whether recursive paths can follow it.
     state: State,
-    /// The next hop, or all that it comes to, is down.
+    /// Its next hop is down, or all next hops of the route that it follows.
     down: bool,
 }
 
 impl<F: Net> Inner<F> {
-    /// The list with these paths, for one more entry.
+    /// Takes a reference on the list with these paths; makes the list if it is new.
     pub fn intern(&mut self, cx: &Cx<'_>, paths: &[Path<F::Addr>]) -> ListId {
         if let Some(&id) = self.interned.get(paths) {
             if let Some(list) = self.lists.get_mut(id) {
@@ -75,7 +75,7 @@ impl<F: Net> Inner<F> {
         id
     }
 
-    /// One entry less has the list.
+    /// Gives a reference on a list back; the last one removes the list.
     pub fn let_go(&mut self, cx: &Cx<'_>, id: ListId) {
         let Some(list) = self.lists.get_mut(id) else { return };
         list.refs -= 1;
@@ -110,7 +110,7 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Notes what a list comes to now.
+    /// Stores what a list resolves to now, and keeps the indices of lists up to date.
     fn follow(&mut self, id: ListId, now: Resolved) {
         let Some(list) = self.lists.get_mut(id) else { return };
         let old = std::mem::replace(&mut list.now, now.clone());
@@ -129,7 +129,7 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Lets the lists of next hops be found.
+    /// Updates the index of lists by neighbour.
     fn index_hops(&mut self, id: ListId, old: &[NextHop], new: &[NextHop]) {
         for hop in old {
             if let Entry::Occupied(mut lists) = self.hops.entry(*hop) {
@@ -144,8 +144,8 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Resolves lists again, and those that follow them as far as it matters. First those that move most traffic elsewhere,
-    /// and what isn't needed any more is given up last: all the while packets go where they are lost.
+    /// Resolves lists again, and those that follow them as far as that changes something. Until a list is resolved its packets may
+    /// be lost, so lists with most users come first, and adjacencies are released last.
     pub fn refresh(&mut self, cx: &Cx<'_>, lists: impl IntoIterator<Item = ListId>) {
         let mut lists: Vec<ListId> = lists.into_iter().collect();
         lists.sort_by_cached_key(|id| Reverse(self.weight(*id)));
@@ -186,12 +186,12 @@ impl<F: Net> Inner<F> {
         left.into_iter().for_each(|adj| cx.adjacencies.release(adj));
     }
 
-    /// How much depends on a list: whether there is a choice, and how many entries and lists follow it.
+    /// The urgency of a list: whether it has other paths to turn to, and how many entries and lists use it.
     fn weight(&self, id: ListId) -> (bool, usize) {
         self.lists.get(id).map_or((false, 0), |list| (list.paths.len() > 1, list.refs + list.users.len()))
     }
 
-    /// What the paths of a list come to. The caller holds the target once more.
+    /// Resolves the paths of a list. The caller gets a reference on the target.
     fn resolve(&self, cx: &Cx<'_>, id: ListId) -> Resolved {
         let Some(list) = self.lists.get(id) else { return Resolved::default() };
         let mut now = Resolved::default();
@@ -208,7 +208,7 @@ impl<F: Net> Inner<F> {
         }
         now.hops.sort_unstable();
         now.hops.dedup();
-        // Who is down is left out while somebody else leads on.
+        // Paths that are down are left out while another is usable.
         let leads_on = members.iter().any(|(way, _)| !way.down && way.state != State::Unusable);
         now.down = !leads_on && members.iter().any(|(way, _)| way.down);
         let kept = |way: &Way| now.down || !way.down;
@@ -229,13 +229,13 @@ impl<F: Net> Inner<F> {
             }
             _ => State::Usable,
         };
-        // In an order that doesn't depend on what came first: a flow takes the same path after a restart.
+        // Sorted, not in the order of adding: so a flow takes the same path after a restart.
         members.sort_by_key(|(_, path)| path.kind);
         now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight.into())));
         now
     }
 
-    /// Where a path leads, held once for the caller; what stands in its way if it can't be taken now.
+    /// Resolves a path. The caller gets a reference on its adjacency; the error says why the path can't be used.
     fn resolve_path(
         &self,
         cx: &Cx<'_>,
@@ -317,7 +317,7 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Whether a path may follow a list that covers its next hop.
+    /// Whether the path's constraint lets it follow this list, which covers its next hop.
     fn may_follow(&self, path: &Path<F::Addr>, list: &PathList<F>, at: (TableIndex, F::Addr)) -> bool {
         let (table, nexthop) = at;
         let is_attached = |path: &Path<F::Addr>| match path.kind {
@@ -335,7 +335,7 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Whether whoever follows `from` comes to `to`.
+    /// Whether following `from` leads to `to`.
     fn leads_to(&self, from: ListId, to: ListId) -> bool {
         let (mut left, mut seen) = (vec![from], BTreeSet::new());
         while let Some(id) = left.pop() {
@@ -351,7 +351,7 @@ impl<F: Net> Inner<F> {
         false
     }
 
-    /// The lists that follow one, those that follow these, and so on.
+    /// All lists that follow this one, directly or not.
     fn all_users(&self, id: ListId) -> BTreeSet<ListId> {
         let (mut left, mut seen) = (vec![id], BTreeSet::new());
         while let Some(list) = left.pop().and_then(|id| self.lists.get(id)) {
@@ -360,14 +360,14 @@ impl<F: Net> Inner<F> {
         seen
     }
 
-    /// Lists with a next hop in this prefix: what an entry for it decides.
+    /// Lists with a next hop in this prefix: those that its entry may resolve.
     pub fn affected(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> BTreeSet<ListId> {
         let range = (table, prefix.network().addr())..=(table, prefix.last());
         self.vias.range(range).flat_map(|(_, ids)| ids).copied().collect()
     }
 }
 
-/// Takes a list out of those with a path to a next hop.
+/// Removes a list from an index of lists.
 fn unlist<K: Ord + Copy>(lists: &mut BTreeMap<K, BTreeSet<ListId>>, key: K, id: ListId) {
     let Some(ids) = lists.get_mut(&key) else { return };
     ids.remove(&id);
@@ -376,7 +376,7 @@ fn unlist<K: Ord + Copy>(lists: &mut BTreeMap<K, BTreeSet<ListId>>, key: K, id: 
     }
 }
 
-/// One adjacency for several. The caller holds each once, and the result once.
+/// Makes one adjacency of several. Takes over the caller's reference on each, and gives one on the result.
 fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>) -> AdjIndex {
     let (mut adjs, mut weights, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     for (adj, weight) in members {
@@ -385,7 +385,7 @@ fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>)
             adjs.push(adj);
             weights.push(0u32);
         } else {
-            // Two paths to the same place are one with the weight of both.
+            // Two paths to one adjacency become one with both weights.
             cx.adjacencies.release(adj);
         }
         weights[at] += weight.max(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes as workers know them: numbers, with what each leads to, and its counters.
+//! Route indices, for workers: where each route leads, and its counters.
 
 use super::Fib;
 use crate::AdjIndex;
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use sync::{GraceTicket, Qsbr};
 use wire::{Ip4, Ip6};
 
-/// Names a route: an entry of a table, whatever its paths. Small and dense over the tables of both protocols; 0 is none.
-/// Cells of `/net/route/to` and `/net/route/via` go by it; the binary API calls it `stats_index`.
+/// Index of a route, that is of a table's entry. Dense over the tables of both protocols; 0 is none. It is the index into
+/// `/net/route/to` and `/net/route/via`; the binary API calls it `stats_index`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
 pub struct RouteIndex(pub u32);
@@ -35,7 +35,7 @@ impl fmt::Display for RouteIndex {
 
 /// Counters that are set to zero in one go.
 const CHUNK: usize = 4096;
-/// When so many routes have gone, and more than are left, [`Routes::settle`] is worth its while.
+/// [`Routes::settle`] gives memory back when more routes than this have gone, and more than are left.
 const MANY: usize = 1 << 16;
 
 /// Routes at most: address space, not memory.
@@ -43,11 +43,11 @@ const MAX: usize = tables::Leaf::ROUTES as usize;
 
 /// The routes of all tables: where each leads, and its counters.
 pub struct Routes {
-    /// By route, an [`AdjIndex`]: for who counts along a chain of recursive routes.
+    /// By route, the [`AdjIndex`] that it leads to: packets are counted along a chain of recursive routes by it.
     leads: Reserve<AtomicU32>,
-    /// `/net/route/to`: packets and bytes that were looked up and took the route.
+    /// `/net/route/to`: packets and bytes whose lookup found the route.
     pub to: Arc<Combined>,
-    /// `/net/route/via`: those of recursive routes that follow it.
+    /// `/net/route/via`: packets and bytes of recursive routes that follow the route.
     pub via: Arc<Combined>,
     off: AtomicBool,
     domain: Arc<Qsbr>,
@@ -56,17 +56,17 @@ pub struct Routes {
 
 #[derive(Default)]
 struct Numbers {
-    /// Up to it, all have been given out once. The first to be given out is 1.
+    /// The highest index given out so far; the first is 1.
     end: u32,
-    /// Can be given out, with counters at zero; the least last.
+    /// Free indices with counters at zero, the lowest last.
     free: Vec<RouteIndex>,
-    /// Their counters are still to be set to zero; the least last.
+    /// Free indices whose counters aren't reset yet, the lowest last.
     cooled: Vec<RouteIndex>,
-    /// Given back; packets on their way may still name them until the grace period is over.
+    /// Indices given back that workers may still use until the grace period is over.
     cooling: VecDeque<(GraceTicket, Vec<RouteIndex>)>,
-    /// Given back after the last grace period was begun.
+    /// Indices given back since the last grace period began.
     hot: Vec<RouteIndex>,
-    /// Given out and not given back; and the most that these were since [`Routes::settle`] gave memory back.
+    /// Indices in use; and the maximum since [`Routes::settle`] last gave memory back.
     used: usize,
     most: usize,
 }
@@ -97,20 +97,20 @@ impl Routes {
         !self.off.load(Ordering::Relaxed)
     }
 
-    /// Counts packets by route, or no longer: with many routes in use at once, the cells of the counters cost more than the
-    /// rest of the lookup. Large tables are laid out anew for it, which takes a while, and lookups are slower meanwhile.
+    /// Turns counting by route on or off: with many routes in use, the counters cost more than the rest of the lookup. Large
+    /// tables are rebuilt for it, and lookups are slower meanwhile.
     pub fn set_counting(world: &World, on: bool) {
         world.get::<Self>().off.store(!on, Ordering::Relaxed);
         world.get::<Fib<Ip4>>().suit_counting();
         world.get::<Fib<Ip6>>().suit_counting();
     }
 
-    /// Notes where a route leads.
+    /// Sets where a route leads.
     pub(super) fn lead(&self, route: RouteIndex, adj: AdjIndex) {
         self.leads[route.at()].store(adj.0, Ordering::Release);
     }
 
-    /// A number for a new route, with counters at zero; `None` if there is none left.
+    /// Gives an index for a new route, with counters at zero; `None` if there is none left.
     pub(super) fn allocate(&self) -> Option<RouteIndex> {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         if numbers.free.is_empty() {
@@ -135,15 +135,15 @@ impl Routes {
         Some(route)
     }
 
-    /// Takes a number back: nothing that workers look packets up in names it any more.
+    /// Takes an index back that no lookup finds any more.
     pub(super) fn free(&self, route: RouteIndex) {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         numbers.hot.push(route);
         numbers.used -= 1;
     }
 
-    /// To be called now and then: gives memory back to the system when many routes have gone since it did last. Says whether
-    /// it did.
+    /// To be called periodically: gives memory back to the system if many routes have gone since the last time. Returns whether it
+    /// did.
     pub fn settle(&self) -> bool {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         let gone = numbers.most - numbers.used;
@@ -157,10 +157,10 @@ impl Routes {
 }
 
 impl Numbers {
-    /// Some that were used before, and no packet can name any more; the least last.
+    /// Some indices that were given back and that no worker can use any more, the lowest last.
     fn again(&mut self, domain: &Arc<Qsbr>) -> Vec<RouteIndex> {
         if self.cooled.is_empty() {
-            // One grace period for all that came back meanwhile.
+            // One grace period for all indices given back meanwhile.
             if !self.hot.is_empty() {
                 self.cooling.push_back((domain.grace(), std::mem::take(&mut self.hot)));
             }

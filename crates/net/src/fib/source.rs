@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who routes are from.
+//! Sources of routes, and how they rank.
 
 use cli::Error;
 use graph::{Shared, World};
@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
-/// Who gave an entry its paths. The one of the least [`Self::priority`] counts.
+/// The source that gave an entry paths. Of several sources the one with the lowest [`Self::priority`] is in force.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// In every table; can't be overridden.
+    /// A route of every table that no other source overrides.
     Special,
     /// An address of an interface.
     Interface,
@@ -30,9 +30,9 @@ pub enum Source {
     /// Behaviour that RFCs require of an address without a route. Lists and dumps omit these routes, since VPP has none of them;
     /// lookups find them.
     Implicit,
-    /// One that a client has added: see [`Sources`].
+    /// A source that a client has added: see [`Sources`].
     Added {
-        /// The least one counts.
+        /// Its rank: lower is better.
         priority: u8,
         /// Its number.
         id: u8,
@@ -52,7 +52,7 @@ impl Source {
         Self::Default,
     ];
 
-    /// As `show ip fib` prints it; [`Sources::name`] knows the names of those that were added.
+    /// The name that `show ip fib` prints; [`Sources::name`] has the names of added sources.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Special => "special",
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// Its number, as VPP gives them.
+    /// Its number in the binary API, as in VPP.
     pub const fn id(self) -> u8 {
         match self {
             Self::Special => 1,
@@ -84,7 +84,7 @@ impl Source {
         }
     }
 
-    /// The least one's paths count; as in VPP.
+    /// Its rank, as in VPP: the source with the lowest is in force.
     pub const fn priority(self) -> u8 {
         match self {
             Self::Special => 0,
@@ -103,7 +103,7 @@ impl Source {
 
 impl Ord for Source {
     fn cmp(&self, other: &Self) -> Ordering {
-        // What nobody set counts last, also after what a client has added with the same priority.
+        // Implicit routes rank last, also behind a client's source of priority 0xff.
         let rank = |source: &Self| (source.priority(), matches!(source, Self::Implicit), source.id());
         rank(self).cmp(&rank(other))
     }
@@ -121,10 +121,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// The first number of a source that was added.
+/// The number of the first added source.
 const FIRST: u8 = 32;
 
-/// The sources that clients have added, for routes of their own that rank as they say.
+/// The sources that clients have added, each with a rank of its own.
 #[derive(Default)]
 pub struct Sources {
     /// Name and priority, by number.
@@ -142,10 +142,11 @@ impl Sources {
         self.added.lock().expect("no panic inside")
     }
 
-    /// Adds a source. One of this name and priority is the same.
+    /// Adds a source. Adding one again with the same name and priority gives the same source.
     ///
     /// # Errors
-    /// A name that stands for another priority (−81); no name, or the priority of what can't be overridden (−7); too many (−99).
+    /// A name that is in use with another priority (−81); no name, or a priority up to that of interfaces' addresses (−7); too many
+    /// sources (−99).
     pub fn add(&self, name: &str, priority: u8) -> Result<Source, Error> {
         if name.is_empty() || priority <= Source::Interface.priority() {
             return Err(Error::parse("a source needs a name, and a priority above 3").retval(-7));

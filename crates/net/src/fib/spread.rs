@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Weights to buckets.
+//! Turns the weights of an ECMP group into numbers of buckets.
 
 /// Buckets at most, however many paths.
 const MAX_BUCKETS: usize = 1 << 12;
@@ -24,12 +24,12 @@ pub(super) fn spread(weights: &[u32]) -> Vec<usize> {
     }
 }
 
-/// Largest remainders, but nobody goes without.
+/// Largest-remainder method, with at least one bucket for each path.
 fn apportion(weights: &[u32], total: u64, size: usize) -> Vec<usize> {
     let due = |w: &u32| u64::from(*w).max(1) * size as u64;
     let mut counts: Vec<usize> = weights.iter().map(|w| ((due(w) / total) as usize).max(1)).collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
-    // Who is owed most comes first.
+    // Largest remainder first.
     order.sort_by_key(|i| std::cmp::Reverse(due(&weights[*i]) as i64 - (counts[*i] as u64 * total) as i64));
     let mut used: usize = counts.iter().sum();
     for i in order.iter().cycle() {

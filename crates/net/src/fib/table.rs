@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be done with tables.
+//! Verbs of tables: make, delete, flush, replace.
 
 use super::TableGone;
 use super::control::Table;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use tables::{Lpm, Wanted};
 use wire::Prefix;
 
-/// How much was removed, and where to go on.
+/// Number of removed routes, and the prefix to continue after.
 type Removed<F> = (usize, Option<Prefix<<F as wire::Family>::Addr>>);
 
 impl<F: Net> Fib<F> {
-    /// Makes the table of this id for a source; one that is there is that source's too, and keeps its name.
+    /// Makes the table of this id and lets a source own it. A table that exists keeps its name and gets one more owner.
     ///
     /// # Errors
     /// No address space.
@@ -35,7 +35,7 @@ impl<F: Net> Fib<F> {
         Ok(index)
     }
 
-    /// Makes the table of an interface's link-local addresses, which operators don't see among the others.
+    /// Makes the table of an interface's link-local addresses, which isn't listed among the others.
     pub(crate) fn add_link_table(
         &self,
         world: &World,
@@ -45,12 +45,12 @@ impl<F: Net> Fib<F> {
         self.make_table(world, sw_if.0, name, true)
     }
 
-    /// What workers look routes up for.
+    /// What lookups have to return: routes only if packets are counted by route.
     fn wanted(&self) -> Wanted {
         if self.routes.counting() { Wanted::Routes } else { Wanted::Hops }
     }
 
-    /// Lays large tables out for what workers look routes up for now.
+    /// Rebuilds large tables after counting by route was turned on or off.
     pub(super) fn suit_counting(&self) {
         let inner = self.inner();
         inner.tables.iter().flatten().for_each(|table| table.lpm.set_wanted(self.wanted()));
@@ -90,14 +90,15 @@ impl<F: Net> Fib<F> {
         Ok(index)
     }
 
-    /// The least id above 0 that no table has.
+    /// The lowest unused id above 0.
     pub fn free_table_id(&self) -> u32 {
         let inner = self.inner();
         (1..).find(|id| !inner.ids.contains_key(id)).unwrap_or(u32::MAX)
     }
 
-    /// A source needs a table no longer: its routes there go. The table itself goes when no source needs it, no interface is in
-    /// it, and no other table's routes lead to it. Whoever doesn't need it speaks for all who do. Says whether it is gone.
+    /// Takes a source's ownership of a table back and removes its routes there; a source that doesn't own the table takes back that
+    /// of all. The table is removed once it has no owner, no interface is bound to it, and no other table's routes lead to it.
+    /// Returns whether it is gone.
     ///
     /// # Errors
     /// One that isn't there (−3); the default one (−7).
@@ -124,18 +125,18 @@ impl<F: Net> Fib<F> {
         Ok(self.find_table(id).is_err())
     }
 
-    /// Returns the sources that hold a lock on a table.
+    /// Returns the sources that own a table.
     pub fn owners(&self, index: TableIndex) -> Vec<Source> {
         self.inner().table(index).map_or_else(|_| Vec::new(), |table| table.owners.clone())
     }
 
-    /// Who was in a table, or needed it, has left: that may have been the last user.
+    /// Removes unused tables after an interface or an owner has left one.
     pub(crate) fn note_left(&self, world: &World) {
         self.crossing.note_unused();
         self.settle(world);
     }
 
-    /// Removes the tables that nobody needs and nothing uses.
+    /// Removes the tables without owner that nothing uses.
     pub(super) fn reap(&self, world: &World) {
         let unowned = self.inner().unowned.clone();
         for index in unowned {
@@ -158,8 +159,8 @@ impl<F: Net> Fib<F> {
         self.leading_to(index)
     }
 
-    /// Calls `f` with index and number of each table that is gone (none of a link's own), before another one may have its index:
-    /// what is kept by tables goes with them.
+    /// Calls `f` with index and id of each removed table (no id for tables of link-local addresses), before the index is used again,
+    /// so that subscribers remove their state for it.
     pub fn subscribe_gone(&self, f: TableGone) {
         self.gone.lock().expect("no panic inside").push(f);
     }
@@ -180,7 +181,7 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// A route of another table that leads to this one.
+    /// Describes a route of another table that leads to this one, if there is one.
     fn leading_to(&self, index: TableIndex) -> Option<String> {
         let names = |path: &Path<F::Addr>| !path.crosses() && path.table() == Some(index);
         let inner = self.inner();
@@ -201,8 +202,7 @@ impl<F: Net> Fib<F> {
         })
     }
 
-    /// Removes what sources say of entries of a table, where `which` says so of the source and whether it is stale. Says
-    /// how many that were.
+    /// Removes the paths in a table that `which` selects by source and whether they are stale. Returns how many.
     fn remove_where(
         &self,
         world: &World,
@@ -212,7 +212,7 @@ impl<F: Net> Fib<F> {
         self.remove_some(world, table, None, usize::MAX, which).map(|(gone, _)| gone)
     }
 
-    /// The same for at most `n` entries behind `after`; gives also the last of these, if there may be more.
+    /// As [`Self::remove_where`], for at most `n` entries after `after`. Returns also the last of these, if there may be more.
     fn remove_some(
         &self,
         world: &World,
@@ -249,8 +249,8 @@ impl<F: Net> Fib<F> {
         Ok((gone.len(), last))
     }
 
-    /// As [`Self::flush`] of several sources, in pieces: of at most `n` entries behind `after`, or the first. Gives where to go on,
-    /// if there is more.
+    /// As [`Self::flush`] of several sources, in pieces of at most `n` entries, after `after` or from the first. Returns the prefix
+    /// to continue after, if there is more.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -270,7 +270,7 @@ impl<F: Net> Fib<F> {
         done.map(|(_, last)| last)
     }
 
-    /// Removes all that a source says in a table, also of groups, and says how many routes to hosts that were.
+    /// Removes all routes of a source in a table, multicast routes included. Returns the number of unicast routes removed.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -280,14 +280,14 @@ impl<F: Net> Fib<F> {
         done
     }
 
-    /// As [`Self::flush`]; the table stays whatever becomes unused.
+    /// As [`Self::flush`], without removing tables that become unused.
     fn remove_all(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
         self.mfib.flush(world, table, source);
         self.remove_where(world, table, |s, _| s == source)
     }
 
-    /// From now on the source tells again what it has to say in a table; the routes stay as they are until
-    /// [`Self::replace_end`]. Who adds paths to a route that wasn't told again yet starts from none.
+    /// Marks a source's routes in a table as stale. They stay in force until [`Self::replace_end`], which removes those that were not
+    /// set again. Paths that are added to a stale route replace its paths.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -304,7 +304,7 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Removes what the source hasn't told again since [`Self::replace_begin`], and says how many routes that were.
+    /// Removes the source's routes that weren't set again since [`Self::replace_begin`]. Returns how many.
     ///
     /// # Errors
     /// A table that isn't there (−3).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What routes take of memory.
+//! Memory of routes, for `show`.
 
 use super::entry::{Entry, Sourced};
 use super::list::PathList;
@@ -7,17 +7,17 @@ use super::{Fib, Net, Path, TableIndex};
 use crate::{TableUsage, Usage};
 
 impl<F: Net> Fib<F> {
-    /// The tables, those of links' own addresses among them.
+    /// Memory of all tables, those of link-local addresses included.
     pub fn table_usage(&self) -> TableUsage {
         self.inner().tables.iter().flatten().map(|table| TableUsage::of(&*table.lpm)).sum()
     }
 
-    /// One table.
+    /// Memory of one table.
     pub fn usage_of(&self, index: TableIndex) -> Option<TableUsage> {
         self.inner().table(index).ok().map(|table| TableUsage::of(&*table.lpm))
     }
 
-    /// Entries, lists of paths, and paths.
+    /// Memory of entries, path lists, and paths.
     pub fn usage(&self) -> [Usage; 3] {
         let inner = self.inner();
         let mut entries = Usage::new("entry", size_of::<Option<Entry>>());
