@@ -177,7 +177,13 @@ fn own(world: &World, sw_if: SwIfIndex) -> Vec<Ours> {
     }
     for prefix in all {
         let network = prefix.network();
-        if prefix.len() < 127 && prefix.has_host_bits() && !prefix.addr().is_unicast_link_local() {
+        // RFC 4291 2.6.1; that of `::/n` would be the unspecified address, which no node has (2.5.2).
+        let is_address = !network.addr().is_unspecified();
+        if is_address
+            && prefix.len() < 127
+            && prefix.has_host_bits()
+            && !prefix.addr().is_unicast_link_local()
+        {
             own.push(Ours { prefix: network, role: Role::Anycast });
         }
     }

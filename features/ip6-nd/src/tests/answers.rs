@@ -57,6 +57,24 @@ fn the_address_of_all_routers_is_answered_for_without_insisting() {
     assert_eq!(r.sent().iter().map(|f| told(f)).collect::<Vec<_>>(), [answer]);
 }
 
+/// The anycast address of the routers of `::/64` would be the unspecified address, which no node has (RFC 4291 2.5.2).
+#[test]
+fn nobody_is_answered_about_the_unspecified_address() {
+    let mut r = rig();
+    r.add_address("::5/64");
+    r.pass(3);
+    r.sent();
+    let link = link_option(NdOptionKind::SOURCE_LINK, PEER);
+    let unknown = "neighbor_solicitation_source_unknown";
+    let n = r.drops(NODE, unknown, |r| r.receive(&solicitation(HIM, "::", &link)));
+    assert_eq!((n, r.sent()), (1, vec![]));
+    r.receive(&solicitation(HIM, "::5", &link));
+    assert_eq!(
+        r.sent().iter().map(|f| told(f)).collect::<Vec<_>>(),
+        [(PEER, ip("::5"), ip(HIM), 0xe000_0000, ip("::5"), OWN)]
+    );
+}
+
 #[test]
 fn tags_go_back_as_they_came() {
     let mut r = rig();
