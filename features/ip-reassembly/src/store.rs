@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams under way in one node on one thread: what both kinds of reassembly do alike.
+//! The datagrams that a node collects on one thread: what full and shallow reassembly have in common.
 
 use crate::fragment::Fragments;
 use crate::place::Place;
@@ -11,19 +11,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Datagrams that one fragment may end, and that one tick may: the rest follows. A fragment adds one datagram at most.
+/// Datagrams ended at most for one fragment, and in one tick. A fragment adds one datagram at most, so a surplus shrinks.
 pub const AT_ONCE: usize = 16;
 pub const AT_A_TICK: usize = 1024;
-/// Lists of fragments that are kept for their memory.
+/// Empty lists of fragments kept at most, so that a new datagram allocates nothing.
 const SPARE: usize = 64;
 
 /// A fragment that waits.
 pub trait Waiting {
     /// The packet.
     fn into_packet(self) -> Owned;
-    /// The packet, to look at.
+    /// The packet, borrowed.
     fn packet(&self) -> &Owned;
-    /// Its bytes, as `show` counts them.
+    /// Bytes of the fragment, as `show` prints them.
     fn bytes(&self) -> usize;
 }
 
@@ -31,9 +31,9 @@ pub trait Waiting {
 pub trait Ends: Next + Copy {
     /// A fragment of a datagram that has ended.
     const GIVEN_UP: Self;
-    /// It made room for another one.
+    /// It was ended to make room for another datagram.
     const LIMIT_REACHED: Self;
-    /// It waited too long.
+    /// Its timeout has passed.
     const TIMEOUT: Self;
 }
 
@@ -41,45 +41,45 @@ pub trait Ends: Next + Copy {
 pub trait Datagram {
     type Part: Waiting;
     type To: Ends;
-    /// An empty one, with the memory of another.
+    /// An empty datagram that reuses this list's memory.
     fn with(parts: Vec<Self::Part>) -> Self;
     fn parts(&self) -> &Vec<Self::Part>;
     fn parts_mut(&mut self) -> &mut Vec<Self::Part>;
-    /// What still comes of it is dropped.
+    /// From now on its fragments are dropped.
     fn give_up(&mut self);
 }
 
-/// Buffers that these fragments take.
+/// Buffers that these fragments occupy.
 pub fn buffers(parts: &[impl Waiting]) -> usize {
     parts.iter().map(|part| part.packet().segment_count()).sum()
 }
 
-/// What `show` tells of a datagram under way.
+/// A datagram that is being collected, for `show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnderWay {
-    /// The thread that has it.
+    /// The thread that collects it.
     pub thread: ThreadIndex,
     /// Source, destination, identification.
     pub key: (IpAddr, IpAddr, u32),
-    /// Index of the table that its fragments came in for.
+    /// Index of the route table of the interface that its fragments came in by.
     pub fib: u32,
     /// IPv4's protocol; 0 for IPv6.
     pub protocol: u8,
-    /// Fragments that are there, and their bytes.
+    /// Fragments that wait, and their bytes.
     pub fragments: (usize, usize),
-    /// Milliseconds since the first one came.
+    /// Milliseconds since the first fragment came.
     pub age_ms: u64,
 }
 
-/// All datagrams of a node.
+/// All datagrams of a node on one thread.
 pub struct Store<F: Fragments, D: Datagram> {
     pub place: Place,
     pub table: Table<F::Addr, D>,
     reassembly: Arc<Reassembly<F>>,
     kind: Kind,
-    /// Kept for their memory.
+    /// Empty lists of ended datagrams, for new ones.
     spare: Vec<Vec<D::Part>>,
-    /// Buffers of fragments that are here: this node's part of what all reassembly on the thread may hold.
+    /// Buffers of the fragments that wait here, counted against the thread's share for reassembly.
     pub kept: Part,
 }
 
@@ -91,17 +91,17 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
 
-    /// The limits.
+    /// The configured limits.
     pub fn knobs(&self) -> &Knobs {
         self.reassembly.of(self.kind)
     }
 
-    /// Shallow reassembly lets fragments go once the first and the last have come.
+    /// Whether shallow reassembly holds fragments until the first and the last have come, instead of the first alone.
     pub fn is_extended(&self) -> bool {
         self.reassembly.extended.load(Ordering::Relaxed)
     }
 
-    /// Lets go of all fragments of a datagram, of the first one under a reason of its own.
+    /// Drops all fragments of a datagram: the first for `first`, the others as [`Ends::GIVEN_UP`].
     fn release(&mut self, at: u32, first: D::To, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.table.get_mut(at) else { return };
         let parts = datagram.parts_mut();
@@ -113,13 +113,13 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.table.set_holding(at, false);
     }
 
-    /// Accounts for a fragment of `buffers` that a datagram holds now.
+    /// Charges the buffers of a fragment that a datagram holds now.
     pub fn hold(&mut self, at: u32, buffers: usize) {
         self.kept.charge(buffers);
         self.table.set_holding(at, true);
     }
 
-    /// Forgets a datagram that has no fragments here any more.
+    /// Removes a datagram without fragments from the table.
     pub fn forget(&mut self, at: u32) {
         if let Some(mut datagram) = self.table.remove(at) {
             self.knobs().end(self.place.thread);
@@ -131,24 +131,24 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
     }
 
-    /// Counts how a datagram ends, if it has fragments that wait: otherwise it has ended before.
+    /// Counts why a datagram ends if fragments wait; without any, it was counted when it was given up.
     pub fn count(&self, at: u32, why: D::To, cx: &mut Cx<'_, false>) {
         cx.count(why, self.table.get(at).is_some_and(|datagram| !datagram.parts().is_empty()).into());
     }
 
-    /// Forgets a datagram and lets go of its fragments.
+    /// Drops a datagram's fragments and removes it from the table.
     pub fn remove(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         self.release(at, D::To::GIVEN_UP, cx);
         self.forget(at);
     }
 
-    /// Removes a datagram for want of room.
+    /// Removes a datagram to make room.
     fn displace(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         self.release(at, D::To::LIMIT_REACHED, cx);
         self.forget(at);
     }
 
-    /// Counts how a datagram ends, and removes it.
+    /// Counts why a datagram ends, and removes it.
     pub fn end(&mut self, at: u32, why: D::To, cx: &mut Cx<'_, false>) {
         self.count(at, why, cx);
         self.remove(at, cx);
@@ -171,20 +171,20 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.table.oldest().filter(|(_, since)| self.is_late(*since, now)).map(|(at, _)| at)
     }
 
-    /// The datagram of a key; a new one if there is none, for which the oldest may have to go. `None` if there may be none at all.
+    /// Finds the datagram of a key, or adds one, for which the oldest may have to go. `None` if the limit is 0.
     pub fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> Option<u32> {
         if let Some(at) = self.table.find(&key) {
             if !self.table.since(at).is_some_and(|since| self.is_late(since, cx.now())) {
                 return Some(at);
             }
-            // Its turn to be ended hasn't come yet.
+            // Its timeout has passed, but `expire` ends only so many at once.
             self.end(at, D::To::TIMEOUT, cx);
         }
         let limit = self.knobs().datagrams();
         if limit == 0 {
             return None;
         }
-        // With a limit that was lowered, a surplus shrinks from fragment to fragment.
+        // After the limit was lowered there are too many: some go with each fragment.
         for _ in 0..AT_ONCE {
             let Some((oldest, _)) = self.table.oldest().filter(|_| self.table.len() >= limit) else { break };
             self.displace(oldest, cx);
@@ -194,10 +194,10 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         Some(self.table.insert(key, cx.now(), D::with(parts)))
     }
 
-    /// Lets the oldest that hold fragments go until the rest has room, of which each fragment takes as many buffers as it has segments.
-    /// Datagrams that hold none stay: they would give nothing back.
+    /// Removes the oldest datagrams that hold fragments until the others fit the thread's share of buffers. Datagrams without
+    /// fragments stay: they would free none.
     pub fn make_room(&mut self, cx: &mut Cx<'_, false>) {
-        // A longest packet has 32 segments, and each datagram gives back one at least.
+        // The longest packet has 32 segments, and each datagram frees one at least.
         for _ in 0..2 * AT_ONCE {
             let Some(oldest) = self.table.oldest_holding().filter(|_| self.kept.is_over()) else { break };
             self.kept.refuse();
@@ -206,7 +206,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.kept.settle();
     }
 
-    /// What is under way here.
+    /// The datagrams that are being collected here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
         let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| UnderWay {
             thread: self.place.thread,

@@ -137,6 +137,34 @@ impl crate::store::Datagram for Datagram {
 }
 
 impl Datagram {
+    /// Notes what a fragment says of its datagram, unless it contradicts what is known.
+    fn note<F: Fragments, const AT: u8>(
+        &mut self,
+        part: &Fragment,
+        l4: Option<L4>,
+        cx: &mut Cx<'_, false>,
+    ) -> Result<(), To> {
+        match (part.is_first(), self.first) {
+            (true, None) => {
+                let l4 = l4.ok_or(To::ReassMissingUpper)?;
+                let covered = |b: &Owned| fragment::<F, AT>(b).is_none_or(|p| p.start < part.end);
+                if self.waiting.iter().any(covered) {
+                    return Err(To::ReassOverlappingFragment);
+                }
+                self.first = Some((l4, part.end));
+                cx.count(To::ReassSuccess, 1);
+            }
+            // Sent once more, or to say something else.
+            (true, Some((known, end))) if l4 != Some(known) || end != part.end => {
+                return Err(To::ReassOverlappingFragment);
+            }
+            (false, Some((_, end))) if part.start < end => return Err(To::ReassOverlappingFragment),
+            _ => {}
+        }
+        self.last |= !part.more;
+        Ok(())
+    }
+
     /// Returns the first fragment's ports once the fragments may continue.
     fn ready(&self, extended: bool) -> Option<L4> {
         self.first.map(|(l4, _)| l4).filter(|_| !extended || self.last)
@@ -213,6 +241,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(AT_ONCE, cx);
+        let (limit, extended) = (self.store.knobs().fragments(), self.store.is_extended());
         let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
         let Some(datagram) = self.store.table.get_mut(at) else {
             return cx.emit(To::ReassInternalError, b);
@@ -220,68 +249,36 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
         }
-        if let Err(why) = self.known(at, &fragment, l4, cx) {
+        if let Err(why) = datagram.note::<F, AT>(&fragment, l4, cx) {
             self.store.give_up(at, cx);
             return cx.emit(why, b);
         }
-        self.go(at, &fragment, b, cx);
-    }
-
-    /// Notes what a fragment says of its datagram, unless it contradicts what is known.
-    fn known(&mut self, at: u32, part: &Fragment, l4: Option<L4>, cx: &mut Cx<'_, false>) -> Result<(), To> {
-        let datagram = self.store.table.get_mut(at).ok_or(To::ReassInternalError)?;
-        match (part.is_first(), datagram.first) {
-            (true, None) => {
-                let l4 = l4.ok_or(To::ReassMissingUpper)?;
-                let covered = |b: &Owned| fragment::<F, AT>(b).is_none_or(|p| p.start < part.end);
-                if datagram.waiting.iter().any(covered) {
-                    return Err(To::ReassOverlappingFragment);
-                }
-                datagram.first = Some((l4, part.end));
-                cx.count(To::ReassSuccess, 1);
-            }
-            // Sent once more, or to say something else.
-            (true, Some((known, end))) if l4 != Some(known) || end != part.end => {
-                return Err(To::ReassOverlappingFragment);
-            }
-            (false, Some((_, end))) if part.start < end => return Err(To::ReassOverlappingFragment),
-            _ => {}
-        }
-        datagram.last |= !part.more;
-        Ok(())
-    }
-
-    /// Lets a fragment go, with those that waited for it, or makes it wait.
-    fn go(&mut self, at: u32, part: &Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
-        let limit = self.store.knobs().fragments();
-        let extended = self.store.is_extended();
-        let Some(datagram) = self.store.table.get_mut(at) else {
-            return cx.emit(To::ReassInternalError, b);
-        };
         let Some(l4) = datagram.ready(extended) else {
             if datagram.waiting.len() >= limit {
                 self.store.give_up(at, cx);
                 return cx.emit(To::ReassFragmentChainTooLong, b);
             }
-            let buffers = b.segment_count();
+            let count = b.segment_count();
             datagram.waiting.push(b);
-            self.store.hold(at, buffers);
+            self.store.hold(at, count);
             return self.store.make_room(cx);
         };
-        mark(&mut b, of_part(l4, part));
-        cx.emit(To::Next, b);
         self.store.kept.give(buffers(&datagram.waiting));
-        for mut b in datagram.waiting.drain(..) {
-            match fragment::<F, AT>(&b) {
-                Some(part) => {
-                    mark(&mut b, of_part(l4, &part));
-                    cx.emit(To::Next, b);
-                }
+        go(b, &fragment, l4, cx);
+        for b in datagram.waiting.drain(..) {
+            match self::fragment::<F, AT>(&b) {
+                Some(part) => go(b, &part, l4, cx),
                 None => cx.emit(To::ReassInternalError, b),
             }
         }
         self.store.table.set_holding(at, false);
     }
+}
+
+/// Sends a fragment on with what the first one says of the upper layer.
+fn go(mut b: Owned, part: &Fragment, l4: L4, cx: &mut Cx<'_, false>) {
+    mark(&mut b, of_part(l4, part));
+    cx.emit(To::Next, b);
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
