@@ -4,6 +4,7 @@ use buffer::Flags;
 use graph::drive::Bench;
 use graph::{Plugin, SwIfIndex};
 use net::{IfCounters, Interfaces};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use testkit::mutate::Mutator;
 use wire::{EtherType, MacAddr};
@@ -107,14 +108,70 @@ fn a_tag_with_a_priority_alone_is_taken_off() {
     }
 }
 
+/// What is counted of a node, by the names that readers of the segment find.
+fn counted(bench: &Bench, node: &str) -> BTreeMap<String, u64> {
+    let prefix = format!("/err/{node}/");
+    let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
+    let all = reader.read(|name| name.starts_with(&prefix)).expect("readable").into_iter();
+    all.map(|stat| (stat.name[prefix.len()..].to_string(), stat.value.total())).collect()
+}
+
 #[test]
-fn counters_have_the_names_that_monitoring_systems_know() {
-    let (bench, _) = bench();
-    let all = stats::Reader::new(&bench.world.stats).expect("a segment").list().expect("readable");
-    let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
-    for name in ["no error", "l3 mac mismatch", "unknown vlan", "unknown ethernet type", "subinterface down"]
-    {
-        assert!(names.contains(&format!("/err/ethernet-input/{name}")), "{name}: {names:?}");
+fn frames_are_counted_under_the_names_that_monitoring_systems_know() {
+    let (mut bench, sw_if) = bench();
+    let interfaces: Arc<Interfaces> = bench.world.get();
+    let others = [2, 0, 0, 0, 0, 7];
+    let group = [1, 0, 0x5e, 0, 0, 1];
+    let frames = [
+        (frame(OWN.0, 0x0800), 9),
+        (frame(group, 0x0800), 8),
+        (frame([0xff; 6], 0x0800), 7),
+        (frame(others, 0x0800), 6),
+        (frame(OWN.0, 0x8100), 5),
+        (frame(group, 0x88cc), 4),
+        (frame([0xff; 6], 46), 3),
+        (frame(OWN.0, 0x0800)[..13].to_vec(), 2),
+    ];
+    interfaces.set_admin(&bench.world, sw_if, true).expect("up");
+    let mut taken = Vec::new();
+    for (frame, n) in &frames {
+        let out = bench.node("loop0-tx", &vec![frame.clone(); *n], |_| {});
+        assert!(out.iter().all(|o| o.node == "ethernet-input" && o.bytes == *frame), "{out:?}");
+        let out = bench.node("ethernet-input", &vec![frame.clone(); *n], |b| b.rx_if = sw_if.0);
+        taken.extend(out.into_iter().filter(|o| o.reason.is_none()));
+    }
+    assert_eq!(taken.len(), 9 + 8 + 7);
+    assert!(taken.iter().all(|o| o.node == "taker" && o.bytes == frames[0].0[14..]), "{taken:?}");
+    interfaces.set_admin(&bench.world, sw_if, false).expect("down");
+    drop(bench.node("ethernet-input", &[frames[0].0.clone()], |b| b.rx_if = sw_if.0));
+    let want = [
+        ("no error", 0),
+        ("too_short", 2),
+        ("subinterface down", 1),
+        ("l3 mac mismatch", 6),
+        ("unknown vlan", 5),
+        ("unknown ethernet type", 4),
+        ("llc", 3),
+    ];
+    let want: BTreeMap<_, _> = want.map(|(name, n)| (name.to_string(), n)).into();
+    assert_eq!(counted(&bench, "ethernet-input"), want);
+    // Whomever they are for, frames that come in are counted by the kind of their destination.
+    let counters: Arc<IfCounters> = bench.world.get();
+    let (at, len) = (sw_if.at(), frames[0].0.len() as u64);
+    let frames = |n: u64| (n, n * len);
+    let unicast = (9 + 6 + 5 + 2, (9 + 6 + 5) * len + 2 * 13);
+    let want = [
+        ("rx", (unicast.0 + 22, unicast.1 + 22 * len)),
+        ("rx-unicast", unicast),
+        ("rx-multicast", frames(8 + 4)),
+        ("rx-broadcast", frames(7 + 3)),
+    ];
+    for (name, counter) in counters.combined() {
+        let want = want.iter().find(|(known, _)| *known == name).map_or((0, 0), |(_, n)| *n);
+        assert_eq!(counter.sum(at), want, "{name}");
+    }
+    for (name, counter) in counters.simple() {
+        assert_eq!(counter.sum(at), 0, "{name}: of other nodes");
     }
 }
 
