@@ -32,7 +32,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set arp announce",
         usage: "<state:on|off>",
-        help: "Tell everybody where our addresses are when they come or move",
+        help: "Send gratuitous ARP when an address is added, an interface comes up or its MAC address changes",
         run: set_announce,
     },
     Command {

@@ -52,13 +52,13 @@ type OnConflict = Arc<dyn Fn(&World, Conflict) + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     gratuitous: Gratuitous,
-    /// Our addresses are announced when they come or move.
+    /// Gratuitous ARP is sent: see [`Arp::set_announces`].
     announce: bool,
-    /// When an address was defended last.
+    /// When each address was defended last.
     defended: HashMap<(SwIfIndex, Ipv4Addr), u64>,
-    /// The addresses of each interface, as they were announced.
+    /// Each interface's addresses at its last change: those that are new are announced.
     own: HashMap<SwIfIndex, Vec<Ipv4Addr>>,
-    /// Where others were told to be answered for.
+    /// Interfaces where commands or messages have enabled proxy ARP.
     proxies: BTreeSet<SwIfIndex>,
     on_conflict: Vec<OnConflict>,
 }
@@ -96,18 +96,17 @@ impl Arp {
         self.inner().gratuitous = what;
     }
 
-    /// Whether our addresses are announced when they come or move.
+    /// Whether gratuitous ARP is sent.
     pub fn announces(&self) -> bool {
         self.inner().announce
     }
 
-    /// Says whether our addresses are announced when they come or move: an address that is new, an interface that goes up, a MAC
-    /// address that has changed.
+    /// Sends gratuitous ARP when an address is added, an interface comes up or its MAC address changes; or doesn't.
     pub fn set_announces(&self, on: bool) {
         self.inner().announce = on;
     }
 
-    /// Where others were told to be answered for; what an operator does to the feature by itself is not in it.
+    /// Interfaces where commands or messages have enabled proxy ARP; `set interface feature` alone isn't counted.
     pub fn proxies(&self) -> Vec<SwIfIndex> {
         self.inner().proxies.iter().copied().collect()
     }

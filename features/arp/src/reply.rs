@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-reply`: answers for our own addresses (RFC 826, RFC 5227), and takes note of neighbours.
+//! `arp-reply`: answers requests for our own addresses (RFC 826, RFC 5227), and reports neighbours to control.
 
 use crate::Arp;
 use crate::frame::answer;
@@ -27,12 +27,12 @@ pub struct ArpReply {
 
 #[derive(Next, Clone, Copy)]
 pub enum To {
-    /// Out by the interface that the request came in by.
+    /// The answer leaves by the interface that received the request.
     #[dynamic]
     Output(NodeIndex),
     #[next_feature]
     Continue,
-    /// What a neighbour told was passed on.
+    /// The neighbour was reported to control; the packet ends here.
     #[free]
     Noted,
     /// answers sent.
@@ -121,7 +121,7 @@ enum Whose {
     Foreign,
 }
 
-/// What is wrong with a packet, whoever it is for.
+/// Checks what doesn't depend on the packet's target.
 #[inline(always)]
 fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
     // A virtual router answers with its virtual address from the real one's interface (RFC 5798 7.3).
@@ -193,17 +193,16 @@ impl ArpReply {
     ) -> Option<To> {
         match sender {
             Whose::Attached => None,
-            // A host may have the address that its router lends to the link between them, and ask by it for what the router
-            // answers for.
+            // On an unnumbered link the host may have the address that we borrow, and ask for what proxy ARP answers.
             Whose::Lent if self.has_more(b, cx) => Some(To::Continue),
             Whose::Ours | Whose::Lent => {
                 let who = Target { sw_if: b.rx_if, ip: arp.sender_ip() };
                 let conflict = Note::Conflict(who, arp.sender_mac);
-                // If control can't hear it now, the other station will be heard again.
+                // If the queue is full, the station's next packet reports it.
                 let _ = self.lately.post(&self.notes, conflict, cx.now());
                 Some(To::DuplicateAddress)
             }
-            // On a link with lent addresses the other end may have any.
+            // On an unnumbered link the other end may have any address.
             Whose::Foreign if target == Whose::Lent => None,
             Whose::Foreign if arp.is_gratuitous() => Some(To::NotForUs),
             Whose::Foreign => Some(To::SenderNotLocal),
@@ -216,7 +215,7 @@ impl ArpReply {
         cx.peek_feature(b).is_some_and(|next| next != self.drop)
     }
 
-    /// Tells control of the sender of what goes no further.
+    /// Reports the sender of a packet that ends here.
     #[inline(always)]
     fn noted<const TRACED: bool>(
         &mut self,
@@ -232,12 +231,12 @@ impl ArpReply {
         To::Noted
     }
 
-    /// Tells control of the sender; false if it can't be told.
+    /// Reports the sender to control; false if the queue to control is full.
     #[inline(always)]
     fn note(&mut self, arp: &wire::Arp, sw_if: u32, evidence: Evidence, now: u64) -> bool {
         let who = Target { sw_if, ip: arp.sender_ip() };
         let note = Note::Seen(Seen { who, mac: Some(arp.sender_mac), evidence });
-        // Somebody waits for an answer; for the rest once a second is enough.
+        // Packets wait for a reply, so each is reported; other evidence once a second.
         if evidence == Evidence::Reply {
             self.notes.post(note)
         } else {
@@ -282,7 +281,7 @@ impl Node for ArpReply {
             (_, false) => To::NotForUs,
             (_, true) => {
                 if !probe {
-                    // The answer goes out whether control can listen or not: it will be asked again.
+                    // The answer goes out even if the queue to control is full.
                     self.note(&arp, rx_if, Evidence::Request, now);
                 }
                 if !answer(b, l2, view.mac, arp.target_ip()) {

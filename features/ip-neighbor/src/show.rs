@@ -13,14 +13,14 @@ use std::net::IpAddr;
 struct Line {
     sw_if: SwIfIndex,
     ip: IpAddr,
-    /// When it was confirmed, or since when it is silent.
+    /// When the neighbour was confirmed last, or since when the next hop has not answered.
     since: u64,
     known: Option<Neighbor>,
-    /// Who says that it is down as a next hop.
+    /// The watchers that report the next hop down.
     down: Vec<&'static str>,
 }
 
-/// Neighbours read at once: the table is in no order, so each time all of it is looked through.
+/// Neighbours read at once. The table is unordered, so each read scans all of it.
 const READ: usize = 4096;
 
 impl Line {
@@ -50,14 +50,14 @@ pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
     by_age(w, m, true)
 }
 
-/// Ages change while they are shown: the order is that of the start.
+/// Sorted once, at the start: ages change while the lines are written.
 fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
     let mut all: Vec<Line> = lines(w, interface(w, m)?, ip6).collect();
     all.sort_by_key(|line| line.since);
     Ok(table(all.into_iter()))
 }
 
-/// In order of interface and address, as they are when their turn comes.
+/// Lines in order of interface and address, each read when it is written.
 fn lines(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = Line> + use<> {
     let (neighbors, now) = (w.get::<Neighbors>(), w.clock.now());
     let read = move |after, _| neighbors.list_from(ip6, only, after, READ);
@@ -78,7 +78,7 @@ fn lines(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = 
         known: None,
         down: by.into_keys().collect(),
     });
-    // Both are in order.
+    // Both iterators are sorted by interface and address: merge them.
     let (mut known, mut down) = (known.peekable(), down.peekable());
     std::iter::from_fn(move || {
         let order = match (known.peek(), down.peek()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show ip neighbor-watcher`: which clients want to hear of which neighbours.
+//! `show ip neighbor-watcher`: clients that subscribed to events of neighbours.
 
 use crate::api::{IpNeighborEvent, IpNeighborEventV2};
 use cli::{Matches, Output, Result, Writer};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The neighbours that a client wants to hear of.
+/// The neighbours whose events a client subscribed to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
     /// On this interface, or on all.
@@ -19,7 +19,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Whether it wants to hear of this neighbour.
+    /// Whether events of this neighbour are among them.
     pub fn covers(&self, sw_if: SwIfIndex, ip: IpAddr) -> bool {
         self.sw_if.is_none_or(|wanted| wanted == sw_if) && self.ip.is_none_or(|wanted| wanted == ip)
     }
@@ -30,7 +30,7 @@ impl Watch {
         format!("{sw_if} {}", self.ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into()))
     }
 
-    /// The one with this key.
+    /// Parses a key made by [`Self::to_key`].
     fn of_key(key: &str) -> Option<Self> {
         let (sw_if, ip) = key.split_once(' ')?;
         let (sw_if, ip): (u32, IpAddr) = (sw_if.parse().ok()?, ip.parse().ok()?);

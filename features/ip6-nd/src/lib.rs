@@ -20,6 +20,10 @@
 //! Router advertisements are sent where that is wanted (`ip6 nd … no ra-suppress`), and duplicates are looked for only if that is
 //! enabled.
 //!
+//! Our addresses are announced by unsolicited advertisements when the interface comes up or its MAC address changes, and after
+//! their duplicates were looked for: RFC 4861 7.2.6 provides for that, and receivers change only entries that they have (7.2.5).
+//! ARP has no such rule, so there it is an operator's choice (`set arp announce on`).
+//!
 //! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
 //! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;
 //! solicitations of routers are answered by unicast at once, without the random delay of RFC 4861 6.2.6, as VPP does

@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 /// Options of a message besides the two of its head: receivers like us take no more in all.
 const MOST_OPTIONS: usize = MAX_ND_OPTIONS - 2;
 
-/// Returns the settings of a prefix.
+/// Settings of an advertised prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RaPrefix {
     /// Seconds that it is valid; all ones for ever.
@@ -149,7 +149,7 @@ impl RaConfig {
         false
     }
 
-    /// Returns the settings of a prefix.
+    /// Settings of an advertised prefix.
     pub fn prefix(&self, prefix: Ip6Prefix) -> Option<RaPrefix> {
         self.prefixes.iter().find(|(old, _)| old.network() == prefix.network()).map(|(_, p)| *p)
     }
