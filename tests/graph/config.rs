@@ -4,7 +4,7 @@
 use cli::{Command, Output, Runner, Said, Tree};
 use daemon::store::{change::Change, script};
 use daemon::{plugins, store};
-use fixture::{NOT_STATE, Needs, SCRIPTS, read_pcap};
+use fixture::{NOT_STATE, Needs, read_pcap, scripts};
 use graph::World;
 use graph::drive::Bench;
 use net::{IfKind, Interfaces};
@@ -244,7 +244,7 @@ fn made_again(first: &mut Instance, what: &str) {
 #[test]
 fn every_script_is_said_again_and_taken_back() {
     let nothing = Instance::new().shows();
-    for s in SCRIPTS.iter().filter(|s| s.needs == Needs::Nothing) {
+    for s in scripts().filter(|s| s.needs == Needs::Nothing) {
         let mut first = Instance::after(s.lines);
         let text = first.config();
         assert!(!text.is_empty(), "{}", s.name);
@@ -260,7 +260,7 @@ fn every_script_is_said_again_and_taken_back() {
 
 #[test]
 fn any_script_is_reached_from_any_other() {
-    let scripts: Vec<_> = SCRIPTS.iter().filter(|s| s.needs == Needs::Nothing).collect();
+    let scripts: Vec<_> = scripts().filter(|s| s.needs == Needs::Nothing).collect();
     let texts: Vec<_> = scripts.iter().map(|s| Instance::after(s.lines).config()).collect();
     let mut instance = Instance::new();
     for step in 1..scripts.len() {
@@ -302,7 +302,7 @@ fn a_link_local_address_enables_nothing_after_a_restart() {
 #[test]
 fn every_command_that_sets_something_is_in_a_script() {
     let tree = names::tree();
-    let lines: Vec<_> = SCRIPTS.iter().flat_map(|s| store::file::lines(s.lines)).collect();
+    let lines: Vec<_> = scripts().flat_map(|s| store::file::lines(s.lines)).collect();
     let mut used = Vec::new();
     for line in &lines {
         let parsed = tree.parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -324,7 +324,7 @@ fn every_command_that_sets_something_is_in_a_script() {
     }
     assert!(
         missing.is_empty(),
-        "{missing:?} stand in no script of tests/fixture/scripts.rs: add lines with all that they set, and see that their plugin's \
+        "{missing:?} stand in no script of tests/fixture/scripts: add lines with all that they set, and see that their plugin's \
          `config' says them"
     );
     for (path, _) in NOT_STATE {

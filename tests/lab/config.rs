@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fixture::{Cable, Needs, Router, SCRIPTS, Site, Which, eventually};
+use fixture::{Cable, Needs, Router, Site, Which, eventually, scripts};
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::lab::{self, Netns};
@@ -193,7 +193,7 @@ fn what_scripts_make_with_hosts_is_said_again_and_taken_back() {
     let (netns, host): (Netns, Netns) = (lab.netns("router"), lab.netns("host"));
     lab.veth((&netns, "left"), (&host, "eth0"));
     lab.veth((&netns, "right"), (&host, "eth1"));
-    for s in SCRIPTS.iter().filter(|s| s.needs == Needs::Hosts) {
+    for s in scripts().filter(|s| s.needs == Needs::Hosts) {
         let (dir, section) = place();
         let more = format!("cpu {{ workers 2 }} {section}");
         let router = Router::start(&netns, &more);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random commands, then a restart: configuration, `show` output and forwarding are the same afterwards.
 
-use fixture::{Needs, SCRIPTS};
+use fixture::{Needs, scripts};
 use testkit::Rng;
 
 use super::{Instance, made_again, sorted};
@@ -86,8 +86,7 @@ fn what_any_lines_make_is_said_again() {
 
 /// Any lines of the scripts, which have every command that sets something: in any order, about any interface.
 fn mixed(seed: u64, count: usize) -> (Instance, String) {
-    let pool: Vec<String> = SCRIPTS
-        .iter()
+    let pool: Vec<String> = scripts()
         .filter(|s| s.needs == Needs::Nothing)
         .flat_map(|s| store::file::lines(s.lines))
         // Gaps in the indices of interfaces are closed; what a stream sends is sent again.
