@@ -13,5 +13,6 @@ mod mutated6;
 mod names;
 mod objects;
 mod published;
+mod reasons;
 mod super_path;
 mod tally;
