@@ -106,7 +106,9 @@ fn forwarding(w: &mut Walk) {
         w.frame(&rewrite("time_expired"), f.packet(HIM, FAR).ttl(1).udp(1, 2).payload_len(40).build());
         let large = if f.v6 { f.packet(HIM, FAR) } else { f.packet(HIM, FAR).df() };
         w.frame(&rewrite("mtu_exceeded"), large.udp(1, 2).payload_len(1460).build());
+        w.run(&f.text("set {ip|ip6} icmp redirect pg0 enable"));
         w.frame(&rewrite("same_interface"), to("{10.24.0.1|3024::1}"));
+        w.run(&f.text("set {ip|ip6} icmp redirect pg0 disable"));
         if f.v6 {
             w.frame(&rewrite("source_scope"), f.packet("fe80::2", FAR).udp(1, 2).build());
         }
