@@ -50,6 +50,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: capture,
     },
     Command {
+        path: "packet-generator mac-filter",
+        usage: "<interface:interface> <state:on|off>",
+        help: "Take only frames for the interface's own MAC address and for groups, as a device does that filters, or all",
+        run: mac_filter,
+    },
+    Command {
         path: "packet-generator enable-stream",
         usage: "[<stream:stream>]",
         help: "Run a stream, or all",
@@ -119,6 +125,11 @@ fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
     } else {
         shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
     }
+    Ok(Output::empty())
+}
+
+fn mac_filter(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<Shared>().set_filter(w, m.str("interface"), m.str("state") == "on")?;
     Ok(Output::empty())
 }
 

@@ -28,6 +28,10 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             Mode::Ip6 => " mode ip6",
         };
         config.interface(sw_if, line, format!("delete packet-generator interface {name}"));
+        if shared.filters(sw_if) {
+            let line = format!("packet-generator mac-filter {}", quote(&interfaces.name(sw_if)));
+            config.push(Phase::Devices, format!("{line} on"), format!("{line} off"));
+        }
     }
     for stream in shared.streams() {
         let name = quote(&stream.spec.name);

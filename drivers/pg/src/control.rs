@@ -45,6 +45,8 @@ struct PgInterface {
     mode: Mode,
     offloads: Offloads,
     capturing: Arc<AtomicBool>,
+    /// Its MAC filter is on: read by the threads that run its streams.
+    filter: Arc<AtomicBool>,
 }
 
 /// What an interface carries.
@@ -121,7 +123,8 @@ pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> 
         },
         move |world, _, sw_if| PgTx::new(world, sw_if, ip, tx.clone()),
     )?;
-    let interface = PgInterface { sw_if, mode: new.mode, offloads: new.offloads, capturing };
+    let filter = Arc::default();
+    let interface = PgInterface { sw_if, mode: new.mode, offloads: new.offloads, capturing, filter };
     world.get::<Shared>().inner().interfaces.insert(new.name.clone(), interface);
     Ok(sw_if)
 }
@@ -179,6 +182,25 @@ impl Shared {
         found.unwrap_or_default()
     }
 
+    /// Whether an interface takes only frames for its own MAC address and for groups.
+    pub fn filters(&self, sw_if: SwIfIndex) -> bool {
+        self.inner().interfaces.values().any(|i| i.sw_if == sw_if && i.filter.load(Ordering::Relaxed))
+    }
+
+    /// Takes only frames for the interface's own MAC address and for groups, as a device does that filters, or all.
+    ///
+    /// # Errors
+    /// Another interface, or one without Ethernet.
+    pub fn set_filter(&self, world: &World, name: &str, on: bool) -> Result<(), Error> {
+        let found = self.find(world, name)?;
+        if found.mode != Mode::Ethernet {
+            let why = format!("{name} carries no Ethernet frames");
+            return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
+        }
+        found.filter.store(on, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Puts TCP segments together that an interface sends, or no longer.
     ///
     /// # Errors
@@ -228,13 +250,16 @@ impl Shared {
     /// Adds a stream; it doesn't run yet. One of the same name makes room for it, as in VPP.
     pub fn add_stream(&self, spec: StreamSpec) -> Arc<Stream> {
         self.forget_streams(|old| old.name == spec.name);
+        let mut inner = self.inner();
+        let filter = inner.interfaces.values().find(|i| i.sw_if == spec.interface).map(|i| i.filter.clone());
         let stream = Arc::new(Stream {
             spec,
+            filter: filter.unwrap_or_default(),
             enabled: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         });
-        self.inner().streams.push(stream.clone());
+        inner.streams.push(stream.clone());
         stream
     }
 

@@ -4,8 +4,8 @@
 use crate::control::Shared;
 use crate::stream::{Source, Stream};
 use buffer::{DATA_SIZE, FRAME_SIZE, Frame};
-use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, ThreadIndex, World};
-use net::{IfLanes, is_group};
+use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, SwIfIndex, ThreadIndex, World};
+use net::{IfFlags, IfLanes, Interfaces, Views, is_group};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +17,9 @@ pub struct PgInput {
     signal: Signal,
     frame: Box<Frame>,
     scratch: Vec<u8>,
+    interfaces: Arc<Interfaces>,
+    /// Packets of the frame that pass an interface's MAC filter.
+    passed: Box<Frame>,
 }
 
 struct Running {
@@ -34,6 +37,9 @@ struct Running {
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
+    /// MAC filter: frame is for another host.
+    #[count]
+    Filtered,
 }
 
 impl Build for PgInput {
@@ -47,6 +53,8 @@ impl Build for PgInput {
             shared,
             frame: Frame::new(world.pool),
             scratch: Vec::with_capacity(65_536),
+            interfaces: world.get(),
+            passed: Frame::new(world.pool),
         }
     }
 }
@@ -166,14 +174,13 @@ impl Input for PgInput {
 
 impl PgInput {
     fn send(&mut self, at: usize, n: usize, cx: &mut Cx<'_, false>) -> usize {
-        let Self { streams, frame, scratch, lanes, device_input, .. } = self;
+        let Self { streams, frame, scratch, lanes, device_input, interfaces, passed, .. } = self;
         let running = &mut streams[at];
         let spec = &running.stream.spec;
         let got = cx.alloc_frame(frame, n);
         if got < n {
             lanes.rx_no_buf.add(spec.interface.at(), (n - got) as u64);
         }
-        let mut bytes_sent = 0;
         let (sent, interface) = (running.sent, spec.interface.0);
         let (mut empty, marks, ip, tx) = (0, spec.marks, spec.ip, spec.tx);
         for (i, b) in frame.iter_mut().enumerate() {
@@ -189,7 +196,6 @@ impl PgInput {
                 // More than one buffer: the others are allocated for each packet, which is slower than for a frame.
                 empty += u64::from(!b.append_bytes(bytes, cx.cache()));
             }
-            bytes_sent += b.packet_len() as u64;
             if marks.any() {
                 marks.note(b, ip);
             }
@@ -198,7 +204,11 @@ impl PgInput {
         if empty > 0 {
             lanes.rx_no_buf.add(spec.interface.at(), empty);
         }
-        let (at, total) = (spec.interface.at(), (got as u64, bytes_sent));
+        if spec.from_device && running.stream.filter.load(Ordering::Relaxed) {
+            filter(frame, passed, spec.interface, interfaces.views(cx.turn), cx);
+        }
+        let bytes = frame.iter().map(|b| b.packet_len() as u64).sum();
+        let (at, total) = (spec.interface.at(), (frame.len() as u64, bytes));
         if spec.from_device && frame.iter().fold(false, |any, b| any | is_group(b)) {
             lanes.rx.groups(at, total, frame.iter());
         } else {
@@ -214,5 +224,35 @@ impl PgInput {
             _ => cx.emit_frame(To::Node(spec.node), frame),
         }
         got
+    }
+}
+
+/// Leaves in a frame what a device takes that filters: frames for its own address and for groups; all of them if it is promiscuous.
+#[cold]
+fn filter(
+    frame: &mut Box<Frame>,
+    passed: &mut Box<Frame>,
+    interface: SwIfIndex,
+    views: Views<'_>,
+    cx: &mut Cx<'_, false>,
+) {
+    let view = views.get(interface.at()).unwrap_or_default();
+    if view.flags.has(IfFlags::PROMISCUOUS) {
+        return;
+    }
+    let mut others = 0;
+    for b in frame.drain() {
+        if is_group(&b) || b.data().starts_with(&view.mac.0) {
+            // As many as were in a frame find room in one.
+            let pushed = passed.push(b);
+            debug_assert!(pushed.is_ok());
+        } else {
+            cx.free(b);
+            others += 1;
+        }
+    }
+    std::mem::swap(frame, passed);
+    if others > 0 {
+        cx.count(To::Filtered, others);
     }
 }

@@ -12,7 +12,10 @@
 //! has these offloads, and leave so. An interface without them does the work when it writes the capture. `coalesce-enabled` puts TCP
 //! segments together that are sent.
 //!
-//! Limits: `mac-filter` isn't built; there are no IPv4 header checksums that are left undone: the generator does them.
+//! With `mac-filter` on, an interface takes frames for its own MAC address and for groups, as a device does that filters; without
+//! it, `ethernet-input` drops those for other stations.
+//!
+//! Limits: there are no IPv4 header checksums that are left undone: the generator does them.
 
 mod api;
 mod capture;

@@ -52,7 +52,13 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
     let (sw_if, mode) = shared.mode(w, m.str("interface"))?;
     shared.write_out(w.clock.now());
-    let table = Table::new().left("Name").left("Mode").left("Offloads").left("Capture").right("Packets");
+    let table = Table::new()
+        .left("Name")
+        .left("Mode")
+        .left("Offloads")
+        .left("MAC filter")
+        .left("Capture")
+        .right("Packets");
     let mut table = table.left("Failure");
     let capture = shared.captures().into_iter().find(|c| c.0 == sw_if);
     let (file, packets, failure) =
@@ -61,6 +67,7 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
         m.str("interface").into(),
         format!("{mode:?}").to_lowercase().into(),
         shared.offloads(sw_if).words().into(),
+        if shared.filters(sw_if) { "on" } else { "off" }.into(),
         file.into(),
         packets.into(),
         failure.unwrap_or_default().into(),

@@ -74,4 +74,6 @@ pub struct Stream {
     pub sent: AtomicU64,
     /// Packets that were due and found the queue full.
     pub lost: AtomicU64,
+    /// The interface's MAC filter is on.
+    pub filter: Arc<AtomicBool>,
 }

@@ -243,6 +243,55 @@ fn a_file_without_limit_stays_so_when_the_configuration_is_read_again() {
 }
 
 #[test]
+fn a_filter_takes_frames_for_us_and_for_groups() {
+    const OWN: &str = "020000000008";
+    let mut s = Setup::new();
+    s.run("create packet-generator interface pg0 hw-addr 02:00:00:00:00:08");
+    s.run("create packet-generator interface pg1 mode ip4");
+    let frames = [OWN, "020000000009", "01005e010101", "333300000001", "ffffffffffff"];
+    for (i, to) in frames.iter().enumerate() {
+        s.run(&format!(
+            "packet-generator new name s{i} interface pg0 limit 3 data {{ hex 0x{to}0200000000ff88b5{i:02}{i:02} }}"
+        ));
+    }
+    let mut counts = |line: &str| {
+        s.run(line);
+        let counters = s.bench.world.get::<IfCounters>();
+        let read = |s: &Setup| {
+            let n = |node, text| s.bench.count(node, text);
+            [
+                counters.rx.sum(1).0,
+                counters.rx.sum(1).1,
+                n("pg-input", "filtered"),
+                n("ethernet-input", "l3 mac mismatch"),
+                n("ethernet-input", "unknown ethernet type"),
+            ]
+        };
+        let before = read(&s);
+        s.run("packet-generator enable-stream");
+        s.finish();
+        let after = read(&s);
+        std::array::from_fn(|i| after[i] - before[i])
+    };
+    let all = [15, 15 * 16, 0, 3, 12];
+    assert_eq!(
+        counts("packet-generator mac-filter pg0 off"),
+        all,
+        "ethernet-input drops what is for another host"
+    );
+    assert_eq!(
+        counts("packet-generator mac-filter pg0 on"),
+        [12, 12 * 16, 3, 0, 12],
+        "the device doesn't take it"
+    );
+    assert_eq!(counts("set interface promiscuous on pg0"), all, "a promiscuous device takes it all the same");
+    assert_eq!(counts("set interface promiscuous off pg0"), [12, 12 * 16, 3, 0, 12]);
+    assert_eq!(counts("packet-generator mac-filter pg0 off"), all);
+    assert!(s.error("packet-generator mac-filter pg1 on").contains("no Ethernet frames"));
+    assert!(s.error("packet-generator mac-filter local0 on").contains("no packet generator's interface"));
+}
+
+#[test]
 fn a_rate_is_kept() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
