@@ -218,7 +218,9 @@ fn every_published_counter_moves() {
     drop(held);
     walk.wait(12);
     // Addresses are announced as their interface comes up.
-    for line in ["set arp announce on", "set interface state pg1 down", "set interface state pg1 up"] {
+    walk.run("set arp announce on");
+    walk.run("set ip6 nd announce on");
+    for line in ["set interface state pg1 down", "set interface state pg1 up"] {
         walk.run(line);
     }
     walk.wait(2);

@@ -12,7 +12,7 @@
 //!
 //! Our addresses are announced only with `set arp announce on`. RFC 826 has no announcements, and RFC 5227 2.3 has them only of
 //! an address that was probed before, which isn't done here: an unprobed announcement takes the traffic of a host that has
-//! the address already. VPP and Linux announce nothing by default either. Neighbour discovery does (`ip6-nd`).
+//! the address already. VPP and Linux announce nothing by default either. Neighbour discovery does the same.
 //!
 //! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1); others' use of our addresses
 //! is logged and answered.

@@ -2,6 +2,7 @@
 //! The commands: parse, call.
 
 use crate::dad::{Dad, Settings};
+use crate::protocol::Nd;
 use crate::proxy::Proxies;
 use crate::ra::{Advertiser, RaConfig, RaPrefix, domain, usual_lifetime};
 use crate::rd::{Backoff, Receiver};
@@ -48,6 +49,12 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "<interface:interface> [enable|disable]",
         help: "Answer on this interface for all that are routed by others",
         run: proxy_all,
+    },
+    Command {
+        path: "set ip6 nd announce",
+        usage: "<state:on|off>",
+        help: "Send unsolicited neighbour advertisements for our addresses when they come or move",
+        run: set_announce,
     },
     Command {
         path: "set ip6 dad enable",
@@ -205,6 +212,11 @@ fn proxy(w: &World, m: &Matches) -> Result<Output> {
 
 fn proxy_all(w: &World, m: &Matches) -> Result<Output> {
     w.get::<Proxies>().enable(w, interface(w, m)?, !m.flag("disable"))?;
+    Ok(Output::empty())
+}
+
+fn set_announce(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Nd>().set_announces(m.str("state") == "on");
     Ok(Output::empty())
 }
 

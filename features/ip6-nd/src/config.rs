@@ -2,6 +2,7 @@
 //! What was set, as commands.
 
 use crate::dad::{Dad, Settings};
+use crate::protocol::Nd;
 use crate::proxy::Proxies;
 use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
 use crate::rd::Receiver;
@@ -17,6 +18,9 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let link_local = if dad.link_local { " link-local" } else { "" };
         let line = format!("set ip6 dad enable transmits {} delay {}{link_local}", dad.transmits, dad.delay);
         config.push(Phase::Settings, line, "set ip6 dad disable");
+    }
+    if world.get::<Nd>().announces() {
+        config.push(Phase::Settings, "set ip6 nd announce on", "set ip6 nd announce off");
     }
     let interfaces = world.get::<Interfaces>();
     for (sw_if, link) in world.get::<Advertiser>().list() {

@@ -18,6 +18,7 @@ use ip_neighbor::resolve::{self, Ask, Protocol, Seen, Target, transmit};
 use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::Turn;
 use wire::{Icmp6Type, Ip6, MacAddr};
@@ -27,6 +28,21 @@ use wire::{Icmp6Type, Ip6, MacAddr};
 pub struct Nd {
     /// The addresses of each interface, as they were seen last.
     known: Mutex<HashMap<SwIfIndex, Vec<Ipv6Addr>>>,
+    /// Our addresses are announced when they come or move.
+    announce: AtomicBool,
+}
+
+impl Nd {
+    /// Whether our addresses are announced when they come or move.
+    pub fn announces(&self) -> bool {
+        self.announce.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether our addresses are announced when they come or move: an address that is new, an interface that goes up, a MAC
+    /// address that has changed.
+    pub fn set_announces(&self, on: bool) {
+        self.announce.store(on, Ordering::Relaxed);
+    }
 }
 
 impl Shared for Nd {
@@ -121,8 +137,12 @@ pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
     speaks.then_some(interface)
 }
 
-/// Tells everybody where these addresses of ours are, if they are sure to be ours and the interface is up.
+/// Sends an unsolicited advertisement for each of these addresses that is sure to be ours (RFC 4861 7.2.6: MAY), if that is set and
+/// the interface is up.
 pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
+    if !world.get::<Nd>().announces() {
+        return;
+    }
     let Some(interface) = speaking(world, sw_if) else { return };
     let here = world.get::<AllOurs>().here(sw_if);
     let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));
@@ -204,8 +224,8 @@ fn forget(world: &World, sw_if: SwIfIndex) {
     world.get::<Listener>().forget(sw_if);
 }
 
-/// The interface's addresses may have changed: new ones are asked for, their groups joined, and who is no longer on the link is
-/// forgotten. As in VPP, one that isn't asked for is used without a word.
+/// The interface's addresses may have changed: new ones are asked for, their groups joined, and neighbours that are no longer on
+/// the link are removed.
 fn sync(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
@@ -221,6 +241,7 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     dad.retain(sw_if, &now);
     dad.begin(world, sw_if, &new);
     proxy::publish(world, sw_if);
+    announce(world, sw_if, &new);
     let here = ours.here(sw_if);
     world.get::<Neighbors>().remove_if(world, |n| {
         let IpAddr::V6(ip) = n.ip else { return false };

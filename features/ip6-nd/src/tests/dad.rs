@@ -57,7 +57,7 @@ fn an_address_is_asked_for_before_it_is_used() {
     r.pass(1);
     assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION).len(), 1, "twice, as it was set");
     r.pass(1);
-    assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).len(), 1, "then it is announced");
+    assert!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).is_empty(), "announced only where that is set");
     assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 

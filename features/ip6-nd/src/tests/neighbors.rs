@@ -119,7 +119,7 @@ fn what_is_wrong_is_dropped_by_name() {
 }
 
 #[test]
-fn our_addresses_are_announced_when_they_move_or_the_link_comes() {
+fn our_addresses_are_announced_only_where_that_is_set() {
     let mut r = rig();
     let world = r.bench.world.clone();
     let interfaces = world.get::<Interfaces>();
@@ -130,7 +130,23 @@ fn our_addresses_are_announced_when_they_move_or_the_link_comes() {
             .collect::<Vec<_>>()
     };
     r.add_address("2001:db8:1::1/64");
-    assert!(ours(&r).is_empty(), "it is given without a word");
+    for up in [false, true] {
+        interfaces.set_admin(&world, r.t0, up).expect("set");
+        r.bench.settle();
+    }
+    interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 5])).expect("set");
+    r.bench.settle();
+    assert!(ours(&r).is_empty(), "not set: VPP's default (RFC 4861 7.2.6: MAY)");
+
+    r.run("set ip6 nd announce on");
+    r.run("set ip6 dad enable transmits 1 delay 1");
+    r.add_address("2001:db8:2::1/64");
+    assert!(ours(&r).is_empty(), "not before it is ours");
+    r.pass(1);
+    assert_eq!(ours(&r), [ip("2001:db8:2::1")], "once it is ours");
+    r.run("set ip6 dad disable");
+    r.add_address("2001:db8:3::1/64");
+    assert_eq!(ours(&r), [ip("2001:db8:3::1")], "at once");
     interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 7])).expect("set");
     r.bench.settle();
     let moved = ours(&r);
@@ -140,7 +156,8 @@ fn our_addresses_are_announced_when_they_move_or_the_link_comes() {
     assert!(ours(&r).is_empty(), "nobody hears it");
     interfaces.set_admin(&world, r.t0, true).expect("up");
     r.bench.settle();
-    assert_eq!(ours(&r), [ip("fe80::ff:fe00:7"), ip(US), ip("2001:db8:1::1")]);
+    let all = ["fe80::ff:fe00:7", US, "2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1"];
+    assert_eq!(ours(&r), all.map(ip));
 }
 
 #[test]
