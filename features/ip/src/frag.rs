@@ -5,14 +5,20 @@
 use crate::family::Ip;
 use buffer::{Buffer, Cache, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use net::{Adjacencies, IpMeta};
+use net::{AdjKind, Adjacencies, IpMeta};
+use stats::CombinedLane;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use wire::{ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, U32, l4};
 
-pub struct Fragment<F>(Arc<Adjacencies>, PhantomData<F>);
+pub struct Fragment<F> {
+    adjacencies: Arc<Adjacencies>,
+    /// By adjacency.
+    counters: CombinedLane,
+    version: PhantomData<F>,
+}
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code, reason = "fragments go by the adjacency's own node; the picture of the graph shows this")]
@@ -59,8 +65,9 @@ impl Trace for FragmentTrace {
 }
 
 impl<F: Ip> Build for Fragment<F> {
-    fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get(), PhantomData)
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let adjacencies: Arc<Adjacencies> = world.get();
+        Self { counters: adjacencies.counters.lane(thread.at()), adjacencies, version: PhantomData }
     }
 }
 
@@ -209,13 +216,20 @@ impl Template for Template6 {
     }
 }
 
+/// The fragments of a packet.
+#[derive(Clone, Copy, Default)]
+struct Sent {
+    packets: u64,
+    bytes: u64,
+}
+
 impl<F: Ip> Fragment<F> {
     fn split<const TRACED: bool>(
         b: &mut Buffer,
         mtu: usize,
         next: NodeIndex,
         cx: &mut Cx<'_, TRACED>,
-    ) -> Result<usize, To> {
+    ) -> Result<Sent, To> {
         finish_checksum(b);
         let Whole { header, total, base, more } = F::Template::whole(b.data()).ok_or(To::Malformed)?;
         if total > b.packet_len() {
@@ -225,7 +239,8 @@ impl<F: Ip> Fragment<F> {
         let mut first = F::Template::new(b.data(), true, id).ok_or(To::Malformed)?;
         let mut others = F::Template::new(b.data(), false, id).ok_or(To::Malformed)?;
         let payload = total - header;
-        let (mut done, mut sent) = (0, 0);
+        let mut done = 0;
+        let mut sent = Sent::default();
         while done < payload {
             let template = if done == 0 { &mut first } else { &mut others };
             let left = payload - done;
@@ -236,10 +251,11 @@ impl<F: Ip> Fragment<F> {
             }
             let part = make(b, template.fill(len, base + done, more), header + done, len, cx);
             cx.emit(To::Node(next), part.ok_or(To::NoBuffer)?);
+            sent.bytes += (template.len() + len) as u64;
             done += len;
-            sent += 1;
+            sent.packets += 1;
         }
-        cx.count(To::Sent, sent as u64);
+        cx.count(To::Sent, sent.packets);
         Ok(sent)
     }
 }
@@ -304,13 +320,18 @@ impl<F: Ip> Node for Fragment<F> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta = b.scratch::<IpMeta>();
-        let Some(adj) = self.0.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
+        let Some(adj) = self.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
         // Of the path, if whoever sends packets here says so; else of the link.
         let mtu = u16::try_from(meta.icmp_rest).ok().filter(|mtu| *mtu != 0).unwrap_or(adj.mtu);
-        let next = adj.next;
         let len = b.packet_len();
-        let split = Self::split(b, mtu.into(), next, cx);
-        cx.trace(b, FragmentTrace { len, mtu, sent: split.unwrap_or(0) });
+        let split = Self::split(b, mtu.into(), adj.next, cx);
+        let sent = split.unwrap_or_default();
+        cx.trace(b, FragmentTrace { len, mtu, sent: sent.packets as usize });
+        // An adjacency counts what it sends. Of a neighbour's the lookup has counted the whole packet; that of groups counts at its
+        // rewrite.
+        if adj.kind == AdjKind::Rewrite && sent.packets > 0 {
+            self.counters.add(adj.counter as usize, sent.packets - 1, sent.bytes.saturating_sub(len as u64));
+        }
         split.err().unwrap_or(To::Done)
     }
 }

@@ -111,6 +111,40 @@ fn fragments_lie_in_one_buffer() {
     }
 }
 
+/// An adjacency counts the packets that it sends: the fragments, not what they are made of.
+#[test]
+fn an_adjacency_counts_fragments() {
+    let mut bench = router6();
+    let adjacencies = bench.world.get::<Adjacencies>();
+    for (v6, nexthop) in
+        [(false, std::net::IpAddr::from(ip("10.0.2.2"))), (true, ip6("2001:db8:2::2").into())]
+    {
+        let adj = adjacencies.find_neighbor(T2, nexthop).expect("held");
+        // 4008 bytes behind the header, in parts of 1480 and 1448 at most.
+        let (node, packet, frames) = if v6 {
+            let packet = pkt::ip6("2001:db8:2::1", "3000::1").udp(1, 2).payload_len(4000).build();
+            ("ip6", packet, 3 * 48 + 4008)
+        } else {
+            ("ip4", pkt::ip4("10.0.2.1", "20.0.0.1").udp(1, 2).payload_len(4000).build(), 3 * 20 + 4008)
+        };
+        let before = adjacencies.counters.sum(adj.at());
+        let (mut packets, mut sent) = (vec![packet], Vec::new());
+        for step in ["lookup", "rewrite", "frag"] {
+            let out = bench.node(&format!("{node}-{step}"), &packets, |b| {
+                b.flags.set(buffer::Flags::LOCAL);
+                if step != "lookup" {
+                    b.set_scratch(IpMeta::of(adj, 0));
+                }
+            });
+            sent = out.iter().map(|o| o.node.clone()).collect();
+            packets = out.into_iter().map(|o| o.bytes).collect();
+        }
+        assert_eq!(sent, vec![format!("{node}-rewrite"); 3]);
+        let after = adjacencies.counters.sum(adj.at());
+        assert_eq!((after.0 - before.0, after.1 - before.1), (3, frames), "{node}");
+    }
+}
+
 /// Buffers that run out in the middle of a packet: nothing is left of it.
 #[test]
 fn what_can_not_be_cut_leaves_nothing_behind() {
