@@ -9,7 +9,7 @@ use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::IpTrace;
 use net::IpMeta;
 use std::sync::Arc;
-use wire::{Header, IcmpHeader, IpHeader, U16, UpperLayer};
+use wire::{Address, Header, IcmpHeader, IpHeader, U16, UpperLayer};
 
 pub struct EchoRequest<F: Icmp> {
     state: Arc<State<F>>,
@@ -68,7 +68,12 @@ impl<F: Icmp> EchoRequest<F> {
         }
         let to_link = flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
         let group = F::is_group(asked, own);
-        if (to_link || group) && !settings.echo_broadcast || group && !F::is_member(asked, own) {
+        // Both are allowed (RFC 1122 3.2.2.6). A group answers hosts of the link, as in VPP: the answers stay there, so that a false
+        // source makes no more of them elsewhere (RFC 2644).
+        let near =
+            asked.multicast() && !flags.has(Flags::L2_BROADCAST) && own.iter().any(|p| p.contains(peer));
+        let several = (to_link || group) && !settings.echo_broadcast && (F::ECHO_GROUPS || !near);
+        if several || group && !F::is_member(asked, own) {
             return To::Broadcast;
         }
         // The address that was asked answers, if it is one's own.

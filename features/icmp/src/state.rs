@@ -17,7 +17,7 @@ pub struct Settings {
     pub burst: u32,
     /// Echo requests are answered.
     pub echo: bool,
-    /// Also those that go to several hosts (RFC 1122 3.2.2.6).
+    /// Also those that go to several hosts (RFC 1122 3.2.2.6); without it, in IPv4 only those of hosts of the link to a group.
     pub echo_broadcast: bool,
 }
 

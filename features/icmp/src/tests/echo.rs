@@ -55,13 +55,22 @@ fn a_reply_of_zeros_has_a_checksum_of_ones() {
 fn what_went_to_several_hosts_is_answered_on_request_only() {
     let (mut bench, sw_if, bare) = bench();
     let groups = ["255.255.255.255", "10.0.0.255", "10.0.0.0", "224.0.0.1"];
-    for dst in groups {
-        let out = send(&mut bench, sw_if, &request("10.0.0.9", dst).build(), |_| {});
+    let hosts = ["10.0.0.9", "10.0.0.9", "10.0.0.9", "198.51.100.9"];
+    for (dst, src) in groups.into_iter().zip(hosts) {
+        let out = send(&mut bench, sw_if, &request(src, dst).build(), |b| b.flags.set(Flags::L2_MULTICAST));
         assert_eq!(out.reason, Some("echo request to several hosts ignored (RFC 1122 3.2.2.6)"), "{dst}");
     }
-    let unicast = request("10.0.0.9", "10.0.0.1").build();
-    let out = send(&mut bench, sw_if, &unicast, |b| b.flags.set(Flags::L2_BROADCAST));
-    assert_eq!(bench.count("ip4-icmp-echo-request", "broadcast"), 5, "{out:?}");
+    for dst in ["10.0.0.1", "224.0.0.1"] {
+        let packet = request("10.0.0.9", dst).build();
+        send(&mut bench, sw_if, &packet, |b| b.flags.set(Flags::L2_BROADCAST));
+    }
+    assert_eq!(bench.count("ip4-icmp-echo-request", "broadcast"), 6);
+    // A host of the link that asks a group is answered, by an address of the interface.
+    let packet = request("10.0.0.9", "224.0.0.5").build();
+    let out = send(&mut bench, sw_if, &packet, |b| b.flags.set(Flags::L2_MULTICAST));
+    let (ip, icmp, rest) = verified(&out.bytes);
+    assert_eq!((ip.src, ip.dst, icmp.kind), ([10, 0, 0, 1], [10, 0, 0, 9], 0));
+    assert_eq!(rest, &packet[28..]);
     run(&mut bench, "set ip icmp echo-broadcast enable");
     for dst in groups {
         let packet = request("192.0.2.3", dst).build();
