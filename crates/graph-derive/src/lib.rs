@@ -19,13 +19,14 @@
 //!
 //! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF Drop")]` beside the attribute above
 //! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]`, target and text share that
-//! counter.
+//! counter. `#[counter("rpf_failure", of = "ip4-input")]` counts under another node's name, where VPP does.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use std::collections::HashMap;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, LitStr, Meta, Variant};
+use syn::parse::ParseStream;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, LitStr, Meta, Token, Variant};
 
 /// Derives `graph::Next`. See the crate's page.
 #[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep, count, counter))]
@@ -56,8 +57,12 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             return Err(Error::new_spanned(variant, "only a #[dynamic] variant holds a value"));
         }
         let text = doc_line(&variant.attrs);
-        let named = counter_name(&variant.attrs)?;
+        let Counter { name: named, of } = counter(&variant.attrs)?;
         let reason = named.clone().unwrap_or_else(|| snake(&ident.to_string()));
+        let of = match of {
+            Some(of) => quote! { ::core::option::Option::Some(#of) },
+            None => quote! { ::core::option::Option::None },
+        };
         let counted = matches!(way, Way::Drop | Way::Punt | Way::Count | Way::Node(_, true));
         if counted && text.is_none() {
             return Err(Error::new_spanned(
@@ -80,7 +85,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         };
         let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
         if counted {
-            let this = (target.to_string(), named.is_some(), text.clone());
+            let this = (format!("{target} {of}"), named.is_some(), text.clone());
             match counters.get(&reason) {
                 None => _ = counters.insert(reason.clone(), (this, code)),
                 Some((known, code)) if *known == this => {
@@ -96,7 +101,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
         edges.push(
-            quote! { ::graph::Edge { reason: #reason, text: #text, target: #target, counted: #counted } },
+            quote! { ::graph::Edge { reason: #reason, of: #of, text: #text, target: #target, counted: #counted } },
         );
         arms.push(match &way {
             Way::Feature => quote! { #name::#ident => ::graph::FEATURE_CODE },
@@ -170,10 +175,30 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
     })
 }
 
-/// The name that `#[counter("…")]` gives.
-fn counter_name(attrs: &[Attribute]) -> syn::Result<Option<String>> {
-    let named = attrs.iter().find(|attr| attr.path().is_ident("counter"));
-    named.map(|attr| attr.parse_args::<LitStr>().map(|name| name.value())).transpose()
+/// What `#[counter("name", of = "node")]` gives.
+#[derive(Default)]
+struct Counter {
+    name: Option<String>,
+    of: Option<String>,
+}
+
+fn counter(attrs: &[Attribute]) -> syn::Result<Counter> {
+    let Some(attr) = attrs.iter().find(|attr| attr.path().is_ident("counter")) else {
+        return Ok(Counter::default());
+    };
+    attr.parse_args_with(|input: ParseStream<'_>| {
+        let name = Some(input.parse::<LitStr>()?.value());
+        if input.is_empty() {
+            return Ok(Counter { name, of: None });
+        }
+        input.parse::<Token![,]>()?;
+        let word: syn::Ident = input.parse()?;
+        if word != "of" {
+            return Err(Error::new_spanned(word, "expected `of = \"node-name\"`"));
+        }
+        input.parse::<Token![=]>()?;
+        Ok(Counter { name, of: Some(input.parse::<LitStr>()?.value()) })
+    })
 }
 
 fn doc_line(attrs: &[Attribute]) -> Option<String> {

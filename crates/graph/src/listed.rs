@@ -60,7 +60,7 @@ impl World {
             for error in errors.clone() {
                 registry.reasons.read(error, |reason| {
                     if let Some(reason) = reason {
-                        change.remove(&error_link(name, reason.reason));
+                        change.remove(&error_link(&reason.node, reason.reason));
                     }
                 });
             }

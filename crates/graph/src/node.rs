@@ -16,6 +16,8 @@ use std::marker::PhantomData;
 pub struct Edge {
     /// Short name, `snake_case`: the counter's name.
     pub reason: &'static str,
+    /// The node that counts it, if that is another one.
+    pub of: Option<&'static str>,
     /// What an operator reads.
     pub text: &'static str,
     /// Where the packet goes.

@@ -23,7 +23,7 @@ const MAX_ERRORS: u32 = Space::Error.capacity() as u32;
 /// What stands in `show errors` and in the stats segment for a way out that is counted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reason {
-    /// The node's name.
+    /// The name of the node that counts it.
     pub node: Arc<str>,
     /// The counter's name.
     pub reason: &'static str,
@@ -299,7 +299,8 @@ impl Registry {
         let node = entry.name.clone();
         for (index, edge) in errors.zip(counted) {
             let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
-            let reason = Reason { node: node.clone(), reason: edge.reason, text: edge.text, drop, punt };
+            let node = edge.of.map_or_else(|| node.clone(), Arc::from);
+            let reason = Reason { node, reason: edge.reason, text: edge.text, drop, punt };
             self.reasons.set(index, reason);
         }
         Ok(index)

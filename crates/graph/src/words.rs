@@ -49,7 +49,8 @@ pub(crate) fn edges(edges: &'static [Edge], v6: Option<bool>) -> Vec<Edge> {
             Target::Node(name) => Target::Node(fill(name, v6)),
             other => other,
         };
-        Edge { reason: fill(edge.reason, v6), text: fill(edge.text, v6), target, ..*edge }
+        let of = edge.of.map(|node| fill(node, v6));
+        Edge { reason: fill(edge.reason, v6), of, text: fill(edge.text, v6), target, ..*edge }
     };
     edges.iter().map(edge).collect()
 }

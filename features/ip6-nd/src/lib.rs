@@ -20,8 +20,8 @@
 //! Router advertisements are sent where that is wanted (`ip6 nd … no ra-suppress`), and duplicates are looked for only if that is
 //! enabled.
 //!
-//! Our addresses are announced by unsolicited advertisements only with `set ip6 nd announce on` (RFC 4861 7.2.6: a router may), as
-//! in VPP and in ARP; a changed MAC address always is.
+//! Our addresses are announced by unsolicited advertisements only with `set ip6 nd announce on` (RFC 4861 7.2.6: a node may), as in
+//! VPP and in ARP.
 //!
 //! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
 //! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;

@@ -79,6 +79,48 @@ fn nodes_that_go_leave_nothing_behind() {
     assert_eq!(world.stats.simple(ERRORS).sum(crate::registry::NO_NODE as usize), 0);
 }
 
+/// What a node drops may be counted under another's name.
+#[test]
+fn a_counter_may_be_another_nodes() {
+    #[derive(Next, Clone, Copy)]
+    enum To {
+        /// the first one's own reason
+        #[drop]
+        Own,
+        /// the {ip4|ip6} input's reason
+        #[drop]
+        #[counter("rpf_failure", of = "{ip}-input")]
+        Other,
+    }
+    struct Second(u8);
+    impl Node for Second {
+        const NAME: &'static str = "second";
+        const V6: Option<bool> = Some(true);
+        type Next = To;
+        type Trace = ();
+        fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+            self.0 += 1;
+            if self.0.is_multiple_of(3) { To::Own } else { To::Other }
+        }
+    }
+    let mut bench = Bench::new(NONE);
+    let world = bench.world.clone();
+    let index = world.add_node("second", |_, _| Second(0)).expect("room");
+    bench.settle();
+    let packets: Vec<_> = (0..9).map(|i| packet(i, 0)).collect();
+    let out = bench.node("second", &packets, |_| {});
+    let other = |o: &&graph::drive::Outcome| o.reason == Some("the ip6 input's reason");
+    assert_eq!(out.iter().filter(other).count(), 6);
+    assert_eq!((bench.count("second", "own"), bench.count("ip6-input", "rpf_failure")), (3, 6));
+    let listed = listed(&world);
+    assert!(
+        listed.contains(&"/err/second/own".into()) && listed.contains(&"/err/ip6-input/rpf_failure".into())
+    );
+    world.remove_node(index);
+    bench.settle();
+    assert!(!self::listed(&world).iter().any(|name| name.ends_with("/rpf_failure")));
+}
+
 /// A thread that hasn't taken the removal still has the old body there.
 #[test]
 fn an_index_is_used_again_when_every_thread_has_given_it_back() {
