@@ -209,14 +209,13 @@ fn packets_go_where_a_slow_function_says() {
     };
     for ip in ["ip4", "ip6"] {
         for (node, why) in [
-            ("mfib-forward-rpf", "rpf_failure"),
-            ("mfib-forward-rpf", "drop"),
+            ("input", "rpf_failure"),
             ("rewrite-mcast", "time_expired"),
             ("replicate", "no_output"),
             ("replicate", "confined"),
         ] {
             assert!(count(&format!("{ip}-{node}"), why) > 0, "{ip}-{node} {why}");
         }
-        assert_eq!(count(&format!("{ip}-replicate"), "no_buffer"), 0);
+        assert_eq!(count(&format!("{ip}-replicate"), "Buffer Allocation Failure"), 0);
     }
 }

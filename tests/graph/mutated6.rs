@@ -77,6 +77,7 @@ pub fn bases() -> Vec<Vec<u8>> {
         group("ff02::1").icmp6_echo(3, 4).payload_len(20).build(),
         group("ff02::2").icmp6_echo(3, 4).build(),
         udp(group("ff05::77")).build(),
+        udp(group("ff00::1")).build(),
         udp(group("ff01::1")).build(),
         options(group("ff02::16"), 5).icmp6(Icmp6Type(143), 0, 0).payload_len(20).build(),
     ]);

@@ -46,7 +46,7 @@ pub enum Input6 {
     /// ip6 source is unspecified, destination is one host
     #[drop]
     SourceUnspecified,
-    /// ip6 group that is on no link (RFC 4291 2.7)
+    /// ip6 group of scope 0, which is reserved (RFC 4291 2.7)
     #[drop]
     GroupScope,
     /// no buffer for a copy of what other packets share, to cut it
@@ -152,8 +152,8 @@ impl Ip for Ip6 {
         if source.is_unspecified() && !to_group {
             return Err(Input6::SourceUnspecified);
         }
-        // Scopes 0 and 1: reserved, and the interface's own.
-        if to_group && header.dst[1] & 15 <= 1 {
+        // Of scope 1, the node's own, an entry decides.
+        if to_group && header.dst[1] & 15 == 0 {
             return Err(Input6::GroupScope);
         }
         let has_options = header.next_header == IpProtocol::HOP_BY_HOP;

@@ -12,7 +12,8 @@
 //!    starts the arc `{ip}-output`. The output to ourselves leads to `{ip}-local`.
 //!
 //! **What is never forwarded.** Packets to groups of a link (224.0.0.0/24, RFC 5771 4; scope 2 of IPv6), and those from an
-//! address of a link; nor anything to the interface that it came in by. Whatever the entry says, these only get to ourselves.
+//! address of a link; nor anything to the interface that it came in by. Whatever the entry says, these only get to ourselves. Packets to
+//! groups of scope 1 of IPv6 are dropped, unless an entry is for that scope (`ff01::/16` or longer).
 //!
 //! **No ICMP errors** about packets to groups (RFC 1812 4.3.2.7, RFC 4443 2.4), except that an IPv6 packet is too big for a link
 //! (2.4 (e.3)). IPv4 packets are fragmented, or dropped if that is forbidden.

@@ -42,6 +42,7 @@ pub enum To {
     Copied,
     /// {ip} multicast copies that there was no buffer for
     #[next("{ip}-drop", count)]
+    #[counter("Buffer Allocation Failure")]
     NoBuffer,
     /// {ip} multicast waits until copies of others have left
     #[next("{ip}-replicate", count)]

@@ -23,12 +23,10 @@ pub struct Rpf<F: Ip> {
 pub enum To {
     #[next("{ip}-replicate")]
     Replicate,
-    /// {ip} multicast RPF check failed
+    /// {ip} multicast RPF check failed, or no entry is for it but one that says drop
     #[drop]
+    #[counter("rpf_failure", of = "{ip}-input")]
     RpfFailure,
-    /// {ip} multicast that no entry is for, or one that says drop
-    #[drop]
-    Drop,
     /// {ip} multicast entry is gone
     #[drop]
     Gone,
@@ -61,6 +59,17 @@ impl<F: Ip> Build for Rpf<F> {
     }
 }
 
+/// Bits of a prefix that names flags and scope of an IPv6 group.
+const SCOPE: u8 = 16;
+
+/// What stays in its node and comes from another is dropped (RFC 4291 2.7, erratum 3480), unless an entry is for this scope: that is an
+/// operator's own wish.
+#[inline(always)]
+fn named<F: Ip>(b: &Buffer, route: &Mroute) -> bool {
+    let in_node = F::Header::view(b.data()).is_none_or(|ip| F::stays_in_node(ip.dst()));
+    !in_node || route.group.len >= SCOPE
+}
+
 impl<F: Ip> Rpf<F> {
     /// Whether the sender is a host of the link that the packet came in by.
     #[inline(never)]
@@ -86,12 +95,10 @@ impl<F: Ip> Rpf<F> {
         let may_come = flags.has(ItfFlags::ACCEPT)
             || route.flags.has(EntryFlags::ACCEPT_ALL)
             || b.flags.has(Flags::LOCAL);
-        let to = match () {
-            () if route.flags.has(EntryFlags::DROP) => To::Drop,
-            () if may_come => To::Replicate,
-            () => To::RpfFailure,
-        };
-        (interface, to)
+        let goes = may_come
+            && !route.flags.has(EntryFlags::DROP)
+            && (named::<F>(b, route) || b.flags.has(Flags::LOCAL));
+        (interface, if goes { To::Replicate } else { To::RpfFailure })
     }
 }
 

@@ -36,6 +36,8 @@ pub trait Net: Family {
     fn heard() -> Vec<Prefix<Self::Addr>>;
     /// Whether packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
     fn stays_on_link(group: Self::Addr) -> bool;
+    /// Whether packets to a group stay in their node (RFC 4291 2.7: scope 1).
+    fn stays_in_node(group: Self::Addr) -> bool;
 }
 
 impl Net for Ip4 {
@@ -85,6 +87,10 @@ impl Net for Ip4 {
     }
 }
 
+    #[inline(always)]
+    fn stays_in_node(_: Ipv4Addr) -> bool {
+        false
+    }
 impl Net for Ip6 {
     type Key = u128;
     type Other = Ip4;
@@ -133,7 +139,11 @@ impl Net for Ip6 {
     }
     #[inline(always)]
     fn stays_on_link(group: Ipv6Addr) -> bool {
-        matches!(group.octets(), [0xff, second, ..] if second & 15 <= 2)
+        matches!(group.octets(), [0xff, second, ..] if second & 15 == 2)
+    }
+    #[inline(always)]
+    fn stays_in_node(group: Ipv6Addr) -> bool {
+        matches!(group.octets(), [0xff, second, ..] if second & 15 == 1)
     }
 }
 

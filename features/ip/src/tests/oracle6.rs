@@ -6,7 +6,7 @@ use super::*;
 
 const MTU: u16 = 1300;
 /// Destinations of every kind, and what the tables of [`setting`] make of them.
-const DESTINATIONS: [&str; 18] = [
+const DESTINATIONS: [&str; 19] = [
     "3000::1",
     "3000:ffff::",
     "3001::1",
@@ -22,6 +22,7 @@ const DESTINATIONS: [&str; 18] = [
     "fe80::1",
     "ff02::1",
     "ff05::7",
+    "ff00::1",
     "ff01::1",
     "::1",
     "::",
@@ -71,8 +72,8 @@ fn reference(packet: &[u8]) -> Answer {
     if src.is_unspecified() && !to_group {
         return refuse("ip6 source is unspecified, destination is one host");
     }
-    if to_group && dst.octets()[1] & 15 < 2 {
-        return refuse("ip6 group that is on no link (RFC 4291 2.7)");
+    if to_group && dst.octets()[1] & 15 == 0 {
+        return refuse("ip6 group of scope 0, which is reserved (RFC 4291 2.7)");
     }
     // Padding goes.
     let bytes = packet[..total].to_vec();

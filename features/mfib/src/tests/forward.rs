@@ -50,10 +50,10 @@ fn what_may_not_come_in_is_dropped_by_name() {
         for rx_if in [2, 4] {
             assert_eq!(ways(&mut bench, rx_if, &udp(packet(source, group))), [0; 0]);
         }
-        assert_eq!(count(&bench, "mfib-forward-rpf", "rpf_failure"), 2);
+        assert_eq!(count(&bench, "input", "rpf_failure"), 2);
         let other = if ip == "ip6" { "ff0e::9" } else { "239.9.9.9" };
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, other))), [0; 0]);
-        assert_eq!(count(&bench, "mfib-forward-rpf", "drop"), 1);
+        assert_eq!(count(&bench, "input", "rpf_failure"), 3);
         // No ICMP error about either copy.
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, group).ttl(1))), [0; 0]);
         assert_eq!(count(&bench, "rewrite-mcast", "time_expired"), 2);
@@ -64,7 +64,7 @@ fn what_may_not_come_in_is_dropped_by_name() {
         assert_eq!(ways(&mut bench, 3, &udp(packet(source, other))), [4]);
         run(&mut bench, &format!("ip mroute add {other} Drop"));
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, other))), [0; 0]);
-        assert_eq!(count(&bench, "mfib-forward-rpf", "drop"), 2);
+        assert_eq!(count(&bench, "input", "rpf_failure"), 4);
         // One sender's packets take a way of their own.
         run(&mut bench, &format!("ip mroute add {source} {group} via t2 Accept via t4 Forward"));
         assert_eq!(ways(&mut bench, 2, &udp(packet(source, group))), [4]);
@@ -115,6 +115,26 @@ fn what_belongs_to_a_link_stays_there() {
     run(&mut fresh, "set interface ip address del t1 10.0.1.1/24");
     ways(&mut fresh, 1, &packet("10.0.1.9", "224.0.0.22").udp(1, 2).build());
     assert_eq!((seen(&fresh, "ip4-local"), fresh.count("ip4-not-enabled", "not_enabled")), (1, 1));
+}
+
+/// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped; unless it was said otherwise, as in VPP.
+#[test]
+fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
+    let mut bench = bench(3);
+    let ip6 = |to: &str| packet("2001:db8:1::9", to).udp(1, 2).payload_len(300).build();
+    let dropped = |bench: &Bench| bench.count("ip6-input", "rpf_failure");
+    assert_eq!((ways(&mut bench, 1, &ip6("ff01::1")), dropped(&bench)), (vec![], 1));
+    run(&mut bench, "ip mroute add ff00::/8 via t1 Accept via t2 Forward");
+    assert_eq!((ways(&mut bench, 1, &ip6("ff01::1")), dropped(&bench)), (vec![], 2));
+    assert_eq!(ways(&mut bench, 1, &ip6("ff0e::1")), [2], "that entry is for others");
+    run(&mut bench, "ip mroute add ff01::1 via t1 Accept via t2 Forward via t3 Forward");
+    assert_eq!((ways(&mut bench, 1, &ip6("ff01::1")), dropped(&bench)), (vec![2, 3], 2));
+    assert_eq!((ways(&mut bench, 1, &ip6("ff01::2")), dropped(&bench)), (vec![], 3));
+    run(&mut bench, "ip mroute add ff01::/16 via t1 Accept via t3 Forward");
+    assert_eq!((ways(&mut bench, 1, &ip6("ff01::2")), dropped(&bench)), (vec![3], 3));
+    // Scope 0 is reserved.
+    run(&mut bench, "ip mroute add ff00::1 via t1 Accept via t3 Forward");
+    assert_eq!((ways(&mut bench, 1, &ip6("ff00::1")), bench.count("ip6-input", "group_scope")), (vec![], 1));
 }
 
 #[test]
