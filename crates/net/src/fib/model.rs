@@ -32,8 +32,8 @@ pub trait Net: Family {
     fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
     /// The prefix of all groups, in the tables of multicast routes.
     fn groups() -> Prefix<Self::Addr>;
-    /// Groups that every router listens to on its links.
-    fn heard() -> Vec<Prefix<Self::Addr>>;
+    /// Groups that every router listens to on its links: [`Source::Default`] for those that VPP has too.
+    fn heard() -> Vec<(Prefix<Self::Addr>, Source)>;
     /// Whether packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
     fn stays_on_link(group: Self::Addr) -> bool;
     /// Whether packets to a group stay in their node (RFC 4291 2.7: scope 1).
@@ -77,20 +77,22 @@ impl Net for Ip4 {
     fn groups() -> Prefix<Ipv4Addr> {
         Prefix::DEFAULT
     }
-    /// Routing protocols, IGMP.
-    fn heard() -> Vec<Prefix<Ipv4Addr>> {
-        Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).into_iter().collect()
+    /// All hosts and all routers, as VPP lists them; of the others, those of routing protocols and IGMP.
+    fn heard() -> Vec<(Prefix<Ipv4Addr>, Source)> {
+        let listed = [1, 2].map(|last| (Prefix::host(Ipv4Addr::new(224, 0, 0, last)), Source::Default));
+        let of_link = Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).map(|prefix| (prefix, Source::Implicit));
+        listed.into_iter().chain(of_link).collect()
     }
     #[inline(always)]
     fn stays_on_link(group: Ipv4Addr) -> bool {
         matches!(group.octets(), [224, 0, 0, _])
     }
-}
-
     #[inline(always)]
     fn stays_in_node(_: Ipv4Addr) -> bool {
         false
     }
+}
+
 impl Net for Ip6 {
     type Key = u128;
     type Other = Ip4;
@@ -130,12 +132,17 @@ impl Net for Ip6 {
     fn groups() -> Prefix<Ipv6Addr> {
         Prefix::new(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8).unwrap_or(Prefix::DEFAULT)
     }
-    /// Those of the link, among them all nodes and all routers, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3); and
-    /// all routers of the site.
-    fn heard() -> Vec<Prefix<Ipv6Addr>> {
-        let of_link = [0xff02, 0xff12, 0xff32, 0xff72].map(|first| Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0));
-        let of_link = of_link.into_iter().filter_map(|addr| Prefix::new(addr, 16));
-        of_link.chain([Prefix::host(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2))]).collect()
+    /// All nodes, all routers, those that speak MLDv2 (RFC 3810 5.2.14) and solicited nodes, as VPP lists them; and the others of the
+    /// link, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3), and all routers of the site (RFC 4291 2.8).
+    fn heard() -> Vec<(Prefix<Ipv6Addr>, Source)> {
+        let link = |rest: [u16; 3]| Ipv6Addr::new(0xff02, 0, 0, 0, 0, rest[0], rest[1], rest[2]);
+        let hosts = [1, 2, 0x16].map(|last| (link([0, 0, last]), 128));
+        let listed = hosts.into_iter().chain([(link([1, 0xff00, 0]), 104)]);
+        let of_link =
+            [0xff02, 0xff12, 0xff32, 0xff72].map(|first| (Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0), 16));
+        let others = of_link.into_iter().chain([(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2), 128)]);
+        let all = listed.map(|at| (at, Source::Default)).chain(others.map(|at| (at, Source::Implicit)));
+        all.filter_map(|((addr, len), source)| Some((Prefix::new(addr, len)?, source))).collect()
     }
     #[inline(always)]
     fn stays_on_link(group: Ipv6Addr) -> bool {

@@ -32,8 +32,8 @@ impl<F: Net> Default for Inner<F> {
 }
 
 impl<F: Net> Inner<F> {
-    fn default_at(&self, at: (F::Addr, u8)) -> Option<MrouteIndex> {
-        self.defaults.get(&at)?.own.as_ref().map(|entry| entry.index)
+    fn default_at(defaults: &Nodes<F::Addr>, at: (F::Addr, u8)) -> Option<MrouteIndex> {
+        defaults.get(&at)?.own.as_ref().map(|entry| entry.index)
     }
 
     fn entry(&self, table: TableIndex, group: Group<F::Addr>) -> Option<&Entry> {
@@ -105,7 +105,7 @@ impl<F: Net> Mfib<F> {
             let lpm = Arc::new(Lpm::new(&self.forest).map_err(|_| full())?);
             let new = Table { lpm, nodes: BTreeMap::new() };
             for at in inner.defaults.keys() {
-                new.lead(*at, inner.default_at(*at))?;
+                new.lead(*at, Inner::<F>::default_at(&inner.defaults, *at))?;
             }
             self.tables.set(table.0, new.lpm.clone());
             inner.tables.insert(table, new);
@@ -128,18 +128,17 @@ impl<F: Net> Mfib<F> {
     /// Lets workers find what there is for a group, now that an entry has come or gone.
     fn link(&self, inner: &mut Inner<F>, table: TableIndex, group: Group<F::Addr>) -> Result<(), Error> {
         let at = (group.addr, group.len);
-        let default = inner.default_at(at);
-        let Inner { tables, lists, .. } = inner;
+        let Inner { tables, lists, defaults } = inner;
         let Some(table) = tables.get_mut(&table) else { return Ok(()) };
         let unused = table.nodes.get_mut(&at).and_then(|node| self.list_senders(node, lists));
-        table.lead(at, default)?;
+        table.lead(at, Inner::<F>::default_at(defaults, at))?;
         if let Some(unused) = unused {
             self.senders.clear(unused);
             lists.give(unused, self.senders.domain());
         }
         if group.source.is_none() {
             for follower in table.followers(at) {
-                table.lead(follower, None)?;
+                table.lead(follower, Inner::<F>::default_at(defaults, follower))?;
             }
         }
         Ok(())
@@ -304,7 +303,8 @@ impl<F: Net> Mfib<F> {
         })
     }
 
-    /// At most `n` entries of a table behind one of them, in order of group and sender.
+    /// At most `n` entries of a table behind one of them, in order of group and sender, without those that nobody set
+    /// ([`Source::Implicit`]).
     pub fn list(&self, table: TableIndex, after: Option<Group<F::Addr>>, n: usize) -> Vec<MrouteInfo<F>> {
         let inner = self.inner();
         let own = inner.tables.get(&table).map(|table| &table.nodes);
@@ -319,7 +319,10 @@ impl<F: Net> Mfib<F> {
         let mut all = Vec::new();
         for at @ (addr, len) in places {
             let own = own.and_then(|nodes| nodes.get(&at));
-            let default = inner.defaults.get(&at).filter(|_| own.is_none_or(|node| node.own.is_none()));
+            let default = inner.defaults.get(&at).filter(|default| {
+                let is_listed = |entry: &Entry| !entry.said.contains_key(&Source::Implicit);
+                default.own.as_ref().is_some_and(is_listed) && own.is_none_or(|node| node.own.is_none())
+            });
             let entries = default.into_iter().chain(own).flat_map(super::table::Node::entries);
             let entries = entries.map(|(source, entry)| (Group { addr, len, source }, entry));
             let entries = entries.filter(|(group, _)| behind(group)).take(n - all.len());

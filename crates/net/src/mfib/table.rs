@@ -198,8 +198,10 @@ impl<F: Net> Mfib<F> {
     /// The groups that every router listens to, and what becomes of the rest.
     pub(super) fn make_defaults(&self) {
         let mut inner = self.inner();
-        let heard = F::heard().into_iter().map(|prefix| (prefix, EntryFlags::ACCEPT_ALL, true));
-        for (prefix, flags, here) in heard.chain([(F::groups(), EntryFlags::DROP, false)]) {
+        let heard = F::heard().into_iter().map(|(prefix, of)| (prefix, of, EntryFlags::ACCEPT_ALL, true));
+        for (prefix, of, flags, here) in
+            heard.chain([(F::groups(), Source::Default, EntryFlags::DROP, false)])
+        {
             let (at, index) = ((prefix.addr(), prefix.len()), self.mroutes.allocate());
             let paths =
                 if here { BTreeMap::from([(MpathKind::Local, ItfFlags::FORWARD)]) } else { BTreeMap::new() };
@@ -215,7 +217,7 @@ impl<F: Net> Mfib<F> {
                 outputs: outputs.clone().into(),
             };
             self.mroutes.set(index, route);
-            let said = BTreeMap::from([(Source::Default, Said { flags, paths, ..Said::default() })]);
+            let said = BTreeMap::from([(of, Said { flags, paths, ..Said::default() })]);
             let entry = Entry { index, said, waiting: BTreeMap::new(), outputs };
             inner.defaults.insert(at, Node { own: Some(entry), ..Node::default() });
         }

@@ -38,6 +38,39 @@ fn dump(bench: &Bench, is_ip6: bool) -> Vec<IpMroute> {
 }
 
 #[test]
+fn a_table_lists_what_vpp_lists_and_hears_more() {
+    let mut bench = bench(3);
+    let listed = |bench: &Bench, is_ip6| -> Vec<(std::net::IpAddr, u16)> {
+        let of = |r: IpMroute| (r.prefix.grp_address.of(r.prefix.af), r.prefix.grp_address_length);
+        dump(bench, is_ip6).into_iter().map(of).collect()
+    };
+    let all = |groups: &[(&str, u16)]| -> Vec<(std::net::IpAddr, u16)> {
+        groups.iter().map(|(addr, len)| (addr.parse().expect("a group"), *len)).collect()
+    };
+    let four = all(&[("0.0.0.0", 0), ("224.0.0.1", 32), ("224.0.0.2", 32)]);
+    let six = [("ff00::", 8), ("ff02::1", 128), ("ff02::2", 128), ("ff02::16", 128), ("ff02::1:ff00:0", 104)];
+    assert_eq!((listed(&bench, false), listed(&bench, true)), (four.clone(), all(&six)));
+    let taken = |bench: &mut Bench, group: &str, source: &str| {
+        let ip = if group.contains(':') { "ip6" } else { "ip4" };
+        let before = bench.count(&format!("{ip}-input"), "rpf_failure");
+        ways(bench, 1, &packet(source, group).udp(1, 2).build());
+        bench.count(&format!("{ip}-input"), "rpf_failure") == before
+    };
+    for (group, source) in [("224.0.0.5", "10.0.1.9"), ("ff02::5", "fe80::9"), ("ff05::2", "2001:db8:1::9")] {
+        assert!(taken(&mut bench, group, source), "{group}: a routing protocol hears it");
+    }
+    run(&mut bench, "ip mroute add 224.0.0.0/24 Drop");
+    assert!(!taken(&mut bench, "224.0.0.5", "10.0.1.9"), "an operator says otherwise");
+    assert_eq!(
+        listed(&bench, false),
+        all(&[("0.0.0.0", 0), ("224.0.0.0", 24), ("224.0.0.1", 32), ("224.0.0.2", 32)])
+    );
+    run(&mut bench, "ip mroute del 224.0.0.0/24");
+    assert!(taken(&mut bench, "224.0.0.5", "10.0.1.9"));
+    assert_eq!(listed(&bench, false), four);
+}
+
+#[test]
 fn clients_set_and_read_routes() {
     let mut bench = bench(3);
     let defaults = (dump(&bench, false).len(), dump(&bench, true).len());
@@ -137,9 +170,11 @@ fn operators_set_and_see_routes() {
         ("show ip mfib 10.0.1.8 239.1.1.1", "(*, 239.1.1.1)"),
         ("show ip mfib 239.4.4.4", "(*, 239.0.0.0/8): flags:S,C"),
         ("show ip mfib 239.0.0.0/8", "(*, 239.0.0.0/8)"),
-        ("show ip mfib 224.0.0.1", "(*, 224.0.0.0/24): flags:AA"),
-        ("show ip6 mfib", "(*, ff02::/16): flags:AA"),
-        ("show ip6 mfib summary", "7 entries"),
+        ("show ip mfib 224.0.0.1", "(*, 224.0.0.1): flags:AA"),
+        ("show ip mfib 224.0.0.5", "(*, 224.0.0.0/24): flags:AA"),
+        ("show ip6 mfib", "(*, ff02::2): flags:AA"),
+        ("show ip6 mfib ff02::6", "(*, ff02::/16): flags:AA"),
+        ("show ip6 mfib summary", "6 entries"),
         ("show mfib entry", "(10.0.1.9, 239.1.1.1)"),
         ("show mfib interface t3", "ff0e::1)  A,DP"),
         ("show mfib itf flags", "Signal-Present"),
