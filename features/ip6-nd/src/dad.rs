@@ -198,7 +198,7 @@ impl Dad {
     fn prefer(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr) {
         let old = self.inner().all.remove(&(sw_if, ip));
         let Some(State::Tentative { sent, .. }) = old else { return };
-        world.get::<AllOurs>().publish(world, sw_if);
+        crate::proxy::changed(world, sw_if);
         announce(world, sw_if, &[ip]);
         crate::ra::on_state(world, sw_if);
         crate::rd::on_state(world, sw_if);

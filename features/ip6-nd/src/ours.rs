@@ -34,8 +34,10 @@ pub struct Ours {
 pub struct Here {
     /// Its addresses, the link-local one first.
     own: Vec<Ours>,
-    /// Addresses of others, in order.
+    /// Addresses that are answered for and are another host's, or ours on another link; in order.
     proxied: Vec<Ipv6Addr>,
+    /// Hosts of networks on other links that are on this one, in order.
+    behind: Vec<Ipv6Addr>,
     /// Others are answered for wherever the way to them leads by another interface.
     pub proxies_all: bool,
     /// Router advertisements are sent.
@@ -55,7 +57,9 @@ impl Here {
     /// Whether an address is on the link.
     #[inline(always)]
     pub fn is_on_link(&self, ip: Ipv6Addr) -> bool {
-        ip.is_unicast_link_local() || self.own.iter().any(|o| o.prefix.contains(ip))
+        ip.is_unicast_link_local()
+            || self.own.iter().any(|o| o.prefix.contains(ip))
+            || self.behind.binary_search(&ip).is_ok()
     }
 
     /// Whether others are answered for.
@@ -128,6 +132,7 @@ impl AllOurs {
         let here = Here {
             own: own(world, sw_if),
             proxied: proxies.seen_from(world, sw_if),
+            behind: proxies.behind(sw_if),
             proxies_all: proxies.is_enabled(sw_if),
             advertises: crate::ra::advertises(world, sw_if),
         };

@@ -240,7 +240,7 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     let dad = world.get::<Dad>();
     dad.retain(sw_if, &now);
     dad.begin(world, sw_if, &new);
-    proxy::publish(world, sw_if);
+    proxy::changed(world, sw_if);
     announce(world, sw_if, &new);
     let here = ours.here(sw_if);
     world.get::<Neighbors>().remove_if(world, |n| {

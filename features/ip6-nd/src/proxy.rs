@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Answering for others (RFC 4861 7.2.8): for hosts that an operator named, or for all that are routed elsewhere.
 
-use crate::ours::AllOurs;
+use crate::dad::Dad;
+use crate::ours::{AllOurs, addresses};
 use crate::unicast_proxy::UnicastProxy;
 use cli::{Error, Result};
 use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
-use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces};
+use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces, Neighbor, Neighbors};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Turn;
 use wire::{Ip6, Prefix};
@@ -64,12 +65,29 @@ impl Proxies {
         self.inner().enabled.contains(&sw_if)
     }
 
-    /// Whom questions that come in by an interface are answered for: hosts of its table that are behind another one.
+    /// The hosts behind an interface, in order.
+    pub fn behind(&self, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
+        self.hosts().into_iter().filter(|(i, _)| *i == sw_if).map(|(_, ip)| ip).collect()
+    }
+
+    /// Whom questions that come in by an interface are answered for: hosts of its table that are behind another one; and, for hosts
+    /// behind this one, our addresses in their networks, which are on other links.
     pub fn seen_from(&self, world: &World, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
         let interfaces = world.get::<Interfaces>();
         let table = |i| interfaces.get(i).ok().map(|i| i.fib6);
-        let other = |(i, _): &(SwIfIndex, Ipv6Addr)| *i != sw_if && table(*i) == table(sw_if);
-        let mut all: Vec<_> = self.hosts().into_iter().filter(other).map(|(_, ip)| ip).collect();
+        let other = |i: SwIfIndex| i != sw_if && table(i) == table(sw_if);
+        let mut all: Vec<_> = self.hosts().into_iter().filter(|(i, _)| other(*i)).map(|(_, ip)| ip).collect();
+        let behind = self.behind(sw_if);
+        if !behind.is_empty() {
+            let dad = world.get::<Dad>();
+            for i in interfaces.indices().filter(|i| other(*i)) {
+                let ours = addresses(world, i).into_iter().filter(|prefix| {
+                    let is_near = behind.iter().any(|host| prefix.contains(*host));
+                    is_near && dad.state(i, prefix.addr()).is_none()
+                });
+                all.extend(ours.map(|prefix| prefix.addr()));
+            }
+        }
         all.sort_unstable();
         all.dedup();
         all
@@ -83,6 +101,11 @@ impl Proxies {
     pub fn set_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
         self.change_host(world, sw_if, ip, on)?;
         publish_all(world);
+        if !on {
+            let here = world.get::<AllOurs>().here(sw_if);
+            let left = |n: &Neighbor| n.sw_if == sw_if && n.ip == IpAddr::V6(ip) && !n.is_static;
+            world.get::<Neighbors>().remove_if(world, |n| left(n) && !here.is_on_link(ip));
+        }
         Ok(())
     }
 
@@ -157,6 +180,14 @@ pub fn publish_all(world: &World) {
         if interface.ip_enabled[1] {
             publish(world, interface.sw_if);
         }
+    }
+}
+
+/// The addresses of an interface have changed: they are answered for on others as well, if there are hosts there.
+pub fn changed(world: &World, sw_if: SwIfIndex) {
+    publish(world, sw_if);
+    if !world.get::<Proxies>().hosts().is_empty() {
+        publish_all(world);
     }
 }
 

@@ -56,6 +56,36 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
     }
 }
 
+/// A host of a network of ours that is behind another interface finds us there, and is known there.
+#[test]
+fn a_host_that_is_named_finds_us_behind_its_interface() {
+    let mut r = rig();
+    let t1 = r.second();
+    let world = r.bench.world.clone();
+    world.get::<Addresses<Ip6>>().enable(&world, t1, true).expect("enabled");
+    r.bench.settle();
+    let ask = |r: &mut Rig, target: &str| {
+        r.sent();
+        let frame = solicitation(HIM, target, &link_option(NdOptionKind::SOURCE_LINK, PEER));
+        r.bench.send("ethernet-input", &frame, |b| b.rx_if = t1.0);
+        let answers = r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).into_iter();
+        answers.map(|p| (p[24..40].to_vec(), p[48..64].to_vec())).collect::<Vec<_>>()
+    };
+    let known = |r: &Rig| r.neighbors.get(t1, ip(HIM).into()).map(|n| n.mac);
+    let answer = |target: &str| vec![(ip(HIM).octets().to_vec(), ip(target).octets().to_vec())];
+    assert_eq!((ask(&mut r, US), known(&r)), (vec![], None), "his network is on another link");
+    r.run(&format!("set ip6 nd proxy t1 {HIM}"));
+    assert_eq!((ask(&mut r, US), known(&r)), (answer(US), Some(PEER)));
+    // An address that comes later is answered for too, one of another network isn't.
+    r.add_address("2001:db8::5/64");
+    r.add_address("2001:db8:77::5/64");
+    assert_eq!(ask(&mut r, "2001:db8::5"), answer("2001:db8::5"));
+    assert_eq!(ask(&mut r, "2001:db8:77::5"), []);
+    assert_eq!(known(&r), Some(PEER));
+    r.run(&format!("set ip6 nd proxy t1 del {HIM}"));
+    assert_eq!((known(&r), ask(&mut r, US), known(&r)), (None, vec![], None), "as before");
+}
+
 #[test]
 fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
     let mut r = rig();
