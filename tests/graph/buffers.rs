@@ -109,7 +109,7 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
         ("ip6-local-full-reassembly", "reass_limit_reached"),
         ("ip4-glean", "displaced"),
         ("ip6-glean", "displaced"),
-        ("ip4-udp-punt-socket", "busy"),
+        ("ip4-udp-punt-socket", "Socket TX error"),
         ("pg0-tx", "capture_full"),
     ] {
         all.push((node, bench.count(node, reason)));

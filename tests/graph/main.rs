@@ -3,6 +3,7 @@
 
 mod buffers;
 mod config;
+mod counters;
 mod discovery;
 mod failover;
 mod fragments;

@@ -17,6 +17,7 @@ pub enum To {
     Lookup,
     /// ip6 link-local destination without a link
     #[drop]
+    #[counter("Interface is not mapped to an IP6-LL table")]
     NoLink,
 }
 

@@ -17,18 +17,34 @@ struct Door {
     counters: CombinedLane,
 }
 
+/// What becomes of a packet for a client.
+struct Ways<N> {
+    sent: N,
+    busy: N,
+}
+
 impl Door {
     fn new(world: &World, thread: ThreadIndex) -> Self {
         let punt: Arc<Punt> = world.get();
         Self { counters: punt.counters.lane(thread.at()), punt }
     }
 
-    /// Sends a packet to control, or elsewhere if too many are on their way.
-    fn take<N: Next>(&self, caught: Caught, v6: bool, packet: Owned, busy: N, cx: &mut Cx<'_, false>) {
+    /// Sends a packet to control, or elsewhere if too many are on their way; says by `ways` which of these happened.
+    fn take<N: Next>(
+        &self,
+        caught: Caught,
+        v6: bool,
+        packet: Owned,
+        Ways { sent, busy }: Ways<N>,
+        cx: &mut Cx<'_, false>,
+    ) {
         let reason = if let Caught::Reason(reason) = caught { reason } else { 0 };
         let len = packet.packet_len() as u64;
         match self.punt.post(Parcel { caught, v6, packet }) {
-            Ok(()) => self.counters.add(reason as usize, 1, len),
+            Ok(()) => {
+                self.counters.add(reason as usize, 1, len);
+                cx.count(sent, 1);
+            }
             Err(parcel) => cx.emit(busy, parcel.packet),
         }
     }
@@ -41,6 +57,7 @@ pub struct UdpPunt<F>(PhantomData<F>);
 pub enum UdpPuntTo {
     /// udp port that is punted
     #[punt]
+    #[counter("udp port punt")]
     Port,
     /// headers are out of reach
     #[drop]
@@ -81,8 +98,13 @@ pub enum SocketTo {
     /// headers are out of reach
     #[drop]
     NoHeader,
+    /// packets for clients
+    #[count]
+    #[counter("Socket TX")]
+    Sent,
     /// too many packets are on their way to clients
     #[drop]
+    #[counter("Socket TX error")]
     Busy,
 }
 
@@ -118,7 +140,8 @@ impl<F: Ip, const UDP: bool> Node for Socket<F, UDP> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        self.door.take(if UDP { Caught::Udp } else { Caught::Protocol }, F::IS_V6, b, SocketTo::Busy, cx);
+        let ways = Ways { sent: SocketTo::Sent, busy: SocketTo::Busy };
+        self.door.take(if UDP { Caught::Udp } else { Caught::Protocol }, F::IS_V6, b, ways, cx);
     }
 }
 
@@ -145,8 +168,13 @@ pub enum TcpPuntTo {
     /// segment shorter than its headers
     #[drop]
     TooShort,
+    /// packets for clients
+    #[count]
+    #[counter("Socket TX")]
+    Sent,
     /// too many packets are on their way to clients
     #[drop]
+    #[counter("Socket TX error")]
     Busy,
 }
 
@@ -188,7 +216,8 @@ impl<F: Ip> Node for TcpPunt<F> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        self.door.take(Caught::Tcp, F::IS_V6, b, TcpPuntTo::Busy, cx);
+        let ways = Ways { sent: TcpPuntTo::Sent, busy: TcpPuntTo::Busy };
+        self.door.take(Caught::Tcp, F::IS_V6, b, ways, cx);
     }
 }
 
@@ -203,8 +232,13 @@ pub enum ExceptionTo {
     Next,
     #[keep]
     Socket,
+    /// packets for clients
+    #[count]
+    #[counter("Socket TX")]
+    Sent,
     /// too many packets are on their way to clients
     #[drop]
+    #[counter("Socket TX error")]
     Busy,
 }
 
@@ -225,7 +259,8 @@ impl Node for ExceptionSocket {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let reason = Caught::Reason(b.error());
-        self.door.take(reason, false, b, ExceptionTo::Busy, cx);
+        let (reason, ways) =
+            (Caught::Reason(b.error()), Ways { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy });
+        self.door.take(reason, false, b, ways, cx);
     }
 }

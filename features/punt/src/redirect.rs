@@ -28,10 +28,8 @@ pub enum To {
     Redirected,
     /// {ip} punted packet has a redirect without a path
     #[drop]
+    #[counter("{ip} punt redirect drop")]
     NoPath,
-    /// {ip} adjacency is gone
-    #[drop]
-    NoAdjacency,
 }
 
 impl<F> Build for PuntRedirect<F> {
@@ -57,7 +55,7 @@ impl<F: Ip> Node for PuntRedirect<F> {
             return To::NoPath;
         }
         let Some(next) = self.adjacencies.get(index, cx.turn).map(|adj| adj.next) else {
-            return To::NoAdjacency;
+            return To::NoPath;
         };
         b.set_scratch(IpMeta::of(index, 0));
         cx.count(To::Redirected, 1);

@@ -226,11 +226,12 @@ fn reasons_are_those_of_the_graph() {
     let stamp = stamp.payload_len(12).build();
     rig.receive(&stamp);
     assert_eq!(rig.got(), Some((1, 0, stamp)));
+    assert_eq!(rig.bench.count("exception-punt-socket", "Socket TX"), 1);
     assert!(rig.run("show punt stats").contains("ip4-icmp-input:unknown_type        1"));
     // Another one isn't taken.
     rig.run("set punt udp 7");
     rig.receive(&udp(7));
-    assert_eq!((rig.got(), rig.bench.count("ip4-udp-punt", "port")), (None, 1));
+    assert_eq!((rig.got(), rig.bench.count("ip4-udp-punt", "udp port punt")), (None, 1));
     let line = format!(
         "punt socket register exception ip4-icmp-input:unknown_type socket {}",
         rig.client().display()
@@ -294,7 +295,7 @@ fn punted_packets_are_redirected() {
     world.get::<Interfaces>().delete(&world, SwIfIndex(2)).expect("deleted");
     assert_eq!(rig.lines(), ["set punt ipv4 udp all"]);
     rig.receive(&udp(9));
-    assert_eq!(rig.bench.count("ip4-udp-punt", "port"), 3);
+    assert_eq!(rig.bench.count("ip4-udp-punt", "udp port punt"), 3);
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub struct Reset<F: Icmp> {
 pub enum To {
     /// resets sent
     #[next("{ip}-lookup", count)]
+    #[counter("rst_sent")]
     Sent,
     /// no reset for a reset
     #[drop]

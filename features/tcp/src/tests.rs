@@ -108,5 +108,5 @@ fn not_more_than_icmp_errors() {
     bench.cli("set ip icmp error-rate 10 burst 5").expect("set");
     let [(_, segment), _] = segments(|p| p.segment(TcpFlags::SYN, 1, 0));
     bench.node("tcp4-reset", &vec![segment; 20], |b| b.rx_if = T0.0);
-    assert_eq!((bench.count("tcp4-reset", "sent"), bench.count("tcp4-reset", "rate_limited")), (5, 15));
+    assert_eq!((bench.count("tcp4-reset", "rst_sent"), bench.count("tcp4-reset", "rate_limited")), (5, 15));
 }
