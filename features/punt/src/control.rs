@@ -103,7 +103,7 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
 pub fn delete(world: &World, key: Key, to_socket: bool) -> Result<()> {
     let punt = world.get::<Punt>();
     let there = punt.takers().get(&key).is_some_and(|taker| (*taker != Taker::Punt) == to_socket);
-    if !there && to_socket && !punt.takers().contains_key(&key) {
+    if !there && to_socket && punt.takers().get(&key).is_none() {
         return Ok(());
     }
     if !there {

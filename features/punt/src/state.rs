@@ -100,9 +100,33 @@ impl Counts {
     }
 }
 
+/// Who takes what, and when they came: clients are told in that order.
+#[derive(Default)]
+pub(crate) struct Takers {
+    by_key: BTreeMap<Key, (u64, Taker)>,
+    came: u64,
+}
+
+impl Takers {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Taker> {
+        self.by_key.get(key).map(|(_, taker)| taker)
+    }
+
+    /// Who comes again keeps its place.
+    pub(crate) fn insert(&mut self, key: Key, taker: Taker) {
+        self.came += 1;
+        let number = self.by_key.get(&key).map_or(self.came, |(number, _)| *number);
+        self.by_key.insert(key, (number, taker));
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) {
+        self.by_key.remove(key);
+    }
+}
+
 /// What all nodes and control share.
 pub struct Punt {
-    takers: Mutex<BTreeMap<Key, Taker>>,
+    takers: Mutex<Takers>,
     queue: Mailbox<Parcel>,
     /// Buffers of what is in the queue.
     share: Arc<Share>,
@@ -136,13 +160,16 @@ impl Shared for Punt {
 }
 
 impl Punt {
-    pub(crate) fn takers(&self) -> MutexGuard<'_, BTreeMap<Key, Taker>> {
+    pub(crate) fn takers(&self) -> MutexGuard<'_, Takers> {
         self.takers.lock().expect("no panic inside")
     }
 
-    /// All that is punted, and where to.
+    /// All that is punted, and where to, as they came.
     pub fn list(&self) -> Vec<(Key, Taker)> {
-        self.takers().iter().map(|(key, taker)| (*key, taker.clone())).collect()
+        let takers = self.takers();
+        let mut all: Vec<_> = takers.by_key.iter().collect();
+        all.sort_unstable_by_key(|(_, (number, _))| *number);
+        all.into_iter().map(|(key, (_, taker))| (*key, taker.clone())).collect()
     }
 
     /// Whether a client takes a reason.

@@ -211,6 +211,28 @@ fn all_ports_tcp_protocols_and_ip6() {
 }
 
 #[test]
+fn clients_are_told_in_the_order_in_which_they_came() {
+    let mut rig = Rig::new();
+    let dump = |rig: &Rig, kind| {
+        let all = rig.bench.api().dump(PuntSocketDump { r#type: kind }).into_iter();
+        all.map(|d| d.punt.key().expect("as it was")).collect::<Vec<_>>()
+    };
+    let proto = |protocol| Key::Protocol { v6: false, protocol };
+    for key in [proto(89), UDP(Some(9)), proto(88), UDP(Some(7)), Key::Udp { v6: true, port: Some(1) }] {
+        rig.register(key).expect("registered");
+    }
+    assert_eq!(dump(&rig, PuntType::IpProto), [proto(89), proto(88)]);
+    let udp6 = Key::Udp { v6: true, port: Some(1) };
+    assert_eq!(dump(&rig, PuntType::L4), [UDP(Some(9)), UDP(Some(7)), udp6]);
+    // Who comes again keeps its place; who went and came is last.
+    rig.register(proto(89)).expect("registered");
+    assert_eq!(dump(&rig, PuntType::IpProto), [proto(89), proto(88)]);
+    rig.run("punt socket deregister ip4 protocol 89");
+    rig.register(proto(89)).expect("registered");
+    assert_eq!(dump(&rig, PuntType::IpProto), [proto(88), proto(89)]);
+}
+
+#[test]
 fn reasons_are_those_of_the_graph() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();
