@@ -63,7 +63,7 @@ mod version4;
 mod version6;
 mod walk;
 
-pub use family::{Ip, IpTrace, Says};
+pub use family::{Ip, IpTrace, Says, arc};
 pub use frag::finish_checksum;
 pub use lookup::table_of;
 pub use path_mtu::{Learner, TooBig};

@@ -16,6 +16,9 @@ pub enum To {
     /// To who takes the protocol, or to the first feature.
     #[dynamic]
     Node(NodeIndex),
+    /// {ip} protocol that nobody takes, punted
+    #[punt]
+    Punted,
     /// unknown {ip protocol|ip6 next header}
     #[next("{ip}-icmp-error", count)]
     UnknownProtocol,
@@ -102,12 +105,25 @@ impl Refusal {
 /// What follows when all is well.
 struct Deliver<F> {
     protocols: Arc<Protocols<F>>,
+    punt: ArcIndex,
 }
 
 impl<F: Ip> Deliver<F> {
+    fn new(world: &World) -> Self {
+        Self { protocols: world.get(), punt: arc::<F>(world, "{ip}-punt") }
+    }
+
     #[inline(always)]
-    fn to(&self, b: &mut Buffer, upper: Upper, turn: &Turn<'_>) -> To {
-        match self.protocols.protocol(upper.protocol, turn) {
+    fn to<const TRACED: bool>(&self, b: &mut Buffer, upper: Upper, cx: &Cx<'_, TRACED>) -> To {
+        let (protocol, turn) = (upper.protocol, cx.turn);
+        if let Some(node) = self.protocols.protocol(protocol, turn) {
+            return To::Node(node);
+        }
+        // Where punted packets are wanted, another stack answers for us.
+        if cx.has_arc(self.punt, b.rx_if) {
+            return To::Punted;
+        }
+        match self.protocols.otherwise(protocol, turn) {
             Some(node) => To::Node(node),
             None => {
                 b.set_scratch(error(F::ERRORS.unknown_protocol, upper.named_at as u32));
@@ -128,7 +144,7 @@ pub struct Local<F: Ip> {
 impl<F: Ip> Build for Local<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self {
-            deliver: Deliver { protocols: world.get() },
+            deliver: Deliver::new(world),
             fib: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
@@ -197,6 +213,7 @@ fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To>
 impl<F: Ip> Node for Local<F> {
     const NAME: &'static str = "{ip}-local";
     const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
     type Trace = IpTrace<F>;
@@ -215,7 +232,7 @@ impl<F: Ip> Node for Local<F> {
         };
         match cx.start_arc(self.arc, b.rx_if, b) {
             Some(feature) => To::Node(feature),
-            None => self.deliver.to(b, upper, cx.turn),
+            None => self.deliver.to(b, upper, cx),
         }
     }
 }
@@ -225,13 +242,14 @@ pub struct EndOfArc<F: Ip>(Deliver<F>);
 
 impl<F: Ip> Build for EndOfArc<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(Deliver { protocols: world.get() })
+        Self(Deliver::new(world))
     }
 }
 
 impl<F: Ip> Node for EndOfArc<F> {
     const NAME: &'static str = "{ip}-local-end-of-arc";
     const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
     type Trace = IpTrace<F>;
@@ -242,7 +260,7 @@ impl<F: Ip> Node for EndOfArc<F> {
             cx.trace(b, IpTrace::<F>::of(b));
         }
         match F::upper(b) {
-            Ok(upper) => self.0.to(b, upper, cx.turn),
+            Ok(upper) => self.0.to(b, upper, cx),
             Err(refusal) => refusal.way(b),
         }
     }

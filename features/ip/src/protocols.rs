@@ -53,10 +53,11 @@ impl<F: Family> Shared for Protocols<F> {
 impl<F> Protocols<F> {
     #[inline(always)]
     pub(crate) fn protocol(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
-        self.protocols.get(turn).get(protocol.0.into()).or_else(|| self.otherwise(protocol, turn))
+        self.protocols.get(turn).get(protocol.0.into())
     }
 
-    /// Who takes packets of a protocol that its taker doesn't want.
+    /// Who takes packets of a protocol that nobody else wants.
+    #[inline(always)]
     pub fn otherwise(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(OTHERWISE + usize::from(protocol.0))
     }
@@ -90,7 +91,8 @@ pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &
     register_at::<F>(world, protocol, node, protocol.0.into())
 }
 
-/// The same, as long as nobody else takes the protocol; and for what of it others don't want.
+/// The same, as long as nobody else takes the protocol; and for what of it others don't want. What comes in where a feature of the
+/// punt arc is enabled goes there instead.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes so.

@@ -3,7 +3,7 @@
 
 use crate::state::{Caught, Parcel, Punt, TcpPorts};
 use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::{Ip, IpTrace, Protocols};
 use net::IpMeta;
 use stats::CombinedLane;
@@ -150,6 +150,7 @@ pub struct TcpPunt<F> {
     door: Door,
     ports: Arc<TcpPorts<F>>,
     protocols: Arc<Protocols<F>>,
+    arc: ArcIndex,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +160,9 @@ pub enum TcpPuntTo {
     /// tcp port that is punted
     #[punt]
     Port,
+    /// tcp port that nobody takes, punted
+    #[punt]
+    Rest,
     /// To who answers for ports that nobody has.
     #[dynamic]
     Otherwise(NodeIndex),
@@ -180,7 +184,8 @@ pub enum TcpPuntTo {
 
 impl<F: Ip> Build for TcpPunt<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { door: Door::new(world, thread), ports: world.get(), protocols: world.get() }
+        let arc = ip::arc::<F>(world, "{ip}-punt");
+        Self { door: Door::new(world, thread), ports: world.get(), protocols: world.get(), arc }
     }
 }
 
@@ -203,6 +208,7 @@ impl<F: Ip> Node for TcpPunt<F> {
         match self.ports.get(port, cx.turn) {
             Some(true) => TcpPuntTo::Socket,
             Some(false) => TcpPuntTo::Port,
+            None if cx.has_arc(self.arc, b.rx_if) => TcpPuntTo::Rest,
             None => {
                 if let Some(node) = self.protocols.otherwise(IpProtocol::TCP, cx.turn) {
                     return TcpPuntTo::Otherwise(node);

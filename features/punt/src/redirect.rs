@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-punt-redirect`, `ip6-punt-redirect`: punted packets go to another router instead.
 
-use buffer::Buffer;
+use buffer::{Buffer, Flags};
 use cli::{Error, Result};
 use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
 use ip::{Ip, IpTrace};
@@ -58,6 +58,8 @@ impl<F: Ip> Node for PuntRedirect<F> {
             return To::NoPath;
         };
         b.set_scratch(IpMeta::of(index, 0));
+        // It has come to where it was sent: another stack answers for us, and no hop counts (RFC 1812 5.3.1).
+        b.flags.set(Flags::LOCAL);
         cx.count(To::Redirected, 1);
         To::Node(next)
     }

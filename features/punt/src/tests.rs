@@ -18,7 +18,8 @@ use tempfile::TempDir;
 use testkit::pkt;
 use wire::{Ip4, Ip6, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &tcp::PLUGIN, &PLUGIN];
 
 /// What interfaces send.
 #[derive(Default)]
@@ -204,7 +205,7 @@ fn all_ports_tcp_protocols_and_ip6() {
         rig.receive(&frame);
         assert_eq!(rig.got(), None);
     }
-    assert_eq!(rig.bench.count("ip4-tcp-punt", "no_listener"), 1);
+    assert_eq!(rig.bench.count("tcp4-reset", "sent"), 1);
     let large = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
     rig.receive(&large);
     assert_eq!(rig.got(), Some((1, 0, large)), "all segments");
@@ -341,6 +342,60 @@ fn a_redirect_without_a_path_drops() {
     let rewritten = [&HOST.octets()[..], &ROUTER.octets(), &udp(9)[12..22]].concat();
     assert_eq!((sent.len(), sent[0].0, &sent[0].1[..22]), (1, 2, &rewritten[..]));
     assert_eq!((count(&rig, "no_path"), count(&rig, "redirected")), (1, 1));
+}
+
+fn tcp6(port: u16) -> Vec<u8> {
+    pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").tcp(1000, port).payload_len(9).build()
+}
+
+/// A frame of IPv4 that `t1` sends on to its neighbour, otherwise as it came.
+fn on_by_t1(frame: &[u8]) -> (u32, Vec<u8>) {
+    (2, [&pkt::ether(ROUTER, HOST).build()[..12], &frame[12..]].concat())
+}
+
+#[test]
+fn what_nobody_takes_goes_where_punted_packets_are_redirected() {
+    let mut rig = Rig::new();
+    let world = rig.bench.world.clone();
+    let known = Neighbor::new(SwIfIndex(1), "2001:db8::9".parse().expect("an address"), HOST);
+    world.get::<Neighbors>().set(&world, known).expect("set");
+    let ospf = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").protocol(wire::IpProtocol(89));
+    // Its hop limit is that of a neighbour's packet.
+    let ospf = ospf.ttl(1).payload([1, 2, 3]).build();
+    let answered = |rig: &mut Rig, frame: &[u8]| {
+        rig.receive(frame);
+        let sent = rig.sent();
+        sent.len() == 1 && sent[0].0 == 1 && sent[0].1[14..] != frame[14..]
+    };
+    for frame in [tcp(80), ospf.clone(), udp(80)] {
+        assert!(answered(&mut rig, &frame), "a reset, or an ICMP error");
+    }
+    rig.run("ip punt redirect add rx t0 via 10.0.1.9 t1");
+    for frame in [tcp(80), ospf.clone()] {
+        rig.receive(&frame);
+        assert_eq!(rig.sent(), [on_by_t1(&frame)], "as it came");
+    }
+    // A UDP port goes there if it is punted, as in VPP; and a listener of ours keeps what is its own.
+    assert!(answered(&mut rig, &udp(80)), "port unreachable");
+    rig.register(Key::Tcp { v6: false, port: Some(179) }).expect("registered");
+    rig.receive(&tcp(179));
+    assert_eq!((rig.got(), rig.sent()), (Some((1, 0, tcp(179))), vec![]));
+    rig.receive(&tcp(80));
+    assert_eq!(rig.sent(), [on_by_t1(&tcp(80))], "another port than those that are punted");
+    rig.run("punt socket deregister tcp 179");
+    // Of another interface, of the other version, and without a redirect: as ever.
+    let elsewhere = pkt::ether(HOST, ROUTER).ip4("10.0.1.9", "10.0.1.1").tcp(1000, 80).build();
+    rig.bench.send("ethernet-input", &elsewhere, |b| b.rx_if = 2);
+    assert_eq!(rig.sent().len(), 1, "a reset");
+    assert!(answered(&mut rig, &tcp6(80)), "a reset");
+    rig.run("ip punt redirect del rx t0");
+    for frame in [tcp(80), ospf] {
+        assert!(answered(&mut rig, &frame));
+    }
+    rig.run("ip6 punt redirect add rx all via drop");
+    rig.receive(&tcp6(80));
+    assert_eq!(rig.sent(), [], "who drops what is punted is not heard of");
+    assert_eq!(rig.bench.count("ip6-local", "punted"), 1);
 }
 
 #[test]
