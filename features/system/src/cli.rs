@@ -75,8 +75,9 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show graph",
-        usage: "[node] [<name:node>] [want_arcs] [input] [trace_supported] [drop] [output] [punt]",
-        help: "The same as `show vlib graph', of all nodes or of those of a kind",
+        usage: "[node] [<name:node>] [want_arcs] [input] [trace_supported] [drop] [output] [punt] [handoff] [no_free] \
+                [polling] [interrupt]",
+        help: "The same as `show vlib graph', of all nodes or of those of any of the kinds",
         run: graphs::table,
     },
     Command {

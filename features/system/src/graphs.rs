@@ -31,8 +31,7 @@ pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
 
 pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     let only = named(world, m, "name")?.map(|n| n.index);
-    let modes = ["input", "trace_supported", "drop", "output", "punt"];
-    let wanted: Vec<&'static str> = modes.into_iter().filter(|kind| m.flag(kind)).collect();
+    let wanted: Vec<&'static str> = KINDS.into_iter().filter(|kind| m.flag(kind)).collect();
     enum Part {
         Read(NodeIndex),
         Head,
@@ -55,7 +54,7 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
             Part::Head => out.text(|text| *text += &format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous")),
             Part::Node(i) => {
                 let Some(node) = world.node_info(i) else { return Ok(()) };
-                if !wanted.iter().all(|kind| is(&node, kind)) {
+                if !wanted.is_empty() && !wanted.iter().any(|kind| is(&node, kind)) {
                     return Ok(());
                 }
                 let none = Vec::new();
@@ -66,13 +65,20 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// Whether a node is of a kind that VPP names. What can be traced are inputs: from there on a packet's trace goes with it.
+/// Kinds that VPP names; a node of any that was asked for is shown. `show graph`'s usage has the same words.
+const KINDS: [&str; 9] =
+    ["input", "trace_supported", "drop", "output", "punt", "handoff", "no_free", "polling", "interrupt"];
+
+/// Whether a node is of a kind that VPP names. What can be traced are inputs: from there on a packet's trace goes with it. No
+/// node keeps its frame, and which one is just changing its mode isn't known.
 fn is(node: &NodeInfo, kind: &str) -> bool {
     match kind {
         "drop" => *node.name == *"error-drop",
         "punt" => *node.name == *"error-punt",
         "output" => node.transmits(),
-        _ => node.input,
+        "handoff" => node.name.ends_with("-handoff"),
+        "input" | "trace_supported" => node.input,
+        _ => false,
     }
 }
 

@@ -299,6 +299,14 @@ fn nodes_of_a_kind() {
     assert_eq!(names("show graph trace_supported"), ["source"]);
     assert_eq!(names("show graph node want_arcs output"), ["sink-tx"]);
     assert_eq!(names("show graph drop"), ["error-drop"]);
+    // Of any of the kinds.
+    let line = "show graph node want_arcs input drop output punt handoff no_free polling interrupt";
+    let several = names(line);
+    for name in ["source", "error-drop", "sink-tx"] {
+        assert!(several.iter().any(|n| n == name), "{several:?}");
+    }
+    assert!(!several.iter().any(|n| n == "sort"), "{several:?}");
+    assert_eq!(names("show graph no_free"), Vec::<String>::new());
     assert!(names("show graph").len() > 3);
 }
 
