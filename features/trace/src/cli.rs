@@ -39,6 +39,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     function::SET_FUNCTION,
     function::SHOW_FUNCTION,
+    function::SET_PCAP,
+    function::SHOW_PCAP,
     function::SET_FORMAT,
     function::SHOW_FORMAT,
     Command { path: "show trace filter", usage: "", help: "The filters of traces", run: show_filter },
@@ -57,7 +59,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "pcap trace",
         usage: "[rx] [tx] [drop] [off] [status] [max <max:u64>] [intfc <interface:interface>] [file <file:string>] \
-                [max-bytes-per-pkt <bytes:32-65535>] [filter {<expression:block>|<expression:string>}] \
+                [max-bytes-per-pkt <bytes:32-65535>] [filter [<expression:block>|<expression:string>]] \
                 [error {<node:block> <reason> | <reason>}] \
                 [preallocate-data] [free-data]",
         help: "Write packets that come in, leave or are dropped to a pcapng file",
@@ -151,8 +153,9 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         packets: m.get("max").unwrap_or(defaults.packets),
         bytes: m.get::<u32>("bytes").map_or(defaults.bytes, |n| n as usize),
     };
-    let filter =
+    let own =
         m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
+    let filter = if m.flag("filter") && own.is_none() { pcap::chosen_filter(world)? } else { own };
     let file = m.has("file").then(|| m.str("file").into());
     let reason = m.has("reason").then(|| match m.str("node") {
         "" => m.str("reason").to_string(),

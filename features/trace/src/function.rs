@@ -2,7 +2,8 @@
 //! Trace filter functions, and the time format of traces.
 
 use crate::control::{self, Filters};
-use cli::{Command, Date, Error, Matches, Output};
+use crate::pcap;
+use cli::{Command, Date, Error, Output};
 use graph::{Shared, World};
 use msg::retval;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -122,7 +123,25 @@ pub const SHOW_FUNCTION: Command<World> = Command {
     path: "show trace filter function",
     usage: "",
     help: "What may decide which packets are traced; (*) does",
-    run: show_function,
+    run: |w, _| Ok(list(w.get::<Filters>().get().function)),
+};
+
+pub const SET_PCAP: Command<World> = Command {
+    path: "set pcap filter function",
+    usage: "<function:word>",
+    help: "Choose what decides which packets a capture with a bare `filter' takes",
+    run: |w, m| {
+        let function = Function::find(m.str("function")).map_err(|e| e.at(m.span("function")))?;
+        pcap::set_function(w, function);
+        Ok(Output::empty())
+    },
+};
+
+pub const SHOW_PCAP: Command<World> = Command {
+    path: "show pcap filter function",
+    usage: "",
+    help: "What may decide which packets a capture with a bare `filter' takes; (*) does",
+    run: |w, _| Ok(list(pcap::function(w))),
 };
 
 pub const SET_FORMAT: Command<World> = Command {
@@ -146,8 +165,7 @@ pub const SHOW_FORMAT: Command<World> = Command {
     },
 };
 
-fn show_function(world: &World, _: &Matches) -> Result<Output, Error> {
-    let chosen = world.get::<Filters>().get().function;
+fn list(chosen: Function) -> Output {
     let (mut text, mut json) = (String::new(), Vec::new());
     for function in Function::ALL {
         let (selected, name, about) = (function == chosen, function.name(), function.about());
@@ -155,7 +173,7 @@ fn show_function(world: &World, _: &Matches) -> Result<Output, Error> {
         text += &format!("{mark}name:{name} description: {about}\n");
         json.push(serde_json::json!({ "name": name, "selected": selected, "description": about }));
     }
-    Ok(Output::both(text, json))
+    Output::both(text, json)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Captures into files: a part of the module `interface`.
 
+use crate::function::Function;
 use crate::pcap::{self, Directions, Limits, Plan};
 use cli::{Error, Result};
 use graph::World;
@@ -12,6 +13,10 @@ pub static API: Module<World> = net::api::interface_module(messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(start);
+    m.call(|w: &World, _: &Caller<'_, World>, r: PcapSetFilterFunction| {
+        pcap::set_function(w, Function::find(&r.filter_function_name)?);
+        Ok(())
+    });
     m.call_later(|w: &World, _: &Caller<'_, World>, _: PcapTraceOff| {
         Ok(Box::new(pcap::stop(w)?) as Box<dyn Pending<World, ()>>)
     });
@@ -26,7 +31,7 @@ pub struct PcapTraceOn {
     pub capture_tx: bool,
     /// Packets that are dropped.
     pub capture_drop: bool,
-    /// Only those that a classifier takes: refused, it isn't built yet.
+    /// Only those that the filter function takes: a classifier is refused, it isn't built yet.
     pub filter: bool,
     /// Accepted: memory is set aside in any case.
     pub preallocate_data: bool,
@@ -42,19 +47,23 @@ pub struct PcapTraceOn {
     pub sw_if_index: InterfaceIndex,
     /// Of dropped packets, those of this reason only: `{node}.{reason}`.
     pub error: Str<128>,
-    /// The file, which mustn't be there; a bare name lies in /tmp.
+    /// The file; a bare name lies in /tmp. An earlier capture of ours is replaced, anything else isn't.
     pub filename: Str<64>,
 }
 
-/// Ends the capture: the answer comes when the file is complete.
+/// Chooses what decides which packets a capture with a filter takes.
+#[derive(Message)]
+pub struct PcapSetFilterFunction {
+    /// Its name.
+    pub filter_function_name: String,
+}
+
+/// Ends the capture: the answer comes when the file is complete. Without a packet there is none (−6).
 #[derive(Message)]
 pub struct PcapTraceOff {}
 
 fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
-    if r.filter {
-        let error = "captures by a classifier aren't built yet";
-        return Err(Error::unsupported(error).retval(retval::UNIMPLEMENTED));
-    }
+    let filter = if r.filter { pcap::chosen_filter(w)? } else { None };
     if r.filename.as_str().is_empty() {
         return Err(Error::usage("a capture needs a file").retval(retval::INVALID_VALUE));
     }
@@ -70,5 +79,5 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
     };
     let reason = Some(r.error.as_str()).filter(|name| !name.is_empty()).map(String::from);
     let file = Some(r.filename.as_str().into());
-    pcap::start(w, Plan { on, interface, limits, filter: None, reason, file }).map(drop)
+    pcap::start(w, Plan { on, interface, limits, filter, reason, file }).map(drop)
 }

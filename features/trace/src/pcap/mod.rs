@@ -3,14 +3,17 @@
 
 mod chunk;
 mod ended;
+mod function;
 pub mod node;
 mod plan;
 mod writer;
 
 use crate::filter::Expression;
+use crate::function::Function;
 use chunk::Chunk;
 use cli::{Error, Output};
 pub use ended::Ended;
+pub use function::{chosen_filter, function, set_function};
 use graph::{Asked, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
 use msg::retval;
 use net::{IfEvent, Interface, Interfaces};
@@ -67,6 +70,8 @@ struct Summary {
 struct Inner {
     running: Option<Running>,
     last: Option<Summary>,
+    /// What decides for captures with a bare `filter`.
+    function: Function,
 }
 
 /// The capture that runs, and the one that ran last.
@@ -115,7 +120,7 @@ pub fn init(world: &World) {
 ///
 /// # Errors
 /// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression that can't be compiled; a file that
-/// exists or can't be made.
+/// exists and isn't an earlier capture of ours, or can't be made.
 pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     plan.check(world)?;
     let (reason, limits) = (plan.reason(world)?, plan.limits);
@@ -290,6 +295,10 @@ impl Running {
     }
 
     fn summary(&self, error: Option<String>) -> Summary {
+        if self.writer.written == 0 && error.is_none() {
+            // A file without packets says nothing; who had it removed already is right.
+            let _ = self.writer.remove(&self.path);
+        }
         let lost = self.meter.lost.load(Ordering::Relaxed);
         let ended = self.ended.clone();
         Summary { path: self.path.clone(), written: self.writer.written, lost, ended, error }
@@ -298,7 +307,11 @@ impl Running {
 
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} packets in {}", self.written, self.path.display())?;
+        if self.is_empty() {
+            write!(f, "no packet, so no file")?;
+        } else {
+            write!(f, "{} packets in {}", self.written, self.path.display())?;
+        }
         if self.lost > 0 {
             write!(f, ", {} lost: they came faster than they were written", self.lost)?;
         }
@@ -308,9 +321,15 @@ impl std::fmt::Display for Summary {
 }
 
 impl Summary {
+    /// Nothing was captured, and there is no file.
+    fn is_empty(&self) -> bool {
+        self.written == 0 && self.error.is_none()
+    }
+
     fn json(&self) -> Value {
+        let file = (!self.is_empty()).then_some(&self.path);
         json!({
-            "file": self.path,
+            "file": file,
             "packets": self.written,
             "lost": self.lost,
             "ended": self.ended,

@@ -10,11 +10,38 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness};
+use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
+
+macro_rules! application {
+    () => {
+        "Ferrovia "
+    };
+}
+
+/// Bytes of a section header in front of its first option's text.
+const SECTION: usize = 28;
+
+/// The file is a capture that an earlier one of ours wrote: a file of this user's, no link, that begins as ours do. In a directory
+/// that others write to, none of them can change what a name of ours stands for (`/tmp` is sticky); and what is removed is the name.
+fn is_ours(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
+    let mut file = File::from(file);
+    let user = rustix::process::geteuid().as_raw();
+    if !file.metadata().is_ok_and(|found| found.is_file() && found.uid() == user) {
+        return false;
+    }
+    let mut head = [0; SECTION + application!().len()];
+    file.read_exact(&mut head).is_ok()
+        && head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])
+        && head.ends_with(application!().as_bytes())
+}
 
 /// Time stamps are in nanoseconds: `if_tsresol`, a power of ten.
 const NANOSECONDS: u8 = 9;
@@ -40,8 +67,11 @@ impl Writer {
     /// Begins a file; `snap` is how much of a packet is kept.
     ///
     /// # Errors
-    /// A file that exists already; the system's.
+    /// A file that exists already and isn't a capture of ours; the system's.
     pub fn create(path: &Path, snap: usize, epoch: Duration) -> io::Result<Self> {
+        if is_ours(path) {
+            std::fs::remove_file(path)?;
+        }
         // Never through a link or over another's file: /tmp is everybody's.
         let file = BufWriter::new(File::create_new(path)?);
         let section = SectionHeaderBlock {
@@ -50,10 +80,12 @@ impl Writer {
             minor_version: 0,
             section_length: -1,
             options: vec![SectionHeaderOption::UserApplication(
-                concat!("Ferrovia ", env!("CARGO_PKG_VERSION")).into(),
+                concat!(application!(), env!("CARGO_PKG_VERSION")).into(),
             )],
         };
-        let file = PcapNgWriter::with_section_header(file, section).map_err(failed)?;
+        let mut file = PcapNgWriter::with_section_header(file, section).map_err(failed)?;
+        // Whatever becomes of us, the next capture knows the file.
+        file.get_mut().flush()?;
         Ok(Self { file, blocks: HashMap::new(), snap: snap as u32, epoch, written: 0 })
     }
 
@@ -107,6 +139,18 @@ impl Writer {
         let id = self.blocks.len() as u32;
         self.blocks.insert(key, id);
         Ok(id)
+    }
+
+    /// Takes the file away again, if the name still stands for it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let (ours, there) = (self.file.get_ref().get_ref().metadata()?, path.symlink_metadata()?);
+        if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
+            std::fs::remove_file(path)?;
+        }
+        Ok(())
     }
 
     /// Everything so far is in the file afterwards.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The binary API.
 
+use super::captures::read;
 use super::*;
 use crate::api::capture::*;
 use crate::api::function::*;
@@ -188,7 +189,7 @@ fn captures_are_switched() {
     };
     assert_eq!(off(&mut bench, &mut client), Err(-81));
     assert_eq!(client.call(on(false, "x")), Err(-7));
-    assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, "x") }), Err(-9));
+    assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, "x") }), Err(-9), "no classifier");
     assert_eq!(client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }), Err(-7), "not of drops");
     let drops = PcapTraceOn { capture_drop: true, error: "{a}.{b}".into(), ..on(true, "x") };
     assert_eq!(client.call(drops), Err(-6), "no such reason");
@@ -202,7 +203,77 @@ fn captures_are_switched() {
     receive(&mut bench, 1, [ping(OWN)]);
     assert_eq!(off(&mut bench, &mut client), Ok(()));
     assert!(run(&mut bench, "pcap trace status").contains("2 packets in"));
-    assert_eq!(client.call(on(true, "rx")), Err(-93), "the file is there");
+    assert_eq!(client.call(on(true, "rx")), Ok(()), "in place of the first");
+    receive(&mut bench, 0, [ping(OTHER)]);
+    assert_eq!(off(&mut bench, &mut client), Ok(()));
+    assert_eq!(read(&folder.path().join("rx")).1, [(0, 1, None, ping(OTHER))]);
+    // The filter function decides, if it can.
+    let choose = |client: &mut Loopback<'_, World>, name: &str| {
+        client.call(PcapSetFilterFunction { filter_function_name: name.into() })
+    };
+    assert_eq!(choose(&mut client, "nobody"), Err(-6));
+    assert_eq!(choose(&mut client, "bpf_trace_filter"), Ok(()));
+    assert!(run(&mut bench, "show pcap filter function").contains("(*) name:bpf_trace_filter"));
+    assert!(run(&mut bench, "show trace filter function").contains("(*) name:vnet_is_packet_traced"));
+    run(&mut bench, "set bpf trace filter {{tcp}}");
+    for file in ["none", "rx"] {
+        assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, file) }), Ok(()));
+        receive(&mut bench, 0, [ping(OWN), dns()]);
+        assert_eq!(off(&mut bench, &mut client), Err(-6), "nothing was captured");
+        assert!(!folder.path().join(file).exists());
+    }
+    run(&mut bench, "set bpf trace filter {{udp}}");
+    let file = folder.path().join("udp");
+    for line in [
+        &format!("pcap trace rx max 10 intfc any file {} filter", file.display()),
+        &format!("pcap trace rx filter max 10 intfc any file {}", file.display()),
+    ] {
+        run(&mut bench, line);
+        receive(&mut bench, 0, [ping(OWN), dns()]);
+        assert!(run(&mut bench, "pcap trace off").starts_with("1 packets"), "{line}");
+        assert_eq!(read(&file).1, [(0, 1, None, dns())]);
+    }
+    run(&mut bench, "set pcap filter function vnet_is_packet_traced");
+    let error = bench.cli("pcap trace rx filter").expect_err("no classifier").to_string();
+    assert!(error.contains("set pcap filter function bpf_trace_filter"), "{error}");
+}
+
+#[test]
+fn a_capture_is_written_over_one_of_ours_only() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let capture = |bench: &mut Bench, name: &str| {
+        bench.cli(&format!("pcap trace rx file {}", path(name).display()))?;
+        receive(bench, 0, [ping(OWN)]);
+        bench.cli("pcap trace off")
+    };
+    capture(&mut bench, "ours").expect("captured");
+    capture(&mut bench, "ours").expect("captured again");
+    assert_eq!(read(&path("ours")).1.len(), 1);
+    let ours = std::fs::read(path("ours")).expect("there");
+    // Another program's capture, a text, an empty file, a link to ours, one to nowhere, a folder.
+    let mut other = ours.clone();
+    other[28..36].copy_from_slice(b"Dumpcap ");
+    std::fs::write(path("other"), &other).expect("written");
+    std::fs::write(path("text"), "precious").expect("written");
+    std::fs::write(path("empty"), "").expect("written");
+    std::os::unix::fs::symlink(path("ours"), path("link")).expect("linked");
+    std::os::unix::fs::symlink(path("nowhere"), path("dangling")).expect("linked");
+    std::fs::create_dir(path("folder")).expect("made");
+    for name in ["other", "text", "empty", "link", "dangling", "folder"] {
+        let error = capture(&mut bench, name).expect_err(name).to_string();
+        assert!(error.contains("exists"), "{name}: {error}");
+    }
+    assert_eq!(std::fs::read(path("other")).expect("there"), other);
+    assert_eq!(std::fs::read(path("text")).expect("there"), b"precious");
+    assert_eq!(std::fs::read(path("ours")).expect("there"), ours);
+    assert!(path("link").is_symlink() && !path("nowhere").exists());
+    // What came in place of the file while an empty capture ran isn't taken away.
+    bench.cli(&format!("pcap trace rx file {}", path("swapped").display())).expect("runs");
+    std::fs::rename(path("text"), path("swapped")).expect("moved");
+    bench.cli("pcap trace off").expect_err("nothing was captured");
+    assert_eq!(std::fs::read(path("swapped")).expect("there"), b"precious");
 }
 
 #[test]
