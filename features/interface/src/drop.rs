@@ -65,11 +65,13 @@ impl Trace for CountedTrace {
 
 impl<E: Ending> Build for Counted<E> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let last = world.link(E::FIRST, E::LAST).expect("this plugin brings it");
+        let arc = world.arc(E::FIRST);
+        let link = || world.link(E::FIRST, E::LAST).expect("this plugin brings it");
         Self {
             lane: E::lane(&world.get::<IfCounters>(), thread),
-            arc: world.arc(E::FIRST),
-            last,
+            arc,
+            // An arc's end takes what no feature does.
+            last: arc.map_or_else(link, |arc| world.arc_end(arc)),
             ending: PhantomData,
         }
     }

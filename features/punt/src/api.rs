@@ -307,7 +307,7 @@ pub struct PuntReasonDetails {
 fn reasons(w: &World, _: &Client<'_>, r: PuntReasonDump) -> Result<Vec<PuntReasonDetails>> {
     let asked = r.reason;
     let all = asked.name.is_empty();
-    let all = control::reasons(w).into_iter().filter(move |reason| all || reason.name == asked.name);
+    let all = crate::reasons(w).into_iter().filter(move |reason| all || reason.name == asked.name);
     Ok(all.map(|r| PuntReasonDetails { reason: PuntReason { id: r.id, name: r.name } }).collect())
 }
 

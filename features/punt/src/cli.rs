@@ -56,7 +56,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show punt stats",
         usage: "",
-        help: "Packets to clients, by reason, and from them",
+        help: "Packets that were punted, by reason, and those to and from clients",
         run: stats,
     },
     Command {
@@ -173,7 +173,7 @@ fn db(w: &World, _: &Matches) -> Result<Output> {
 
 fn reasons(w: &World, _: &Matches) -> Result<Output> {
     let mut table = Table::new().right("id").left("name").left("text");
-    for reason in control::reasons(w) {
+    for reason in crate::reasons(w) {
         table.row([reason.id.into(), reason.name.into(), reason.text.into()]);
     }
     Ok(table.into())
@@ -182,7 +182,7 @@ fn reasons(w: &World, _: &Matches) -> Result<Output> {
 fn stats(w: &World, _: &Matches) -> Result<Output> {
     let punt = w.get::<Punt>();
     let mut table = Table::new().left("what").right("packets").right("bytes");
-    for reason in control::reasons(w) {
+    for reason in crate::reasons(w) {
         let (packets, bytes) = punt.counters.sum(reason.id as usize);
         if packets > 0 {
             let name = if reason.id == 0 { "by port or protocol".into() } else { reason.name };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was set, as commands.
 
-use crate::control;
 use crate::redirect;
 use crate::state::{Key, Punt, Taker};
 use cli::quote;
@@ -50,7 +49,7 @@ pub fn describe(world: &World, key: Key) -> String {
         Key::Tcp { v6, port } => format!("{} tcp {}", ip(v6), number(port)),
         Key::Protocol { v6, protocol } => format!("{} protocol {protocol}", ip(v6)),
         Key::Reason(id) => {
-            let reason = control::reasons(world).into_iter().find(|reason| reason.id == id);
+            let reason = crate::reasons(world).into_iter().find(|reason| reason.id == id);
             format!("exception {}", reason.map_or(id.to_string(), |reason| reason.name))
         }
     }

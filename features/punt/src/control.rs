@@ -1,43 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
+use crate::esp;
+use crate::reasons::{reasons, set_client};
 use crate::redirect;
 use crate::socket;
 use crate::state::{Key, Punt, Taker, TcpPorts};
 use cli::{Error, Result};
-use graph::{SwIfIndex, World};
+use graph::World;
 use ip::Ip;
 use msg::retval;
-use net::{IfEvent, Interfaces};
+use net::Interfaces;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::{Ip4, Ip6, IpProtocol};
 
 /// Bytes of a socket's path at most, its end included (`sockaddr_un`).
 const PATH: usize = 108;
-
-/// A reason that packets are punted for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reason {
-    /// Its error index.
-    pub id: u32,
-    /// Node and way out.
-    pub name: String,
-    /// What operators read.
-    pub text: &'static str,
-}
-
-/// All reasons that packets are punted for.
-pub fn reasons(world: &World) -> Vec<Reason> {
-    let all = world.reasons().into_iter().enumerate();
-    let none = Reason { id: 0, name: "none".into(), text: "punted by a route, or by its protocol" };
-    let punts = all.filter(|(_, r)| r.punt).map(|(id, r)| Reason {
-        id: id as u32,
-        name: format!("{}:{}", r.node, r.reason),
-        text: r.text,
-    });
-    std::iter::once(none).chain(punts).collect()
-}
 
 /// The reason of a name.
 ///
@@ -123,10 +102,7 @@ fn attach(world: &World, key: Key, taker: &Taker) -> Result<()> {
         Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
             attach_ip::<Ip4>(world, key, taker)
         }
-        Key::Reason(id) => {
-            world.get::<Punt>().set_reason(id, true);
-            follow_reasons(world)
-        }
+        Key::Reason(id) => set_reason(world, id, true),
         _ => attach_ip::<Ip6>(world, key, taker),
     }
 }
@@ -155,10 +131,7 @@ fn detach(world: &World, key: Key) -> Result<()> {
         Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
             detach_ip::<Ip4>(world, key)
         }
-        Key::Reason(id) => {
-            world.get::<Punt>().set_reason(id, false);
-            follow_reasons(world)
-        }
+        Key::Reason(id) => set_reason(world, id, false),
         _ => detach_ip::<Ip6>(world, key),
     }
 }
@@ -178,17 +151,12 @@ fn detach_ip<F: Ip>(world: &World, key: Key) -> Result<()> {
     Ok(())
 }
 
-/// What is punted on any interface is looked at, as long as somebody wants reasons.
-fn follow_reasons(world: &World) -> Result<()> {
-    for interface in world.get::<Interfaces>().list() {
-        look_at(world, interface.sw_if)?;
+/// Sends packets of a reason to clients' sockets, or no longer.
+fn set_reason(world: &World, id: u32, on: bool) -> Result<()> {
+    if let Some(reason) = reasons(world).iter().find(|reason| reason.id == id) {
+        esp::follow(world, reason, on).map_err(taken)?;
     }
-    Ok(())
-}
-
-fn look_at(world: &World, sw_if: SwIfIndex) -> Result<()> {
-    let config = world.get::<Punt>().wants_reasons().then_some(0);
-    world.set_feature("error-punt", "exception-punt-socket", sw_if, config).map_err(Error::unsupported)
+    set_client(world, id, "exception-punt-socket", on).map_err(Error::unsupported)
 }
 
 /// The socket that clients answer to.
@@ -208,14 +176,9 @@ pub fn register(world: &World, key: Key, path: &Path) -> Result<Option<PathBuf>>
 /// Called once, when all nodes are there.
 pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
     socket::start(world);
-    world.get::<Interfaces>().subscribe(|world, event| {
-        redirect::on_interface(world, event);
-        if let IfEvent::Added(sw_if) = event
-            && world.get::<Punt>().wants_reasons()
-        {
-            let done = look_at(world, sw_if);
-            debug_assert!(done.is_ok(), "the arc is ours: {done:?}");
-        }
-    });
+    world.get::<Interfaces>().subscribe(redirect::on_interface);
+    esp::start(world)?;
+    // Numbered before anything is punted.
+    reasons(world);
     Ok(())
 }

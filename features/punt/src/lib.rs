@@ -7,11 +7,13 @@
 //! | UDP port, or all without a listener | `ip4-udp-lookup` → `ip4-udp-punt`, `ip4-udp-punt-socket` |
 //! | TCP port, or all | `ip4-local` → `ip4-tcp-punt` |
 //! | IP protocol | `ip4-local` → `ip4-punt`, `ip4-proto-punt-socket` |
-//! | reason | `error-punt` → arc `error-punt` → `exception-punt-socket` |
+//! | reason | `error-punt` → `punt-dispatch` → `exception-punt-socket` |
 //!
 //! IPv6 has the same under `ip6-`, from the same source. What is only punted goes through `ip4-punt`, where `ip4-punt-redirect`
-//! may send it on, to `error-punt`. A **reason** is every way out of any node that is marked `#[punt]`, by its error index;
-//! index 0 is what came without one, by a route for instance.
+//! may send it on, to `error-punt`, and from there to `punt-dispatch`, which gives it to each of those who take its reason. A
+//! **reason** is every way out of any node that is marked `#[punt]`; its name is that of node and way, or the one that clients of
+//! VPP's know. Reason 0 is what came without one, by a route for instance. ESP for us that no tunnel takes, and IKE on port 4500,
+//! are punted for the reasons of VPP's IPsec (`ipsec4-no-such-tunnel`, `ipsec4-spi-o-udp-0`) while a client takes these.
 //!
 //! **Sockets.** Workers put packets into a queue; the process `punt-socket` writes them to the clients' Unix datagram sockets, each
 //! behind eight bytes: the interface it came in by, and 0, both in the host's order (VPP's `punt_packetdesc`). The packet begins with
@@ -23,19 +25,23 @@
 //! | 0 | an Ethernet frame that leaves by the interface |
 //! | 1, 2 | an IPv4, IPv6 packet that is routed in the interface's table |
 //!
-//! Limits: reasons of IPsec don't exist yet; policers of punted packets aren't built; a redirect has one path.
+//! Limits: policers of punted packets aren't built; a redirect has one path.
 
 mod api;
 mod cli;
 mod config;
 pub mod control;
+mod dispatch;
+mod esp;
 mod nodes;
+mod reasons;
 mod redirect;
 mod socket;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use reasons::{Reason, name_reason, reasons, set_client};
 pub use redirect::Redirect;
 pub use socket::serve;
 pub use state::{Key, Taker};
@@ -56,13 +62,17 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<nodes::TcpPunt<Ip6>>(),
         NodeDef::of::<nodes::Socket<Ip4, false>>(),
         NodeDef::of::<nodes::Socket<Ip6, false>>(),
+        NodeDef::of::<dispatch::Dispatch>(),
         NodeDef::of::<nodes::ExceptionSocket>(),
+        NodeDef::of::<esp::Esp<Ip4>>(),
+        NodeDef::of::<esp::Esp<Ip6>>(),
+        NodeDef::of::<esp::EspUdp<Ip4>>(),
+        NodeDef::of::<esp::EspUdp<Ip6>>(),
         NodeDef::of::<redirect::PuntRedirect<Ip4>>(),
         NodeDef::of::<redirect::PuntRedirect<Ip6>>(),
     ],
-    arcs: &[ArcDef { name: "error-punt", starts: &["error-punt"], end: "punt" }],
+    arcs: &[ArcDef { name: "error-punt", starts: &["error-punt"], end: "punt-dispatch" }],
     features: &[
-        Feature { arc: "error-punt", node: "exception-punt-socket", before: &[], after: &[] },
         Feature { arc: "ip4-punt", node: "ip4-punt-redirect", before: &[], after: &[] },
         Feature { arc: "ip6-punt", node: "ip6-punt-redirect", before: &[], after: &[] },
     ],

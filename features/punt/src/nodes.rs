@@ -38,11 +38,13 @@ impl Door {
         Ways { sent, busy }: Ways<N>,
         cx: &mut Cx<'_, false>,
     ) {
-        let reason = if let Caught::Reason(reason) = caught { reason } else { 0 };
         let len = packet.packet_len() as u64;
         match self.punt.post(Parcel { caught, v6, packet }) {
             Ok(()) => {
-                self.counters.add(reason as usize, 1, len);
+                // What has a reason was counted where it was dispatched.
+                if !matches!(caught, Caught::Reason(_)) {
+                    self.counters.add(0, 1, len);
+                }
                 cx.count(sent, 1);
             }
             Err(parcel) => cx.emit(busy, parcel.packet),
@@ -234,8 +236,6 @@ pub struct ExceptionSocket {
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExceptionTo {
-    #[next_feature]
-    Next,
     #[keep]
     Socket,
     /// packets for clients
@@ -260,13 +260,13 @@ impl Node for ExceptionSocket {
     type Trace = ();
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> ExceptionTo {
-        if self.door.punt.takes(b.error(), cx.turn) { ExceptionTo::Socket } else { ExceptionTo::Next }
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> ExceptionTo {
+        ExceptionTo::Socket
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let (reason, ways) =
-            (Caught::Reason(b.error()), Ways { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy });
-        self.door.take(reason, false, b, ways, cx);
+        let reason = self.door.punt.reasons.id(b.error(), cx.turn);
+        let ways = Ways { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy };
+        self.door.take(Caught::Reason(reason), false, b, ways, cx);
     }
 }

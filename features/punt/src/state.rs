@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who takes what: what control keeps, and what workers read of it.
 
+use crate::reasons::Reasons;
 use buffer::{Holder, Owned, Share};
 use graph::{Shared, Signal, World};
 use stats::Combined;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,7 @@ pub enum Key {
         /// Its number.
         protocol: u8,
     },
-    /// Packets that were punted for a reason, by its error index.
+    /// Packets that were punted for a reason, by its number.
     Reason(u32),
 }
 
@@ -57,7 +58,7 @@ pub enum Caught {
     Tcp,
     /// By its protocol.
     Protocol,
-    /// By its reason.
+    /// By its reason's number.
     Reason(u32),
 }
 
@@ -132,9 +133,9 @@ pub struct Punt {
     share: Arc<Share>,
     /// Wakes the process that empties the queue.
     pub signal: Signal,
-    /// By error index, whether a client takes the reason.
-    reasons: Snapshot<BTreeSet<u32>>,
-    /// `/net/punt`: packets and bytes to clients, by error index; 0 for those that were caught by port or protocol.
+    /// Reasons, and the nodes that take them.
+    pub(crate) reasons: Reasons,
+    /// `/net/punt`: packets and bytes that were punted, by the reason's number; 0 for those that were caught by port or protocol.
     pub counters: Arc<Combined>,
     /// What became of them.
     pub counts: Counts,
@@ -151,7 +152,7 @@ impl Shared for Punt {
             queue: Mailbox::new(QUEUE, world.processes.waker().clone()),
             share: world.pool.common_share(Holder::PUNT),
             signal: world.processes.signal(),
-            reasons: Snapshot::new(world.qsbr.clone(), BTreeSet::new()),
+            reasons: Reasons::new(world),
             counters,
             counts: Counts::default(),
             server: Mutex::default(),
@@ -170,30 +171,6 @@ impl Punt {
         let mut all: Vec<_> = takers.by_key.iter().collect();
         all.sort_unstable_by_key(|(_, (number, _))| *number);
         all.into_iter().map(|(key, (_, taker))| (*key, taker.clone())).collect()
-    }
-
-    /// Whether a client takes a reason.
-    #[inline(always)]
-    pub(crate) fn takes(&self, reason: u32, turn: &Turn<'_>) -> bool {
-        let reasons = self.reasons.get(turn);
-        !reasons.is_empty() && reasons.contains(&reason)
-    }
-
-    /// Whether a client takes any reason.
-    pub(crate) fn wants_reasons(&self) -> bool {
-        !self.reasons.read(BTreeSet::is_empty)
-    }
-
-    pub(crate) fn set_reason(&self, reason: u32, on: bool) {
-        self.reasons.update(|old| {
-            let mut new = old.clone();
-            if on {
-                new.insert(reason)
-            } else {
-                new.remove(&reason)
-            };
-            new
-        });
     }
 
     /// Sends a packet to control; gives it back if too many are on their way.

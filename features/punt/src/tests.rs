@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::PLUGIN;
 use crate::api::*;
-use crate::control::{find_reason, reasons};
+use crate::control::find_reason;
+use crate::reasons;
 use crate::state::Key;
 use ::graph::drive::Bench;
 use ::graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
@@ -205,7 +206,7 @@ fn all_ports_tcp_protocols_and_ip6() {
         rig.receive(&frame);
         assert_eq!(rig.got(), None);
     }
-    assert_eq!(rig.bench.count("tcp4-reset", "sent"), 1);
+    assert_eq!(rig.bench.count("tcp4-reset", "rst_sent"), 1);
     let large = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
     rig.receive(&large);
     assert_eq!(rig.got(), Some((1, 0, large)), "all segments");
@@ -245,10 +246,12 @@ fn reasons_are_those_of_the_graph() {
     assert_eq!(one[0].reason, PuntReason { id, name });
     rig.register(Key::Reason(id)).expect("registered");
     assert_eq!(rig.register(Key::Reason(9999)).err(), Some(-6));
+    // Numbers begin at 1 and have no gaps: clients of VPP's count on the first few.
+    assert!(reasons(&world).iter().enumerate().all(|(n, reason)| reason.id as usize == n));
     let stamp = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").icmp(wire::Icmp4Type(13), 0, 7);
     let stamp = stamp.payload_len(12).build();
     rig.receive(&stamp);
-    assert_eq!(rig.got(), Some((1, 0, stamp)));
+    assert_eq!(rig.got(), Some((1, 0, stamp.clone())));
     assert_eq!(rig.bench.count("exception-punt-socket", "Socket TX"), 1);
     assert!(rig.run("show punt stats").contains("ip4-icmp-input:unknown_type        1"));
     // Another one isn't taken.
@@ -262,13 +265,59 @@ fn reasons_are_those_of_the_graph() {
     assert!(rig.lines().contains(&line), "{:?}", rig.lines());
     assert!(rig.run("show punt reasons").contains("udp port that is punted"));
     assert_eq!(rig.run("show punt client").lines().count(), 2);
-    let looks = |rig: &Rig| {
-        let world = &rig.bench.world;
-        world.features_of(world.arc("error-punt").expect("it is ours"), SwIfIndex(1)).len()
-    };
-    assert_eq!(looks(&rig), 1);
     rig.run("punt socket deregister exception ip4-icmp-input:unknown_type");
-    assert_eq!(looks(&rig), 0, "nothing is left behind");
+    rig.receive(&stamp);
+    assert_eq!(rig.got(), None);
+    assert_eq!(rig.bench.count("punt-dispatch", "No registrations"), 2);
+    let stats = rig.run("show punt stats");
+    assert!(stats.contains("ip4-icmp-input:unknown_type        2"), "counted, taken or not: {stats}");
+}
+
+fn esp(spi: u32) -> Vec<u8> {
+    [&spi.to_be_bytes()[..], &3u32.to_be_bytes(), &[0xa5; 40]].concat()
+}
+
+#[test]
+fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
+    let mut rig = Rig::new();
+    let names =
+        ["ipsec4-no-such-tunnel", "ipsec4-spi-o-udp-0", "ipsec6-no-such-tunnel", "ipsec6-spi-o-udp-0"];
+    let ids: Vec<u32> = names.map(|name| find_reason(&rig.bench.world, name).expect(name)).to_vec();
+    let bare = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").protocol(wire::IpProtocol::ESP);
+    let bare = bare.payload(esp(99)).build();
+    let inside =
+        |payload| pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(666, 4500).payload(payload);
+    let (ike, in_udp, alive) = (inside(esp(0)).build(), inside(esp(99)).build(), inside(vec![255]).build());
+    let six = pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").protocol(wire::IpProtocol::ESP);
+    let six = six.payload(esp(7)).build();
+    let take = |rig: &mut Rig, frame: &[u8]| {
+        rig.receive(frame);
+        (rig.got().map(|(_, _, packet)| packet), rig.sent().len())
+    };
+    for frame in [&bare, &ike, &in_udp] {
+        assert_eq!(take(&mut rig, frame), (None, 1), "an ICMP error, as for all that nobody takes");
+    }
+    for id in &ids {
+        rig.register(Key::Reason(*id)).expect("registered");
+    }
+    for frame in [&bare, &ike, &in_udp, &six] {
+        assert_eq!(take(&mut rig, frame), (Some(frame.clone()), 0), "as it came");
+    }
+    assert_eq!(take(&mut rig, &alive), (None, 0), "what keeps a NAT's binding is nobody's");
+    let counted =
+        |rig: &Rig, id: u32| rig.bench.world.get::<crate::state::Punt>().counters.sum(id as usize).0;
+    assert_eq!(ids.iter().map(|id| counted(&rig, *id)).collect::<Vec<_>>(), [2, 1, 1, 0]);
+    for name in names {
+        rig.run(&format!("punt socket deregister exception {name}"));
+    }
+    for frame in [&bare, &ike, &in_udp] {
+        assert_eq!(take(&mut rig, frame), (None, 1), "as before");
+    }
+    // Who has the port already keeps it.
+    rig.register(UDP(Some(4500))).expect("registered");
+    assert_eq!(rig.register(Key::Reason(ids[1])).err(), Some(-81));
+    assert_eq!(take(&mut rig, &ike), (Some(ike.clone()), 0));
+    assert_eq!(counted(&rig, ids[1]), 1);
 }
 
 #[test]
@@ -332,16 +381,19 @@ fn a_redirect_without_a_path_drops() {
     rig.receive(&udp(9));
     assert_eq!(rig.sent(), []);
     let count = |rig: &Rig, reason| rig.bench.count("ip4-punt-redirect", reason);
-    assert_eq!((count(&rig, "no_path"), count(&rig, "redirected"), rig.bench.drops()), (1, 0, drops + 1));
+    assert_eq!(
+        (count(&rig, "ip4 punt redirect drop"), count(&rig, "redirected"), rig.bench.drops()),
+        (1, 0, drops + 1)
+    );
     // The other interface has none.
     rig.bench.send("ethernet-input", &udp(9), |b| b.rx_if = 2);
-    assert_eq!(count(&rig, "no_path"), 1);
+    assert_eq!(count(&rig, "ip4 punt redirect drop"), 1);
     rig.run("ip punt redirect add rx t0 via 10.0.1.9 t1");
     rig.receive(&udp(9));
     let sent = rig.sent();
     let rewritten = [&HOST.octets()[..], &ROUTER.octets(), &udp(9)[12..22]].concat();
     assert_eq!((sent.len(), sent[0].0, &sent[0].1[..22]), (1, 2, &rewritten[..]));
-    assert_eq!((count(&rig, "no_path"), count(&rig, "redirected")), (1, 1));
+    assert_eq!((count(&rig, "ip4 punt redirect drop"), count(&rig, "redirected")), (1, 1));
 }
 
 fn tcp6(port: u16) -> Vec<u8> {

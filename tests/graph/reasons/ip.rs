@@ -261,7 +261,7 @@ pub fn features(w: &mut Walk) {
         w.frame(&format!("{ip}-tcp-punt/port"), tcp(7));
         w.inject(&format!("{ip}-tcp-punt/too_short"), &tcp(7)[IP..IP + 30]);
         w.run(&f.text("{ip|ip6} punt redirect add rx pg0 via drop"));
-        w.frame(&format!("{ip}-punt-redirect/no_path"), udp(7));
+        w.frame(&format!("{ip}-punt-redirect/{ip} punt redirect drop"), udp(7));
         w.run(&f.text("{ip|ip6} punt redirect add rx pg0 via {10.0.2.2|2001:db8:2::2} pg1"));
         w.frame(&format!("{ip}-punt-redirect/redirected"), udp(7));
     }

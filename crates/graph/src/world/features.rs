@@ -10,6 +10,11 @@ impl World {
         self.registry().arcs.find(name)
     }
 
+    /// Where an arc leads behind its last feature, unless an interface has an end of its own.
+    pub fn arc_end(&self, arc: ArcIndex) -> NodeIndex {
+        self.registry().arcs.all[arc.at()].end
+    }
+
     /// All arcs with their features in order.
     pub fn arc_list(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         let registry = self.registry();
