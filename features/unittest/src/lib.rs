@@ -1,27 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
 //! Commands by which clients' tests drive a feature from outside, as VPP's plugin `unittest` has them: a link that goes down, a
-//! line in the log, rings and histograms in the stats segment, clock checks. They are no use to an operator, so the feature is off
+//! line in the log, rings and histograms in the stats segment, clock checks, packets that are punted. They are no use to an operator, so the feature is off
 //! unless startup.conf enables it:
 //! `plugins { plugin unittest_plugin.so { enable } }`.
 //!
 //! VPP's commands that run C code of its own (`test bihash`, `test heap-validate`, …) are not here: there is nothing that they
 //! could test.
 
+mod punt;
 mod selftest;
 mod stats;
 #[cfg(test)]
 mod tests;
 
 use cli::{Command, Error, Matches, Output};
-use graph::{Plugin, World};
+use graph::{Feature, NodeDef, Plugin, World};
 use net::Interfaces;
+use wire::{Ip4, Ip6};
 
 /// Commands for clients' tests.
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
+    nodes: &[
+        NodeDef::of::<punt::Feature<Ip4>>(),
+        NodeDef::of::<punt::Feature<Ip6>>(),
+        NodeDef::of::<punt::Client<Ip4, 0>>(),
+        NodeDef::of::<punt::Client<Ip4, 1>>(),
+        NodeDef::of::<punt::Client<Ip6, 0>>(),
+        NodeDef::of::<punt::Client<Ip6, 1>>(),
+    ],
+    features: &[
+        Feature { arc: "ip4-unicast", node: "punt-test-ip4", before: &[], after: &[] },
+        Feature { arc: "ip6-unicast", node: "punt-test-ip6", before: &[], after: &[] },
+    ],
+    start: |world| punt::start(world),
     cli: &[
+        Command {
+            path: "test punt",
+            usage: "<interface:interface> [<address:ip>]",
+            help: "Punt what comes in there from 1.1.1.1 to 1.1.1.2, or from 1::1 to 1::2; with an address, send what is punted to \
+                   that neighbour as well",
+            run: punt::test,
+        },
         Command {
             path: "test interface link-state",
             usage: "<interface:interface> {up | down}",

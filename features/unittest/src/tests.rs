@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::PLUGIN;
-use graph::Plugin;
 use graph::drive::Bench;
-use net::Interfaces;
+use graph::{Plugin, SwIfIndex, World};
+use net::drive::{Recorded, Recorder, ethernet};
+use net::{Interfaces, Neighbor, Neighbors};
 use stats::{Reader, Value};
+use testkit::pkt;
+use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &punt::PLUGIN, &PLUGIN];
 
 #[test]
 fn a_link_goes_down_and_comes_back() {
@@ -78,4 +82,85 @@ fn promises_are_tried() {
     let before = bench.world.clock.now();
     bench.cli("test time discontinuity").expect("kept");
     assert!(bench.world.clock.now() - before >= 1_000_000);
+}
+
+const ROUTER: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+#[test]
+fn punted_packets_go_to_all_who_take_their_reason() {
+    let mut bench = Bench::new(PLUGINS);
+    let world = bench.world.clone();
+    for i in 0..4 {
+        let tx = |world: &World, _, sw_if: SwIfIndex| Recorder::new(world, sw_if);
+        let new = ethernet(format!("t{i}"), ROUTER);
+        let sw_if = world.get::<Interfaces>().create(&world, new, tx).expect("created");
+        for line in [
+            format!("set interface state t{i} up"),
+            format!("set interface ip address t{i} 10.0.{i}.1/24"),
+            format!("set interface ip address t{i} 2001:db8:{i}::1/64"),
+        ] {
+            bench.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        for host in [format!("10.0.{i}.9"), format!("2001:db8:{i}::9")] {
+            let known = Neighbor::new(sw_if, host.parse().expect("an address"), HOST);
+            world.get::<Neighbors>().set(&world, known).expect("set");
+        }
+    }
+    for line in ["ip route add 1.1.1.2/32 via 10.0.3.9 t3", "ip route add 1::2/128 via 2001:db8:3::9 t3"] {
+        bench.cli(line).expect(line);
+    }
+    let payload: Vec<u8> = (0..1400).map(|n| (n * 7) as u8).collect();
+    let four = pkt::ether(HOST, ROUTER).ip4("1.1.1.1", "1.1.1.2").udp(1234, 1234).payload(payload.clone());
+    let six = pkt::ether(HOST, ROUTER).ip6("1::1", "1::2").udp(1234, 1234).payload(&payload[..100]);
+    let other = pkt::ether(HOST, ROUTER).ip4("1.1.1.3", "1.1.1.2").udp(1234, 1234).build();
+    let (four, six) = (four.build(), six.build());
+    // Their IP packets, and by which interfaces they leave.
+    let sent = |bench: &mut Bench, frame: &[u8]| {
+        bench.send("ethernet-input", frame, |b| b.rx_if = 3);
+        let all = bench.world.get::<Recorded>().take();
+        let link = [&HOST.octets()[..], &ROUTER.octets()].concat();
+        assert!(all.iter().all(|(_, bytes)| bytes[..12] == link));
+        let mut by: Vec<u32> = all.iter().map(|(tx, _)| *tx).collect();
+        by.sort_unstable();
+        (by, all.into_iter().map(|(_, bytes)| bytes[12..].to_vec()).collect::<Vec<_>>())
+    };
+    for frame in [&four, &six] {
+        assert_eq!(sent(&mut bench, frame).0, [4]);
+    }
+    bench.cli("test punt t2").expect("enabled");
+    let id = |name: &str| {
+        let all = punt::reasons(&world).into_iter();
+        all.filter(|reason| reason.name == name).map(|reason| reason.id as usize).next().expect(name)
+    };
+    let (id4, id6) = (id("reason-v4"), id("reason-v6"));
+    let counted = || {
+        let Some(Value::Combined(rows)) =
+            Reader::new(&world.stats).expect("a segment").get("/net/punt").expect("readable")
+        else {
+            panic!("no counters")
+        };
+        [id4, id6].map(|id| rows.iter().filter_map(|row| row.get(id)).map(|(n, _)| n).sum::<u64>())
+    };
+    for frame in [&four, &six] {
+        assert_eq!(sent(&mut bench, frame), (vec![], vec![]), "nobody takes it");
+    }
+    assert_eq!(sent(&mut bench, &other).0, [4], "not what is punted");
+    assert_eq!(counted(), [1, 1]);
+    assert_eq!(bench.count("punt-dispatch", "No registrations"), 2);
+    for line in ["test punt t0 10.0.0.9", "test punt t0 2001:db8::9"] {
+        bench.cli(&line.replace("db8::9", "db8:0::9")).expect(line);
+    }
+    for frame in [&four, &six] {
+        assert_eq!(sent(&mut bench, frame), (vec![1], vec![frame[12..].to_vec()]), "as it came");
+    }
+    for line in ["test punt t1 10.0.1.9", "test punt t1 2001:db8:1::9"] {
+        bench.cli(line).expect(line);
+    }
+    for frame in [&four, &six] {
+        assert_eq!(sent(&mut bench, frame), (vec![1, 2], vec![frame[12..].to_vec(); 2]), "to both");
+    }
+    assert_eq!(counted(), [3, 3]);
+    assert_eq!(bench.count("punt-dispatch", "dispatched"), 6);
+    assert!(bench.cli("test punt t3 10.0.3.9").expect_err("two are there").to_string().contains("2 clients"));
 }
