@@ -56,7 +56,7 @@ impl<F: Net> Mfib<F> {
     /// Adds an entry, or changes what a source says of it.
     ///
     /// # Errors
-    /// What is no group or no sender (−7); an interface that isn't there (−2); no room (−99).
+    /// What is no sender (−7); an interface that isn't there (−2); no room (−99).
     pub fn update(
         &self,
         world: &World,

@@ -89,10 +89,13 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     assert_eq!(mfib.list(T0, None, 10).iter().filter(|r| r.sources[0].source == Source::Cli).count(), 1);
     gone(any("224.0.0.0/24"));
     assert_eq!(took("224.0.0.9", "1.1.1.1"), "(*, 224.0.0.0/24)");
-    for (bad, code) in [(any("10.1.1.1"), -7), (from::<Ip4>(four("224.1.1.1"), four("239.1.1.1")), -7)] {
-        let refused = mfib.update(world, T0, bad, Source::Cli, Change::default()).expect_err("no group");
-        assert_eq!(refused.code(), code);
-    }
+    let bad = from::<Ip4>(four("224.1.1.1"), four("239.1.1.1"));
+    let refused = mfib.update(world, T0, bad, Source::Cli, Change::default()).expect_err("no sender");
+    assert_eq!(refused.code(), -7);
+    // What is no group is kept, beside the others.
+    put(any("10.1.1.1"));
+    assert_eq!((mfib.count(T0), mfib.entry(T0, any("10.1.1.1")).is_some()), (1, true));
+    gone(any("10.1.1.1"));
     let nowhere = [to(SwIfIndex(77), ItfFlags::ACCEPT)];
     let change = Change { paths: &nowhere, ..Change::default() };
     assert_eq!(
