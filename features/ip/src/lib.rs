@@ -63,6 +63,7 @@ mod version4;
 mod version6;
 mod walk;
 
+pub use cli::describe_adjacency;
 pub use family::{Ip, IpTrace, Says, arc};
 pub use frag::finish_checksum;
 pub use lookup::table_of;

@@ -6,7 +6,7 @@ use buffer::{Buffer, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::{Ip, finish_checksum};
 use net::mfib::{Mroute, MrouteOutput, Mroutes};
-use net::{AdjIndex, Adjacencies, IpMeta};
+use net::{AdjIndex, AdjKind, Adjacencies, IpMeta};
 use stats::CombinedLane;
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,6 +23,8 @@ pub struct Replicate<F: Ip> {
     mroutes: Arc<Mroutes>,
     adjacencies: Arc<Adjacencies>,
     counters: CombinedLane,
+    /// By adjacency.
+    sent: CombinedLane,
     /// Copies of this frame that are made at its end.
     planned: usize,
     /// Packets of this frame that these copies are of: the first of those that are kept.
@@ -78,7 +80,9 @@ impl<F: Ip> Build for Replicate<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let mroutes: Arc<Mroutes> = world.get();
         let counters = mroutes.counters.lane(thread.at());
-        Self { mroutes, adjacencies: world.get(), counters, planned: 0, to_copy: 0, version: PhantomData }
+        let adjacencies: Arc<Adjacencies> = world.get();
+        let sent = adjacencies.counters.lane(thread.at());
+        Self { mroutes, adjacencies, counters, sent, planned: 0, to_copy: 0, version: PhantomData }
     }
 }
 
@@ -104,20 +108,20 @@ impl Reach {
     }
 }
 
-/// Where a packet goes for an adjacency, which it takes along.
-#[inline(always)]
-fn lead<const TRACED: bool>(
-    adjacencies: &Adjacencies,
-    b: &mut Buffer,
-    adj: AdjIndex,
-    fib: u32,
-    cx: &Cx<'_, TRACED>,
-) -> To {
-    b.set_scratch(IpMeta::of(adj, fib));
-    adjacencies.get(adj, cx.turn).map_or(To::Gone, |adj| To::Node(adj.next))
-}
-
 impl<F: Ip> Replicate<F> {
+    /// Where a packet goes for an adjacency, which it takes along.
+    #[inline(always)]
+    fn lead<const TRACED: bool>(&self, b: &mut Buffer, adj: AdjIndex, fib: u32, cx: &Cx<'_, TRACED>) -> To {
+        b.set_scratch(IpMeta::of(adj, fib));
+        let Some(adj) = self.adjacencies.get(adj, cx.turn) else { return To::Gone };
+        // To a neighbour alone, as a unicast packet is sent: its rewrite neither counts, nor takes what came to a group of layer 2.
+        if matches!(adj.kind, AdjKind::Rewrite | AdjKind::Incomplete) {
+            b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+            self.sent.add(adj.counter as usize, 1, b.packet_len() as u64);
+        }
+        To::Node(adj.next)
+    }
+
     /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself the last of them.
     fn copy(&self, mut b: Owned, (route, fib): (&Mroute, u32), reach: Reach, cx: &mut Cx<'_, false>) {
         let mut outputs = route.outputs.iter().filter(|output| reach.has(output));
@@ -131,7 +135,7 @@ impl<F: Ip> Replicate<F> {
         let mut made = 0;
         for output in outputs.by_ref().take(copies) {
             let Some(mut copy) = original.copy(cx.cache()) else { continue };
-            let to = lead(&self.adjacencies, &mut copy, output.adj, fib, cx);
+            let to = self.lead(&mut copy, output.adj, fib, cx);
             cx.emit(to, copy);
             made += 1;
         }
@@ -140,8 +144,7 @@ impl<F: Ip> Replicate<F> {
             cx.count(To::NoBuffer, (copies - made) as u64);
         }
         let Some(mut last) = original.finish(cx.cache()) else { return };
-        let to =
-            outputs.next().map_or(To::Gone, |output| lead(&self.adjacencies, &mut last, output.adj, fib, cx));
+        let to = outputs.next().map_or(To::Gone, |output| self.lead(&mut last, output.adj, fib, cx));
         cx.emit(to, last);
     }
 }
@@ -171,7 +174,7 @@ impl<F: Ip> Node for Replicate<F> {
         match (first, more) {
             (None, _) if reach.is_confined && !route.outputs.is_empty() => To::Confined,
             (None, _) => To::NoOutput,
-            (Some(only), 0) => lead(&self.adjacencies, b, only.adj, found.fib, cx),
+            (Some(only), 0) => self.lead(b, only.adj, found.fib, cx),
             (Some(_), more) => {
                 self.planned += more + 1;
                 self.to_copy += 1;

@@ -13,7 +13,7 @@ pub enum MpathKind {
     Interface {
         /// Its number.
         sw_if: SwIfIndex,
-        /// A router there: a note of who said so. Packets go to the group.
+        /// A neighbour there, which packets go to alone; without one they go to the group.
         nexthop: Option<IpAddr>,
     },
     /// Ourselves.

@@ -9,7 +9,7 @@ use super::{
 use crate::{Net, Source, TableIndex};
 use cli::Error;
 use graph::World;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -139,24 +139,35 @@ impl<F: Net> Mfib<F> {
     pub(super) fn publish(&self, world: &World, table: TableIndex, group: Group<F::Addr>, entry: &mut Entry) {
         let Some(best) = entry.said.values().next() else { return };
         let mut interfaces: BTreeMap<u32, ItfFlags> = BTreeMap::new();
+        let mut forward = BTreeSet::new();
         let mut outputs = Vec::new();
         for (path, flags) in &best.paths {
             match path {
                 MpathKind::Local if flags.has(ItfFlags::FORWARD) => outputs.push(local::<F>()),
                 MpathKind::Local => {}
-                MpathKind::Interface { sw_if, .. } => {
+                MpathKind::Interface { sw_if, nexthop } => {
                     let all = interfaces.entry(sw_if.0).or_default();
                     *all = all.with(*flags);
+                    if flags.has(ItfFlags::FORWARD) {
+                        forward.insert((*sw_if, *nexthop));
+                    }
                 }
             }
         }
-        for (sw_if, _) in interfaces.iter().filter(|(_, flags)| flags.has(ItfFlags::FORWARD)) {
-            let sw_if = graph::SwIfIndex(*sw_if);
-            let is_up = self.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.link_up);
-            if let Some(adj) = is_up.then(|| self.adjacencies.multicast(world, sw_if, F::LINK).ok()).flatten()
-            {
-                outputs.push(MrouteOutput { adj, tx_if: sw_if.0 });
+        for (sw_if, nexthop) in &forward {
+            let (sw_if, nexthop) = (*sw_if, *nexthop);
+            // A neighbour hears what goes to the group.
+            if nexthop.is_some() && forward.contains(&(sw_if, None)) {
+                continue;
             }
+            if !self.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.link_up) {
+                continue;
+            }
+            let adj = match nexthop {
+                Some(nexthop) => self.adjacencies.neighbor_for(world, F::LINK, sw_if, nexthop),
+                None => self.adjacencies.multicast(world, sw_if, F::LINK),
+            };
+            outputs.extend(adj.ok().map(|adj| MrouteOutput { adj, tx_if: sw_if.0 }));
         }
         entry.waiting.retain(|sw_if, _| *sw_if == OTHERS || interfaces.contains_key(sw_if));
         let mut interface = |(sw_if, flags)| MrouteInterface {

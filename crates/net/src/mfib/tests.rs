@@ -124,7 +124,7 @@ fn paths_follow_their_interfaces() {
         Change { paths: &[to(a, both), to(b, ItfFlags::FORWARD), router, here], ..Change::default() };
     mfib.update(world, T0, group, Source::Api, change).expect("added");
     let entry = || mfib.entry(T0, group).expect("there");
-    // Two routers on a link get one packet.
+    // A neighbour hears what goes to the group: one packet.
     assert_eq!((entry().outputs.len(), entry().interfaces.len()), (3, 2));
     let of = |sw_if: SwIfIndex| {
         let found = adjacencies

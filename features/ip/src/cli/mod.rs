@@ -11,6 +11,7 @@ mod route;
 mod table;
 
 use crate::{container, super_path};
+pub use adjacency::describe as describe_adjacency;
 use cli::{Command, Error, Matches};
 use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};

@@ -113,6 +113,7 @@ fn output_text(w: &World, index: AdjIndex) -> String {
             format!("mcast: {} mtu:{} {bytes}", w.get::<Interfaces>().name(sw_if), info.adj.mtu)
         }
         (AdjKind::Receive, _) => "dpo-receive".into(),
+        (AdjKind::Rewrite | AdjKind::Incomplete, _) => ip::describe_adjacency(w, &info, info.adj.link),
         _ => "dpo-drop".into(),
     }
 }

@@ -161,7 +161,8 @@ fn operators_set_and_see_routes() {
         "(*, 239.1.1.1): flags:\n",
         "path: 10.0.2.9 t2: F\n",
         "  Interfaces:\n    t1: NS,A,F\n    t2: F\n",
-        "mcast: t2 mtu:1500 01005e000000020000000002",
+        "mcast: t1 mtu:1500 01005e000000020000000001",
+        "arp-ipv4: via 10.0.2.9 t2",
         "dpo-receive",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -137,6 +137,44 @@ fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
     assert_eq!((ways(&mut bench, 1, &ip6("ff00::1")), bench.count("ip6-input", "group_scope")), (vec![], 1));
 }
 
+/// A path with a next hop leads to that neighbour alone, by its own MAC address.
+#[test]
+fn a_path_with_a_next_hop_leads_to_that_neighbour() {
+    for (group, source, hop) in
+        [("239.1.1.1", "10.0.1.9", "10.0.2.7"), ("ff0e::1", "2001:db8:1::9", "2001:db8:2::7")]
+    {
+        let mut bench = bench(3);
+        let (world, mac) = (bench.world.clone(), MacAddr([2, 0xbb, 0, 0, 0, 7]));
+        let known = net::Neighbor::new(SwIfIndex(2), hop.parse().expect("an address"), mac);
+        let neighbors = world.get::<net::Neighbors>();
+        neighbors.set(&world, net::Neighbor { is_static: true, ..known }).expect("set");
+        run(&mut bench, &format!("ip mroute add {group} via t1 Accept via t3 Forward"));
+        run(&mut bench, &format!("ip mroute add {group} via {hop} t2 Forward"));
+        let frame = packet(source, group).udp(1, 2).payload_len(300).build();
+        let got = sent(&mut bench, 1, &frame);
+        assert_eq!(got.iter().map(|(tx_if, _)| *tx_if).collect::<Vec<_>>(), [2, 3], "{group}");
+        assert_eq!(got[0].1[..12], [mac.octets(), [2, 0, 0, 0, 0, 2]].concat(), "{group}");
+        assert_eq!(got[1].1[..6], frame[..6], "the other is to the group");
+        assert!(got[0].1[14..] == got[1].1[14..], "{group}");
+        let ttl = if hop.contains(':') { 21 } else { 22 };
+        assert_eq!(got[0].1[ttl], frame[ttl] - 1, "{group}");
+        let adjacencies = world.get::<net::Adjacencies>();
+        let adj = adjacencies.find_neighbor(SwIfIndex(2), hop.parse().expect("an address")).expect("held");
+        assert_eq!(adjacencies.counters.sum(adj.at()), (1, frame.len() as u64 - 14));
+        // To the group as well: the neighbour hears that.
+        run(&mut bench, &format!("ip mroute add {group} via t2 Forward"));
+        let got = sent(&mut bench, 1, &frame);
+        assert_eq!(
+            got.iter().map(|(tx_if, bytes)| (*tx_if, &bytes[..6])).collect::<Vec<_>>(),
+            [(2, &frame[..6]), (3, &frame[..6])]
+        );
+        // No ICMP error about the end of its life.
+        run(&mut bench, &format!("ip mroute del {group} via t2"));
+        let last = packet(source, group).ttl(1).udp(1, 2).build();
+        assert_eq!(ways(&mut bench, 1, &last), [0; 0], "{group}");
+    }
+}
+
 #[test]
 fn a_smaller_link_gets_fragments_or_nothing() {
     let mut bench = routed("239.1.1.1");
