@@ -131,7 +131,7 @@ fn hosts_that_joined_get_what_is_sent() {
     let Some(place) = place() else { return };
     for (group, mac) in GROUPS {
         let from = if group.contains(':') { "2001:db8:1::2" } else { "10.0.1.2" };
-        let hop = if group.contains(':') { "fe80::9 " } else { "10.0.3.2 " };
+        let hop = if group.contains(':') { "2001:db8:3::2 " } else { "10.0.3.2 " };
         for path in ["host-sender Accept", "host-first Forward", &format!("{hop}host-second Forward")] {
             drop(place.router.run(&format!("ip mroute add {group} via {path}")));
         }
@@ -191,9 +191,9 @@ fn the_router_hears_the_groups_of_its_links() {
     }
     let before = accepted(&place, "224.0.0.1");
     // To a broadcast address only if it was said (RFC 1122 3.2.2.6).
-    assert!(!ping(host, "-b -c1 -W1 -I eth0", "10.0.2.255").stdout.contains("from 10.0.2.1"));
+    assert!(!ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
     drop(place.router.run("set ip icmp echo-broadcast enable"));
-    assert!(ping(host, "-b -c1 -W1 -I eth0", "10.0.2.255").stdout.contains("from 10.0.2.1"));
+    assert!(ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
     drop(place.router.run("set ip icmp echo-broadcast disable"));
     let text = ping(host, "-c2 -i0.1 -I eth0", "224.0.0.1").stdout;
     assert!(text.contains("from 10.0.2.1"), "{text}");

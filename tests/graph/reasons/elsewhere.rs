@@ -20,7 +20,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("*/reass_no_buf", "no buffer is left for a copy of a shared fragment"),
     ("*-frag/memory", "no buffer is left for a fragment"),
     ("*-input*/no_buffer", "no buffer is left for a copy of a shared packet"),
-    ("*-replicate/no_buffer", "no buffer is left for a copy: features/mfib/src/tests/many.rs"),
+    (
+        "*-replicate/Buffer Allocation Failure",
+        "no buffer is left for a copy: features/mfib/src/tests/many.rs",
+    ),
     ("*-replicate/again", "more copies than a vector takes: features/mfib/src/tests/many.rs"),
     ("*/gone", "an entry is removed below a packet on its way"),
     ("*-mfib-forward-lookup/no_entry", "each table has entries for all groups"),
@@ -87,5 +90,17 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "TCP resets are here, so these segments go there: features/punt/src/tests.rs has none",
     ),
     ("*-punt*/no_header", "the node that sends packets there has read the headers"),
-    ("*-punt-redirect/no_adjacency", "the redirect holds its adjacency"),
+    (
+        "*-local/punted",
+        "protocols that nobody takes, where punted packets are redirected: features/punt/src/tests.rs",
+    ),
+    ("*-punt-socket/Socket TX*", "clients that take packets: features/punt/src/tests.rs"),
+    ("*-tcp-punt/Socket TX*", "clients that take packets: features/punt/src/tests.rs"),
+    ("*-esp-*punt/*", "clients that take IPsec's reasons: features/punt/src/tests.rs"),
+    (
+        "punt-dispatch/*",
+        "clients that take reasons: features/punt/src/tests.rs, features/unittest/src/tests.rs",
+    ),
+    ("punt-test-*", "`test punt`: features/unittest/src/tests.rs"),
+    ("pg-input/filtered", "drivers/pg/src/tests.rs"),
 ];

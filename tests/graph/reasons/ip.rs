@@ -132,7 +132,7 @@ fn forwarding(w: &mut Walk) {
         );
     }
     w.at(
-        "ip6-link-local/no_link",
+        "ip6-link-local/Interface is not mapped to an IP6-LL table",
         "ip6-link-local",
         "local0",
         &[FAMILIES[1].udp("fe80::9").build()[IP..].to_vec()],
@@ -215,9 +215,8 @@ pub fn groups(w: &mut Walk) {
         }
         let forwarded = group("{239.1.1.1|ff0e::1}");
         w.frame(&format!("{ip}-replicate/copied"), build(forwarded.clone(), 40));
-        w.frame(&format!("{ip}-mfib-forward-rpf/drop"), build(group("{239.1.1.9|ff0e::9}"), 40));
         w.at(
-            &format!("{ip}-mfib-forward-rpf/rpf_failure"),
+            &format!("{ip}-input/rpf_failure"),
             "ethernet-input",
             "pg1",
             &[build(forwarded.clone(), 40)],
@@ -257,12 +256,13 @@ pub fn features(w: &mut Walk) {
         for line in ["set punt {ip} udp 7", "set punt {ip} tcp 7"] {
             w.run(&f.text(line));
         }
-        w.frame(&format!("{ip}-udp-punt/port"), udp(7));
+        w.frame(&format!("{ip}-udp-punt/udp port punt"), udp(7));
         w.frame(&format!("{ip}-tcp-punt/port"), tcp(7));
         w.inject(&format!("{ip}-tcp-punt/too_short"), &tcp(7)[IP..IP + 30]);
         w.run(&f.text("{ip|ip6} punt redirect add rx pg0 via drop"));
         w.frame(&format!("{ip}-punt-redirect/{ip} punt redirect drop"), udp(7));
         w.run(&f.text("{ip|ip6} punt redirect add rx pg0 via {10.0.2.2|2001:db8:2::2} pg1"));
         w.frame(&format!("{ip}-punt-redirect/redirected"), udp(7));
+        w.frame(&format!("{ip}-tcp-punt/rest"), tcp(8));
     }
 }
