@@ -28,6 +28,8 @@ struct Running {
     json: bool,
     /// Text of a task that is to be given as JSON.
     chunks: String,
+    /// It was polled.
+    begun: bool,
 }
 
 /// What is under way between the operator and the command at hand.
@@ -134,6 +136,7 @@ impl Runner {
     /// When the next poll is useful: `None` while nothing is under way.
     pub fn wake_at(&self, now: Duration) -> Option<Duration> {
         match &self.task {
+            Some(t) if !t.begun => Some(now),
             Some(t) => Some(t.task.wake_at().unwrap_or(now + TASK_PERIOD)),
             None => self.is_busy().then_some(now),
         }
@@ -176,6 +179,7 @@ impl Runner {
 
     fn go_on<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
         if let Some(running) = &mut self.task {
+            running.begun = true;
             match running.task.poll(now) {
                 TaskState::Pending => {}
                 TaskState::Chunk(text) if running.json => running.chunks += &text,
@@ -290,7 +294,9 @@ impl Runner {
     fn answer(&mut self, output: Output, json: bool, out: &mut Vec<Said>) -> Result<()> {
         match output {
             Output::List(list) => self.list = Some(Listing::new(list, json, self.most.take())),
-            Output::Task(task) => self.task = Some(Running { task, json, chunks: String::new() }),
+            Output::Task(task) => {
+                self.task = Some(Running { task, json, chunks: String::new(), begun: false })
+            }
             Output::Script(name, text, discreet) => {
                 self.check_depth(&name)?;
                 let script = Script::new(name, text);

@@ -146,3 +146,14 @@ pub(crate) static TOY: &[Command<Toy>] = &[
 pub(crate) fn tree() -> Tree<Toy> {
     Tree::new(TOY).expect("a good tree")
 }
+
+/// A task that says when it goes on counts from its first poll: that is due at once.
+#[test]
+fn a_task_is_polled_as_soon_as_it_is_there() {
+    let (tree, world) = (tree(), Toy::new());
+    let (mut runner, mut said, now) = (crate::Runner::default(), Vec::new(), Duration::from_secs(7));
+    runner.line(&tree, &world, "count 1", false, &mut said);
+    assert_eq!(runner.wake_at(now), Some(now));
+    assert!(runner.poll(&tree, &world, now, &mut said).is_none());
+    assert!(runner.wake_at(now).is_some_and(|at| at > now), "afterwards it has its own pace");
+}
