@@ -36,7 +36,7 @@ pub fn verb() -> Res {
     step("doc", &mut |_| verbs::doc());
     step("test", &mut |counts| testing::test(&[], counts));
     step("test-release", &mut testing::release);
-    step("asan", &mut |counts| testing::asan(&[], counts));
+    step("asan", &mut |counts| testing::asan_units(&[], counts));
     step("models", &mut testing::models);
     step("inlining", &mut |_| inlining::verb());
     step("bench smoke", &mut |_| verbs::bench(&["--smoke"]));
