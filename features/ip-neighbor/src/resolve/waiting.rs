@@ -23,7 +23,7 @@ pub const QUESTIONS: u8 = 3;
 /// cost a second.
 const EXTRA: u8 = 3;
 /// Between one of them and the one before, in nanoseconds.
-const EXTRA_INTERVAL: u64 = 1_000_000;
+const EXTRA_INTERVAL: u64 = 10_000_000;
 
 const END: u16 = u16::MAX;
 
