@@ -175,7 +175,7 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
     })
 }
 
-/// What `#[counter("name", of = "node")]` gives.
+/// The parsed attribute `#[counter("name", of = "node")]`.
 #[derive(Default)]
 struct Counter {
     name: Option<String>,

@@ -32,7 +32,7 @@ pub(crate) struct ResolvedEdge {
     pub error: crate::ErrorIndex,
 }
 
-/// What the framework knows of a node on a thread.
+/// The framework's state of one node on one thread.
 pub(crate) struct NodeRuntime {
     pub index: NodeIndex,
     pub name: Arc<str>,

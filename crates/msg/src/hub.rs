@@ -32,7 +32,7 @@ pub struct Hub<W: 'static> {
     /// The trace keeps answers too.
     tracing_answers: AtomicBool,
     gone: Arc<Mutex<Vec<u32>>>,
-    /// What came from clients, and what was sent to them.
+    /// API traces: of requests, and of replies.
     trace: [Mutex<Trace>; 2],
     /// Requests that the trace keeps.
     traced: AtomicUsize,

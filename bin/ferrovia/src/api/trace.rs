@@ -199,7 +199,7 @@ fn ask_again(w: &World, m: &Matches, requests: Vec<(String, Vec<u8>)>) -> Result
     if let Some((name, _)) = requests.iter().find(|(name, _)| table.find(name).is_none()) {
         return Err(Error::not_found(format!("no module has the message {name}")).at(m.span("file")));
     }
-    // Whoever greeted is gone.
+    // The connection of these greetings is closed; the replay has its own.
     let requests = requests.into_iter().filter(|(name, _)| !name.starts_with("sockclnt_")).collect();
     Ok(Output::sequence::<World>(Replay {
         requests,
@@ -225,7 +225,7 @@ struct Replay {
 /// How long an answer is waited for: a command that waits, or a ping, isn't worth more.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a request has come to.
+/// The result of a replayed request.
 enum Asked {
     Answered(Option<i32>),
     Refused,

@@ -79,7 +79,7 @@ fn nodes_that_go_leave_nothing_behind() {
     assert_eq!(world.stats.simple(ERRORS).sum(crate::registry::NO_NODE as usize), 0);
 }
 
-/// What a node drops may be counted under another's name.
+/// A node may count its drops under another node's name (`of = …`).
 #[test]
 fn a_counter_may_be_another_nodes() {
     #[derive(Next, Clone, Copy)]

@@ -30,7 +30,7 @@ pub(crate) fn route<F: Net>(
     };
 }
 
-/// What the route of an address does; `None` if there is to be none.
+/// The path of the host route for an interface's own address; `None` for an address that gets no route.
 pub(super) fn kind<A>(sw_if: SwIfIndex, address: A, hold: Option<Hold>) -> Option<PathKind<A>> {
     match hold {
         None => Some(PathKind::Receive { sw_if, address }),

@@ -20,7 +20,7 @@ const DEPTH: usize = 16;
 /// Changed prefixes reported one by one; of more, all path lists are refreshed.
 const MOVED: usize = 256;
 
-/// What the route tables of the two protocols share.
+/// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the other.
 #[derive(Default)]
 pub(super) struct Crossing {
     /// Per family, the number of next hops of the other family.
