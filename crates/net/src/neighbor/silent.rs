@@ -11,6 +11,8 @@ use wire::{Ip4, Ip6, MacAddr};
 
 /// New next hops that are remembered until they are asked for; packets ask for further ones.
 const FRESH_MAX: usize = 1024;
+/// New next hops that are asked for in one go: a table of routes that is loaded sends 3,200 questions a second at most.
+const FRESH_AT_ONCE: usize = 32;
 
 /// As [`NextHops`](crate::NextHops) names who says it.
 const BY: &str = "neighbor";
@@ -88,7 +90,7 @@ impl Neighbors {
     pub(super) fn take_fresh(&self, world: &World, ip6: bool, probes: &mut Vec<Neighbor>) -> bool {
         let (keys, more): (Vec<Key>, bool) = {
             let mut fresh = self.side(ip6).fresh.lock().expect("no panic inside");
-            let some = fresh.len().min(AT_ONCE);
+            let some = fresh.len().min(FRESH_AT_ONCE);
             (fresh.drain(..some).collect(), !fresh.is_empty())
         };
         for Key { sw_if, ip } in keys {
