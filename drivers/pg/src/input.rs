@@ -3,9 +3,9 @@
 
 use crate::control::Shared;
 use crate::stream::{Source, Stream};
-use buffer::{DATA_SIZE, FRAME_SIZE, Frame};
-use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, SwIfIndex, ThreadIndex, World};
-use net::{IfFlags, IfLanes, Interfaces, Views, is_group};
+use buffer::{Buffer, DATA_SIZE, FRAME_SIZE, Frame};
+use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, ThreadIndex, World};
+use net::{IfFlags, IfLanes, Interfaces, is_group};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,8 +18,8 @@ pub struct PgInput {
     frame: Box<Frame>,
     scratch: Vec<u8>,
     interfaces: Arc<Interfaces>,
-    /// Packets of the frame that pass an interface's MAC filter.
-    passed: Box<Frame>,
+    /// For the packets of a frame that [`retain`] keeps.
+    kept: Box<Frame>,
 }
 
 struct Running {
@@ -54,7 +54,7 @@ impl Build for PgInput {
             frame: Frame::new(world.pool),
             scratch: Vec::with_capacity(65_536),
             interfaces: world.get(),
-            passed: Frame::new(world.pool),
+            kept: Frame::new(world.pool),
         }
     }
 }
@@ -174,7 +174,7 @@ impl Input for PgInput {
 
 impl PgInput {
     fn send(&mut self, at: usize, n: usize, cx: &mut Cx<'_, false>) -> usize {
-        let Self { streams, frame, scratch, lanes, device_input, interfaces, passed, .. } = self;
+        let Self { streams, frame, scratch, lanes, device_input, interfaces, kept, .. } = self;
         let running = &mut streams[at];
         let spec = &running.stream.spec;
         let got = cx.alloc_frame(frame, n);
@@ -200,12 +200,18 @@ impl PgInput {
                 marks.note(b, ip);
             }
         }
-        // Those go on without a byte, and are dropped as too short.
         if empty > 0 {
             lanes.rx_no_buf.add(spec.interface.at(), empty);
+            retain(frame, kept, cx, |b| b.packet_len() > 0);
         }
         if spec.from_device && running.stream.filter.load(Ordering::Relaxed) {
-            filter(frame, passed, spec.interface, interfaces.views(cx.turn), cx);
+            // A device takes frames for its own address and for groups; all of them if it is promiscuous.
+            let view = interfaces.views(cx.turn).get(spec.interface.at()).unwrap_or_default();
+            let is_taken = |b: &Buffer| is_group(b) || b.data().starts_with(&view.mac.0);
+            if !view.flags.has(IfFlags::PROMISCUOUS) {
+                let others = retain(frame, kept, cx, is_taken);
+                cx.count(To::Filtered, others);
+            }
         }
         let bytes = frame.iter().map(|b| b.packet_len() as u64).sum();
         let (at, total) = (spec.interface.at(), (frame.len() as u64, bytes));
@@ -227,32 +233,25 @@ impl PgInput {
     }
 }
 
-/// Leaves in a frame what a device takes that filters: frames for its own address and for groups; all of them if it is promiscuous.
+/// Frees the packets of a frame that aren't kept; returns how many. `kept` is empty, before and after.
 #[cold]
-fn filter(
+fn retain(
     frame: &mut Box<Frame>,
-    passed: &mut Box<Frame>,
-    interface: SwIfIndex,
-    views: Views<'_>,
+    kept: &mut Box<Frame>,
     cx: &mut Cx<'_, false>,
-) {
-    let view = views.get(interface.at()).unwrap_or_default();
-    if view.flags.has(IfFlags::PROMISCUOUS) {
-        return;
-    }
-    let mut others = 0;
+    keep: impl Fn(&Buffer) -> bool,
+) -> u64 {
+    let mut gone = 0;
     for b in frame.drain() {
-        if is_group(&b) || b.data().starts_with(&view.mac.0) {
+        if keep(&b) {
             // As many as were in a frame find room in one.
-            let pushed = passed.push(b);
+            let pushed = kept.push(b);
             debug_assert!(pushed.is_ok());
         } else {
             cx.free(b);
-            others += 1;
+            gone += 1;
         }
     }
-    std::mem::swap(frame, passed);
-    if others > 0 {
-        cx.count(To::Filtered, others);
-    }
+    std::mem::swap(frame, kept);
+    gone
 }
