@@ -4,9 +4,9 @@
 use ::punt::{name_reason, reasons, set_client};
 use buffer::{Buffer, Flags};
 use cli::{Error, Matches, Output};
-use graph::{Build, Cx, Next, Node, NodeIndex, Shared, ThreadIndex, World, filled};
+use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
 use ip::{Ip, IpTrace};
-use net::{AdjIndex, Adjacencies, Interfaces, IpMeta};
+use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -112,10 +112,20 @@ impl<F: Ip, const AT: usize> Node for Client<F, AT> {
     }
 }
 
-/// Names the reasons.
+/// Names the reasons, and lets clients go with the interface that they send by.
 pub fn start(world: &World) -> Result<(), String> {
-    name_reason(world, "punt-test-ip4", "test", "reason-v4")?;
-    name_reason(world, "punt-test-ip6", "test", "reason-v6")
+    world.get::<Interfaces>().subscribe(|world, event| {
+        if let IfEvent::Deleting(sw_if) = event {
+            leave::<Ip4>(world, sw_if);
+            leave::<Ip6>(world, sw_if);
+        }
+    });
+    name_reason(world, "punt-test-ip4", "test", reason_name::<Ip4>())?;
+    name_reason(world, "punt-test-ip6", "test", reason_name::<Ip6>())
+}
+
+fn reason_name<F: Ip>() -> &'static str {
+    if F::IS_V6 { "reason-v6" } else { "reason-v4" }
 }
 
 pub fn test(world: &World, m: &Matches) -> Result<Output, Error> {
@@ -140,9 +150,28 @@ fn take<F: Ip>(world: &World, adj: AdjIndex) -> Result<(), Error> {
     let free = ways.ways.iter().position(|way| way.load(Ordering::Relaxed) == AdjIndex::DROP.0);
     let full = || Error::limit(format!("a test has {CLIENTS} clients of IPv{} already", F::VERSION));
     let at = free.ok_or_else(full)?;
-    let name = if F::IS_V6 { "reason-v6" } else { "reason-v4" };
+    ways.ways[at].store(adj.0, Ordering::Relaxed);
+    subscribe::<F>(world, at, true)
+}
+
+/// Sends packets of the reason to a client, or no longer.
+fn subscribe<F: Ip>(world: &World, at: usize, on: bool) -> Result<(), Error> {
+    let name = reason_name::<F>();
     let reason = reasons(world).into_iter().find(|reason| reason.name == name);
     let id = reason.map(|reason| reason.id).ok_or_else(|| Error::not_found(format!("no reason {name}")))?;
-    ways.ways[at].store(adj.0, Ordering::Relaxed);
-    set_client(world, id, &filled(&format!("punt-client-{at}-{{ip}}"), F::IS_V6), true).map_err(Error::failed)
+    set_client(world, id, &filled(&format!("punt-client-{at}-{{ip}}"), F::IS_V6), on).map_err(Error::failed)
+}
+
+/// Clients that send by an interface are free again.
+fn leave<F: Ip>(world: &World, sw_if: SwIfIndex) {
+    let (ways, adjacencies) = (world.get::<Ways<F>>(), world.get::<Adjacencies>());
+    for (at, way) in ways.ways.iter().enumerate() {
+        let adj = AdjIndex(way.load(Ordering::Relaxed));
+        if adj != AdjIndex::DROP && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0) {
+            // Can't fail: node and reason are there as long as the plugin is.
+            let _ = subscribe::<F>(world, at, false);
+            way.store(AdjIndex::DROP.0, Ordering::Relaxed);
+            adjacencies.release(adj);
+        }
+    }
 }

@@ -163,4 +163,12 @@ fn punted_packets_go_to_all_who_take_their_reason() {
     assert_eq!(counted(), [3, 3]);
     assert_eq!(bench.count("punt-dispatch", "dispatched"), 6);
     assert!(bench.cli("test punt t3 10.0.3.9").expect_err("two are there").to_string().contains("2 clients"));
+    // A client goes with its interface, and its place is free.
+    world.get::<Interfaces>().delete(&world, SwIfIndex(1)).expect("deleted");
+    bench.settle();
+    for frame in [&four, &six] {
+        assert_eq!(sent(&mut bench, frame), (vec![2], vec![frame[12..].to_vec()]), "to the other");
+    }
+    bench.cli("test punt t3 10.0.3.9").expect("a place");
+    assert_eq!(sent(&mut bench, &four), (vec![2, 4], vec![four[12..].to_vec(); 2]));
 }
