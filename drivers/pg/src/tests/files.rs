@@ -72,3 +72,27 @@ fn a_file_of_cut_packets_is_sent_as_it_is() {
     let error = s.error(&format!("packet-generator new pcap {} interface pg0", path("long.pcap").display()));
     assert!(error.contains("packet 2: 65600 bytes, 65599 at most"), "{error}");
 }
+
+/// Each packet finds a first buffer, but not the 29 others that it needs: nothing of it is sent.
+#[test]
+fn a_packet_that_finds_no_buffers_is_not_sent() {
+    let mut s = setup();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (from, to) = (folder.path().join("in.pcap"), folder.path().join("out.pcap"));
+    let packet = |first| [&[first][..], &[7; 59_999]].concat();
+    write(&from, 65_536, &[packet(1), packet(3)]);
+    s.run(&format!("packet-generator new name x pcap {} interface pg0 node pg0-output", from.display()));
+    s.run(&format!("packet-generator capture pg0 pcap {}", to.display()));
+    let mut held: Vec<_> = std::iter::from_fn(|| s.bench.rt.cache().alloc()).collect();
+    held.drain(held.len() - 20..).for_each(|b| s.bench.rt.cache().free(b));
+    s.run("packet-generator enable-stream");
+    s.finish();
+    let pg0 = s.bench.world.get::<Interfaces>().find("pg0").expect("there");
+    let counters = s.bench.world.get::<IfCounters>();
+    assert_eq!((counters.rx_no_buf.sum(pg0.at()), counters.rx.sum(pg0.at())), (2, (0, 0)));
+    drop(held);
+    s.run("packet-generator enable-stream");
+    s.finish();
+    s.run("packet-generator capture pg0 disable");
+    assert!(read(&to).1 == [packet(1), packet(3)], "these are sent, whole");
+}
