@@ -73,10 +73,10 @@ const KINDS: [&str; 9] =
 /// node keeps its frame, and which one is just changing its mode isn't known.
 fn is(node: &NodeInfo, kind: &str) -> bool {
     match kind {
-        "drop" => *node.name == *"error-drop",
-        "punt" => *node.name == *"error-punt",
+        "drop" => node.is_drop(),
+        "punt" => node.is_punt(),
         "output" => node.transmits(),
-        "handoff" => node.name.ends_with("-handoff"),
+        "handoff" => node.is_handoff(),
         "input" | "trace_supported" => node.input,
         _ => false,
     }
