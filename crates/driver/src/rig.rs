@@ -43,7 +43,7 @@ impl Node for Wire {
     type Trace = ();
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        To::Node(NodeIndex(cx.feature_config(b) as u16))
+        To::Node(NodeIndex(cx.feature_config(b)))
     }
 }
 
@@ -134,7 +134,7 @@ impl Rig {
             found.unwrap_or_else(|e| panic!("{e}"))
         });
         for (from, to) in [(&a, &b), (&b, &a)] {
-            let config = Some(u32::from(to.output.0));
+            let config = Some(to.output.0);
             let set = self.world.set_feature("device-input", "rig-wire", from.sw_if, config);
             set.unwrap_or_else(|e| panic!("{e}"));
         }

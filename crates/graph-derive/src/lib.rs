@@ -45,7 +45,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let name = &input.ident;
     let (mut edges, mut arms, mut feature) = (Vec::new(), Vec::new(), false);
     // By name: the target, whether #[counter] gives the name, the text, and the code.
-    let mut counters: HashMap<String, ((String, bool, String), u16)> = HashMap::new();
+    let mut counters: HashMap<String, ((String, bool, String), u32)> = HashMap::new();
     for variant in &body.variants {
         let ident = &variant.ident;
         let way = way_out(variant)?;
@@ -83,7 +83,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             Way::Keep => quote! { ::graph::Target::Keep },
             Way::Dynamic => unreachable!("handled above"),
         };
-        let code = u16::try_from(edges.len()).expect("a node has fewer than 65536 ways out");
+        let code = u32::try_from(edges.len()).expect("a node's ways out can be counted");
         if counted {
             let this = (format!("{target} {of}"), named.is_some(), text.clone());
             match counters.get(&reason) {
@@ -114,7 +114,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             const EDGES: &'static [::graph::Edge] = &[#(#edges),*];
             const FEATURE: bool = #feature;
             #[inline(always)]
-            fn code(self) -> u16 {
+            fn code(self) -> u32 {
                 match self { #(#arms),* }
             }
         }

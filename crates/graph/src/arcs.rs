@@ -90,7 +90,7 @@ impl ArcTable {
     pub(crate) fn step(&self, at: u32) -> Option<Step> {
         let word = self.steps.as_slice().get(at as usize)?.load(Ordering::Relaxed);
         let node = (word as u32).checked_sub(1)?;
-        Some(Step { node: NodeIndex(node as u16), config: (word >> 32) as u32 })
+        Some(Step { node: NodeIndex(node), config: (word >> 32) as u32 })
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
         after: &'static [&'static str],
         before: &'static [&'static str],
     ) -> (Feature, NodeIndex) {
-        (Feature { arc: "a", node, before, after }, NodeIndex(node.len() as u16))
+        (Feature { arc: "a", node, before, after }, NodeIndex(node.len() as u32))
     }
 
     #[test]

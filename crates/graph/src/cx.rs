@@ -132,7 +132,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     }
 
     #[cold]
-    fn mark_frame(&mut self, code: u16, frame: &mut Frame) {
+    fn mark_frame(&mut self, code: u32, frame: &mut Frame) {
         let (to, now) = (self.node.to(code), self.core.clock.now());
         let mut traced = frame.traced;
         for b in frame.iter_mut() {
@@ -183,7 +183,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     }
 
     #[inline(always)]
-    pub(crate) fn next_step(&self, b: &mut Buffer) -> u16 {
+    pub(crate) fn next_step(&self, b: &mut Buffer) -> u32 {
         self.arcs.advance(b)
     }
 
@@ -215,7 +215,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
 
 impl ArcTable {
     #[inline(always)]
-    pub(crate) fn advance(&self, b: &mut Buffer) -> u16 {
+    pub(crate) fn advance(&self, b: &mut Buffer) -> u32 {
         match self.step(b.feature) {
             Some(step) => {
                 b.feature += 1;

@@ -208,7 +208,7 @@ pub(crate) fn each<N: Node>(this: &mut N, vector: &mut Vector<'_, N::Next>, cx: 
 }
 
 #[inline(always)]
-fn one<N: Node, const TRACED: bool>(this: &mut N, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> u16 {
+fn one<N: Node, const TRACED: bool>(this: &mut N, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> u32 {
     let code = this.packet::<TRACED>(b, cx).code();
     if N::Next::FEATURE && code == FEATURE_CODE { cx.next_step(b) } else { code }
 }

@@ -18,7 +18,7 @@ const SELECTED: usize = 4;
 impl Core {
     /// Sends the frame's packets on; leaves it empty.
     #[inline(always)]
-    pub fn enqueue<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; FRAME_SIZE]) {
+    pub fn enqueue<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; FRAME_SIZE]) {
         let n = frame.len();
         if simd::all_equal::<I>(codes, n) {
             self.send_all(node, codes[0], frame);
@@ -29,7 +29,7 @@ impl Core {
 
     /// The same for fewer than eight packets: nothing to set up.
     #[inline(always)]
-    pub fn enqueue_small(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; 8]) {
+    pub fn enqueue_small(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; 8]) {
         let n = frame.len();
         if codes[1..n.max(1)].iter().all(|c| *c == codes[0]) {
             self.send_all(node, codes[0], frame);
@@ -43,7 +43,7 @@ impl Core {
     }
 
     #[inline(always)]
-    fn partition<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u16; FRAME_SIZE]) {
+    fn partition<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; FRAME_SIZE]) {
         let n = frame.len();
         let mut left: [u64; 4] = std::array::from_fn(|w| match n.saturating_sub(w * 64) {
             0 => 0,
@@ -77,7 +77,7 @@ impl Core {
 
     /// Moves one packet of the frame to where its code leads.
     #[inline(always)]
-    fn distribute(&mut self, node: &NodeRuntime, code: u16, frame: &Frame, i: usize) {
+    fn distribute(&mut self, node: &NodeRuntime, code: u32, frame: &Frame, i: usize) {
         let way = node.way(code);
         if let Way::Node { node: to, error: 0 } = way
             && let Some(open) = self.open.get_mut(to.at())
@@ -102,7 +102,7 @@ impl Core {
     }
 
     /// Sends one packet on a way out.
-    pub fn send_one(&mut self, node: &NodeRuntime, code: u16, buffer: Owned) {
+    pub fn send_one(&mut self, node: &NodeRuntime, code: u32, buffer: Owned) {
         let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
         if stage.push(buffer).is_ok() {
             self.send_all(node, code, &mut stage);
@@ -112,7 +112,7 @@ impl Core {
 
     /// Sends all packets of the frame on one way out; leaves it empty.
     #[inline(always)]
-    pub fn send_all(&mut self, node: &NodeRuntime, code: u16, frame: &mut Box<Frame>) {
+    pub fn send_all(&mut self, node: &NodeRuntime, code: u32, frame: &mut Box<Frame>) {
         if frame.is_empty() {
             return;
         }

@@ -25,8 +25,8 @@ macro_rules! id {
 }
 
 id! {
-    /// A node of the graph; below 32768.
-    NodeIndex(u16)
+    /// A node of the graph; below [`MAX_NODES`](crate::MAX_NODES).
+    NodeIndex(u32)
 }
 id! {
     /// A thread that runs the graph: 0 is the main one, workers count from 1.

@@ -8,6 +8,7 @@ use crate::words::{self, fill};
 use crate::{Cx, Input, NodeIndex, ThreadIndex, Trace, World};
 use buffer::{Buffer, FRAME_SIZE, Frame, Owned};
 use simd::Isa;
+use stats::Space;
 use std::any::TypeId;
 use std::marker::PhantomData;
 
@@ -50,27 +51,27 @@ pub trait Next: Copy + 'static {
     /// Some way is the next feature.
     const FEATURE: bool;
     /// The way's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run time.
-    fn code(self) -> u16;
+    fn code(self) -> u32;
 }
 
 /// The code of "the next feature of the running arc".
-pub const FEATURE_CODE: u16 = 0xff;
+pub const FEATURE_CODE: u32 = 0xff;
 /// The code of a packet whose next node nobody chose.
-pub(crate) const UNSET: u16 = 0xfe;
+pub(crate) const UNSET: u32 = 0xfe;
 /// Codes from here on are nodes that were chosen at run time; those below are edges of the declaration.
-const DYNAMIC: u16 = 0x100;
-/// Nodes of an instance at most: as many as there are codes for.
-pub const MAX_NODES: usize = (u16::MAX - DYNAMIC) as usize + 1;
+const DYNAMIC: u32 = 0x100;
+/// Nodes of an instance at most: two for each interface, and those of the plugins.
+pub const MAX_NODES: usize = Space::Node.capacity();
 
 /// The code of a node that was chosen at run time.
 #[doc(hidden)]
 #[inline(always)]
-pub const fn dynamic_code(node: NodeIndex) -> u16 {
+pub const fn dynamic_code(node: NodeIndex) -> u32 {
     DYNAMIC.wrapping_add(node.0)
 }
 
 #[inline(always)]
-pub(crate) const fn as_dynamic(code: u16) -> Option<NodeIndex> {
+pub(crate) const fn as_dynamic(code: u32) -> Option<NodeIndex> {
     if code >= DYNAMIC { Some(NodeIndex(code - DYNAMIC)) } else { None }
 }
 
@@ -148,7 +149,7 @@ pub trait Build: Sized {
 /// A vector of packets on its way through [`Node::stages`].
 pub struct Vector<'a, N: Next> {
     pub(crate) frame: &'a mut Frame,
-    pub(crate) codes: &'a mut [u16; FRAME_SIZE],
+    pub(crate) codes: &'a mut [u32; FRAME_SIZE],
     pub(crate) next: PhantomData<N>,
 }
 
@@ -240,7 +241,7 @@ impl<N: Next> Vector<'_, N> {
 }
 
 /// The place to say where a packet goes.
-pub struct Out<'a, N>(&'a mut u16, PhantomData<N>);
+pub struct Out<'a, N>(&'a mut u32, PhantomData<N>);
 
 impl<N: Next> Out<'_, N> {
     /// Says it.

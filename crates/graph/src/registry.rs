@@ -184,7 +184,7 @@ impl Registry {
 
     /// All nodes, in the order of the indices.
     pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &NodeEntry)> {
-        let all = self.nodes.iter().enumerate().map(|(i, entry)| (NodeIndex(i as u16), entry));
+        let all = self.nodes.iter().enumerate().map(|(i, entry)| (NodeIndex(i as u32), entry));
         all.filter(|(_, entry)| entry.kind != Kind::Free)
     }
 
@@ -225,7 +225,7 @@ impl Registry {
             }
             None if self.nodes.len() < MAX_NODES => {
                 self.nodes.push(entry);
-                NodeIndex((self.nodes.len() - 1) as u16)
+                NodeIndex((self.nodes.len() - 1) as u32)
             }
             None => return Err(too_many("nodes", MAX_NODES)),
         };

@@ -45,7 +45,7 @@ pub(crate) struct NodeRuntime {
 
 impl NodeRuntime {
     #[inline(always)]
-    pub fn way(&self, code: u16) -> Way {
+    pub fn way(&self, code: u32) -> Way {
         match self.edges.get(code as usize) {
             Some(edge) => edge.way,
             None => Way::Unset,
@@ -53,7 +53,7 @@ impl NodeRuntime {
     }
 
     /// The node that an edge leads to; this node itself where that isn't fixed.
-    pub fn to(&self, code: u16) -> NodeIndex {
+    pub fn to(&self, code: u32) -> NodeIndex {
         match (as_dynamic(code), self.way(code)) {
             (Some(node), _) | (None, Way::Node { node, .. } | Way::Reason { node, .. }) => node,
             _ => self.index,

@@ -447,7 +447,7 @@ impl World {
 
     /// The indices that nodes have: for walks in slices, which call [`Self::node_info`] when a node's turn comes.
     pub fn node_indices(&self) -> impl Iterator<Item = NodeIndex> + use<> {
-        (0..self.registry().used().0).map(|i| NodeIndex(i as u16))
+        (0..self.registry().used().0).map(|i| NodeIndex(i as u32))
     }
 
     /// The names of all nodes, by index; of a node that has gone, its last one: records name nodes by index.

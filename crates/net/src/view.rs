@@ -9,6 +9,10 @@ use wire::MacAddr;
 
 /// Interfaces that there is room for.
 pub(crate) const MAX: usize = Space::Interface.capacity();
+/// Bits of a node's index in a word of the view.
+const NODE: u32 = 20;
+const NODES: u32 = (1 << NODE) - 1;
+const _: () = assert!(graph::MAX_NODES <= NODES as usize);
 
 /// State bits of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +68,7 @@ pub struct IfView {
     pub mac: MacAddr,
     /// Bytes of a frame's payload at most.
     pub mtu: u16,
-    /// Index of the table of its link-local addresses; 0 for none.
+    /// Index of the table of its link-local addresses, of which there are fewer than 2²⁴; 0 for none.
     pub link6: u32,
 }
 
@@ -76,7 +80,7 @@ impl IfView {
         [
             u64::from(self.flags.0) | u64::from(self.fib4) << 32,
             u64::from(self.fib6) | u64::from(self.mtu4) << 32 | u64::from(self.mtu6) << 48,
-            u64::from(self.output.0) | u64::from(self.tx.0) << 16 | u64::from(self.link6) << 32,
+            u64::from(self.output.0) | u64::from(self.tx.0) << NODE | u64::from(self.link6) << (2 * NODE),
             u64::from_le_bytes([a, b, c, d, e, f, g, h]),
         ]
     }
@@ -90,11 +94,11 @@ impl IfView {
             fib6: six as u32,
             mtu4: (six >> 32) as u16,
             mtu6: (six >> 48) as u16,
-            output: NodeIndex(nodes as u16),
-            tx: NodeIndex((nodes >> 16) as u16),
+            output: NodeIndex(nodes as u32 & NODES),
+            tx: NodeIndex((nodes >> NODE) as u32 & NODES),
             mac: MacAddr([a, b, c, d, e, f]),
             mtu: u16::from_le_bytes([g, h]),
-            link6: (nodes >> 32) as u32,
+            link6: (nodes >> (2 * NODE)) as u32,
         }
     }
 }
@@ -166,11 +170,11 @@ mod tests {
             fib6: 0x8000_0002,
             mtu4: 0xfff3,
             mtu6: 0xfff4,
-            output: NodeIndex(0xfff5),
-            tx: NodeIndex(0xfff6),
+            output: NodeIndex(NODES - 5),
+            tx: NodeIndex(NODES - 6),
             mac: MacAddr([0xf0, 1, 2, 3, 4, 5]),
             mtu: 0xfff7,
-            link6: 0x8000_0003,
+            link6: 0x80_0003,
         };
         let table = ViewTable::new();
         assert_eq!((table.all().get(0), table.all().iter().count()), (None, 0));

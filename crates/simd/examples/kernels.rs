@@ -20,7 +20,7 @@ struct Line<T>(T);
 /// One frame's worth of input, in many copies so that nothing is learned by heart.
 struct Input {
     nexts: usize,
-    codes: Vec<Line<[u16; 256]>>,
+    codes: Vec<Line<[u32; 256]>>,
     buffers: Line<[u32; 256]>,
     headers: Vec<Line<[u8; 64]>>,
     rewrites: Vec<([u8; 64], usize)>,
@@ -37,7 +37,7 @@ impl Input {
             seed
         };
         let codes =
-            (0..FRAMES).map(|_| Line(core::array::from_fn(|_| (random() % nexts as u64) as u16))).collect();
+            (0..FRAMES).map(|_| Line(core::array::from_fn(|_| (random() % nexts as u64) as u32))).collect();
         let headers = (0..HEADERS).map(|_| Line(core::array::from_fn(|_| random() as u8))).collect();
         let rewrites = (0..4).map(|_| (core::array::from_fn(|_| random() as u8), 14)).collect();
         let outs = vec![Line([0; 256]); nexts];

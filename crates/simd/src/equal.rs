@@ -10,7 +10,7 @@ use crate::{Level, mask};
 
 /// Whether the first `n` codes (at most 256) are all the same. True for `n` = 0.
 #[inline(always)]
-pub fn all_equal<I: Isa>(codes: &[u16; 256], n: usize) -> bool {
+pub fn all_equal<I: Isa>(codes: &[u32; 256], n: usize) -> bool {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ pub fn all_equal<I: Isa>(codes: &[u16; 256], n: usize) -> bool {
 /// The set of those of the first `n` packets (at most 256) whose code is `value`; bit `i % 64` of word `i / 64`
 /// stands for packet `i`.
 #[inline(always)]
-pub fn equal_mask<I: Isa>(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
+pub fn equal_mask<I: Isa>(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
@@ -47,21 +47,21 @@ pub fn equal_mask<I: Isa>(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] 
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn all_equal_v4(codes: &[u16; 256], n: usize) -> bool {
-    let (chunks, _) = codes.as_chunks::<32>();
-    // SAFETY: the caller has AVX-512 F and BW; each load reads one chunk.
+unsafe fn all_equal_v4(codes: &[u32; 256], n: usize) -> bool {
+    let (chunks, _) = codes.as_chunks::<16>();
+    // SAFETY: the caller has AVX-512 F; each load reads one chunk.
     unsafe {
-        let first = _mm512_set1_epi16(codes[0].cast_signed());
+        let first = _mm512_set1_epi32(codes[0].cast_signed());
         let mut differ = _mm512_setzero_si512();
-        for chunk in &chunks[..n / 32] {
+        for chunk in &chunks[..n / 16] {
             // differ | (first ^ chunk)
             differ =
                 _mm512_ternarylogic_epi32::<0xf6>(differ, first, _mm512_loadu_si512(chunk.as_ptr().cast()));
         }
-        let mut lanes = _mm512_test_epi32_mask(differ, differ) as u32;
-        if let Some(chunk) = chunks.get(n / 32) {
-            let tail = (1u32 << (n % 32)) - 1;
-            lanes |= _mm512_mask_cmpneq_epu16_mask(tail, first, _mm512_loadu_si512(chunk.as_ptr().cast()));
+        let mut lanes = _mm512_test_epi32_mask(differ, differ);
+        if let Some(chunk) = chunks.get(n / 16) {
+            let tail = (1u16 << (n % 16)) - 1;
+            lanes |= _mm512_mask_cmpneq_epu32_mask(tail, first, _mm512_loadu_si512(chunk.as_ptr().cast()));
         }
         lanes == 0
     }
@@ -69,16 +69,15 @@ unsafe fn all_equal_v4(codes: &[u16; 256], n: usize) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn equal_mask_v4(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
-    let (chunks, _) = codes.as_chunks::<64>();
+unsafe fn equal_mask_v4(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
+    let (chunks, _) = codes.as_chunks::<16>();
     let mut out = [0; 4];
-    // SAFETY: the caller has AVX-512 F and BW; each pair of loads reads the two halves of one chunk.
+    // SAFETY: the caller has AVX-512 F; each load reads one chunk.
     unsafe {
-        let value = _mm512_set1_epi16(value.cast_signed());
-        for (word, chunk) in out.iter_mut().zip(&chunks[..n.div_ceil(64)]) {
-            let low = _mm512_cmpeq_epi16_mask(value, _mm512_loadu_si512(chunk.as_ptr().cast()));
-            let high = _mm512_cmpeq_epi16_mask(value, _mm512_loadu_si512(chunk[32..].as_ptr().cast()));
-            *word = u64::from(low) | u64::from(high) << 32;
+        let value = _mm512_set1_epi32(value.cast_signed());
+        for (i, chunk) in chunks[..n.div_ceil(16)].iter().enumerate() {
+            let lanes = _mm512_cmpeq_epi32_mask(value, _mm512_loadu_si512(chunk.as_ptr().cast()));
+            out[i / 4] |= u64::from(lanes) << (i % 4 * 16);
         }
     }
     mask::and(&out, &mask::first_n(n))
@@ -86,22 +85,21 @@ unsafe fn equal_mask_v4(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn all_equal_v3(codes: &[u16; 256], n: usize) -> bool {
-    let (chunks, _) = codes.as_chunks::<16>();
+unsafe fn all_equal_v3(codes: &[u32; 256], n: usize) -> bool {
+    let (chunks, _) = codes.as_chunks::<8>();
     // SAFETY: the caller has AVX2; each load reads one chunk.
     unsafe {
-        let first = _mm256_set1_epi16(codes[0].cast_signed());
+        let first = _mm256_set1_epi32(codes[0].cast_signed());
         let mut differ = _mm256_setzero_si256();
-        for chunk in &chunks[..n / 16] {
+        for chunk in &chunks[..n / 8] {
             let chunk = _mm256_loadu_si256(chunk.as_ptr().cast());
             differ = _mm256_or_si256(differ, _mm256_xor_si256(first, chunk));
         }
         let mut same = _mm256_testz_si256(differ, differ) == 1;
-        if let Some(chunk) = chunks.get(n / 16) {
-            let equal = _mm256_cmpeq_epi16(first, _mm256_loadu_si256(chunk.as_ptr().cast()));
-            // Two bits a lane.
-            let tail = (1u32 << (2 * (n % 16))) - 1;
-            same &= !_mm256_movemask_epi8(equal).cast_unsigned() & tail == 0;
+        if let Some(chunk) = chunks.get(n / 8) {
+            let equal = _mm256_cmpeq_epi32(first, _mm256_loadu_si256(chunk.as_ptr().cast()));
+            let tail = (1 << (n % 8)) - 1;
+            same &= !_mm256_movemask_ps(_mm256_castsi256_ps(equal)) & tail == 0;
         }
         same
     }
@@ -109,19 +107,16 @@ unsafe fn all_equal_v3(codes: &[u16; 256], n: usize) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn equal_mask_v3(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
-    let (chunks, _) = codes.as_chunks::<32>();
+unsafe fn equal_mask_v3(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
+    let (chunks, _) = codes.as_chunks::<8>();
     let mut out = [0; 4];
-    // SAFETY: the caller has AVX2; each pair of loads reads the two halves of one chunk.
+    // SAFETY: the caller has AVX2; each load reads one chunk.
     unsafe {
-        let value = _mm256_set1_epi16(value.cast_signed());
-        for (i, chunk) in chunks[..n.div_ceil(32)].iter().enumerate() {
-            let low = _mm256_cmpeq_epi16(value, _mm256_loadu_si256(chunk.as_ptr().cast()));
-            let high = _mm256_cmpeq_epi16(value, _mm256_loadu_si256(chunk[16..].as_ptr().cast()));
-            // Packing works within 128-bit halves; the permutation puts their quarters in order.
-            let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(low, high));
-            let lanes = _mm256_movemask_epi8(bytes).cast_unsigned();
-            out[i / 2] |= u64::from(lanes) << (i % 2 * 32);
+        let value = _mm256_set1_epi32(value.cast_signed());
+        for (i, chunk) in chunks[..n.div_ceil(8)].iter().enumerate() {
+            let equal = _mm256_cmpeq_epi32(value, _mm256_loadu_si256(chunk.as_ptr().cast()));
+            let lanes = _mm256_movemask_ps(_mm256_castsi256_ps(equal)).cast_unsigned();
+            out[i / 8] |= u64::from(lanes) << (i % 8 * 8);
         }
     }
     mask::and(&out, &mask::first_n(n))
@@ -129,21 +124,20 @@ unsafe fn equal_mask_v3(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn all_equal_v1(codes: &[u16; 256], n: usize) -> bool {
-    let (chunks, _) = codes.as_chunks::<8>();
+fn all_equal_v1(codes: &[u32; 256], n: usize) -> bool {
+    let (chunks, _) = codes.as_chunks::<4>();
     // SAFETY: every x86-64 has SSE2; each load reads one chunk.
     unsafe {
-        let first = _mm_set1_epi16(codes[0].cast_signed());
-        let mut equal = _mm_set1_epi16(-1);
-        for chunk in &chunks[..n / 8] {
-            equal = _mm_and_si128(equal, _mm_cmpeq_epi16(first, _mm_loadu_si128(chunk.as_ptr().cast())));
+        let first = _mm_set1_epi32(codes[0].cast_signed());
+        let mut equal = _mm_set1_epi32(-1);
+        for chunk in &chunks[..n / 4] {
+            equal = _mm_and_si128(equal, _mm_cmpeq_epi32(first, _mm_loadu_si128(chunk.as_ptr().cast())));
         }
-        let mut same = _mm_movemask_epi8(equal) == 0xffff;
-        if let Some(chunk) = chunks.get(n / 8) {
-            let equal = _mm_cmpeq_epi16(first, _mm_loadu_si128(chunk.as_ptr().cast()));
-            // Two bits a lane.
-            let tail = (1 << (2 * (n % 8))) - 1;
-            same &= !_mm_movemask_epi8(equal) & tail == 0;
+        let mut same = _mm_movemask_ps(_mm_castsi128_ps(equal)) == 0xf;
+        if let Some(chunk) = chunks.get(n / 4) {
+            let equal = _mm_cmpeq_epi32(first, _mm_loadu_si128(chunk.as_ptr().cast()));
+            let tail = (1 << (n % 4)) - 1;
+            same &= !_mm_movemask_ps(_mm_castsi128_ps(equal)) & tail == 0;
         }
         same
     }
@@ -151,17 +145,16 @@ fn all_equal_v1(codes: &[u16; 256], n: usize) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn equal_mask_v1(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
-    let (chunks, _) = codes.as_chunks::<16>();
+fn equal_mask_v1(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
+    let (chunks, _) = codes.as_chunks::<4>();
     let mut out = [0; 4];
-    // SAFETY: every x86-64 has SSE2; each pair of loads reads the two halves of one chunk.
+    // SAFETY: every x86-64 has SSE2; each load reads one chunk.
     unsafe {
-        let value = _mm_set1_epi16(value.cast_signed());
-        for (i, chunk) in chunks[..n.div_ceil(16)].iter().enumerate() {
-            let low = _mm_cmpeq_epi16(value, _mm_loadu_si128(chunk.as_ptr().cast()));
-            let high = _mm_cmpeq_epi16(value, _mm_loadu_si128(chunk[8..].as_ptr().cast()));
-            let lanes = _mm_movemask_epi8(_mm_packs_epi16(low, high)).cast_unsigned();
-            out[i / 4] |= u64::from(lanes) << (i % 4 * 16);
+        let value = _mm_set1_epi32(value.cast_signed());
+        for (i, chunk) in chunks[..n.div_ceil(4)].iter().enumerate() {
+            let equal = _mm_cmpeq_epi32(value, _mm_loadu_si128(chunk.as_ptr().cast()));
+            let lanes = _mm_movemask_ps(_mm_castsi128_ps(equal)).cast_unsigned();
+            out[i / 16] |= u64::from(lanes) << (i % 16 * 4);
         }
     }
     mask::and(&out, &mask::first_n(n))

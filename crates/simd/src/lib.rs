@@ -9,17 +9,17 @@
 //! use simd::{Isa, variants};
 //!
 //! #[inline(always)] // or it is compiled for the baseline, without a word
-//! fn count<I: Isa, const N: usize>(codes: &[u16; 256], value: u16) -> usize {
+//! fn count<I: Isa, const N: usize>(codes: &[u32; 256], value: u32) -> usize {
 //!     simd::mask::count(&simd::equal_mask::<I>(codes, N, value))
 //! }
 //!
 //! variants! {
 //!     /// Counts `value` in the first `N` codes.
-//!     pub fn count_variants<I: Isa, const N: usize>(codes: &[u16; 256], value: u16) -> usize
+//!     pub fn count_variants<I: Isa, const N: usize>(codes: &[u32; 256], value: u32) -> usize
 //!         = count::<I, N>;
 //! }
 //!
-//! let count_in_ten: fn(&[u16; 256], u16) -> usize = count_variants::<10>().best();
+//! let count_in_ten: fn(&[u32; 256], u32) -> usize = count_variants::<10>().best();
 //! assert_eq!(count_in_ten(&[3; 256], 3), 10);
 //! ```
 //!

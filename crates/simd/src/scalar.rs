@@ -5,13 +5,13 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// See [`crate::all_equal`].
 #[inline(always)]
-pub fn all_equal(codes: &[u16; 256], n: usize) -> bool {
+pub fn all_equal(codes: &[u32; 256], n: usize) -> bool {
     codes[..n.min(256)].iter().all(|&code| code == codes[0])
 }
 
 /// See [`crate::equal_mask`].
 #[inline(always)]
-pub fn equal_mask(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] {
+pub fn equal_mask(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
     let mut out = [0; 4];
     for (i, &code) in codes[..n.min(256)].iter().enumerate() {
         out[i / 64] |= u64::from(code == value) << (i % 64);

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use simd::{Isa, Level, Variants, mask, scalar, variants};
 
 variants! {
-    fn all_equal<I: Isa>(codes: &[u16; 256], n: usize) -> bool = simd::all_equal::<I>;
+    fn all_equal<I: Isa>(codes: &[u32; 256], n: usize) -> bool = simd::all_equal::<I>;
 }
 variants! {
-    fn equal_mask<I: Isa>(codes: &[u16; 256], n: usize, value: u16) -> [u64; 4] = simd::equal_mask::<I>;
+    fn equal_mask<I: Isa>(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] = simd::equal_mask::<I>;
 }
 variants! {
     fn equal_words<I: Isa>(words: &[u32; 64], value: u32) -> u64 = simd::equal_words::<I>;
@@ -47,10 +47,16 @@ fn supported<F: Copy>(variants: Variants<F>) -> impl Iterator<Item = (Level, F)>
 }
 
 /// Codes as frames have them: mostly one value, few values, or anything.
-fn codes() -> impl Strategy<Value = [u16; 256]> {
-    let few = prop_oneof![Just(0..1u16), Just(0..2), Just(7..11), Just(0xfffe..0xffff), Just(0..0xffff)];
-    let stray = prop_oneof![Just(None), (0..256usize, any::<u16>()).prop_map(Some)];
-    (few, any::<[u16; 256]>(), stray).prop_map(|(range, random, stray)| {
+fn codes() -> impl Strategy<Value = [u32; 256]> {
+    let few = prop_oneof![
+        Just(0..1u32),
+        Just(0..2),
+        Just(7..11),
+        Just(0xffff_fffe..0xffff_ffff),
+        Just(0..0x1_ffff)
+    ];
+    let stray = prop_oneof![Just(None), (0..256usize, any::<u32>()).prop_map(Some)];
+    (few, any::<[u32; 256]>(), stray).prop_map(|(range, random, stray)| {
         let mut codes = random.map(|r| range.start + r % (range.end - range.start));
         if let Some((at, value)) = stray {
             codes[at] = value;

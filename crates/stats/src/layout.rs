@@ -131,8 +131,10 @@ impl Space {
     pub const fn capacity(self) -> usize {
         match self {
             Space::Interface => 1 << 17,
-            Space::Error => 1 << 20,
-            Space::Node => 1 << 16,
+            // A driver's interface has nine or so.
+            Space::Error => 1 << 21,
+            // An interface has two.
+            Space::Node => 1 << 18,
             Space::Route => 1 << 24,
             Space::Own => 1 << 22,
         }

@@ -8,9 +8,9 @@ use wire::{Family, IpProtocol};
 
 /// Node by number; `NONE` for nobody.
 #[derive(Clone)]
-struct Takers(Box<[u16]>);
+struct Takers(Box<[u32]>);
 
-const NONE: u16 = u16::MAX;
+const NONE: u32 = u32::MAX;
 
 /// Where among the protocols those are that have none of their own yet.
 const FRAGMENTS: usize = 1 << 8;

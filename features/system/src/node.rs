@@ -82,8 +82,8 @@ fn one(world: &World, node: NodeInfo) -> Output {
 /// A node with what leads to it and where it leads.
 fn write(
     node: &NodeInfo,
-    index: &HashMap<Arc<str>, u16>,
-    previous: &[(Arc<str>, u16)],
+    index: &HashMap<Arc<str>, u32>,
+    previous: &[(Arc<str>, u32)],
     counted: &[(Reason, u64)],
     out: &mut Writer,
 ) {

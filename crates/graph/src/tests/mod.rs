@@ -58,7 +58,7 @@ impl Node for Switch {
             3 => SwitchTo::Continue,
             4 => SwitchTo::Gone,
             5 => SwitchTo::Mine,
-            n => SwitchTo::Node(NodeIndex(n as u16 % 3 + DYNAMIC_BASE.load(Ordering::Relaxed) as u16)),
+            n => SwitchTo::Node(NodeIndex(u32::from(n) % 3 + DYNAMIC_BASE.load(Ordering::Relaxed) as u32)),
         }
     }
     fn keep(&mut self, mut buffer: Owned, cx: &mut Cx<'_, false>) {

@@ -184,16 +184,16 @@ fn one_node_too_many_is_an_error() {
     let world = bench.world.clone();
     let error = (0..=MAX_NODES).find_map(|i| world.add_node(&format!("n{i}"), |_, _| Over).err());
     let error = error.expect("there is an end");
-    assert_eq!((error.to_string(), error.code()), ("too many nodes, 65280 at most".into(), -162));
+    assert_eq!((error.to_string(), error.code()), ("too many nodes, 262144 at most".into(), -162));
     assert_eq!(world.nodes().len(), MAX_NODES);
-    let (last, other) = (world.node("n65000").expect("there"), world.node("n4711").expect("there"));
-    let out = bench.node("n65000", &[packet(1, 0)], |_| {});
+    let (last, other) = (world.node("n262000").expect("there"), world.node("n4711").expect("there"));
+    let out = bench.node("n262000", &[packet(1, 0)], |_| {});
     assert_eq!(out[0].node, "n0", "the highest codes lead to nodes");
     world.remove_node(other);
     assert!(world.add_node("late", |_, _| Over).is_err(), "no thread has given it back");
     bench.settle();
     assert_eq!(world.add_node("late", |_, _| Over).expect("room"), other);
-    assert!(last.at() > 0x7fff);
+    assert!(last.at() > 0xffff);
 }
 
 /// Sends to the first node.

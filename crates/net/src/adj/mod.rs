@@ -165,7 +165,7 @@ pub struct Adj {
     pub counter: u32,
     /// The route that was followed to come here from a recursive path, by [`RouteIndex`](crate::RouteIndex); 0 if none was.
     pub via: u32,
-    _pad: [u8; 8],
+    _pad: [u8; 4],
     /// The layer-2 header's last 32 bytes, at the end.
     near: [u8; 32],
     /// What stands in front of these, at the end.
@@ -191,7 +191,7 @@ impl Default for Adj {
             table: 0,
             counter: 0,
             via: 0,
-            _pad: [0; 8],
+            _pad: [0; 4],
             near: [0; 32],
             far: [0; 32],
             nexthop: [0; 16],
@@ -223,7 +223,7 @@ impl std::ops::DerefMut for Rewrite {
 }
 
 /// A node that no instance has: packets to it are freed.
-pub(crate) const NOWHERE: NodeIndex = NodeIndex(0x7ffd);
+pub(crate) const NOWHERE: NodeIndex = NodeIndex(graph::MAX_NODES as u32);
 
 impl Adj {
     /// The neighbour, the interface's address (glean) or the address that is ours (receive).

@@ -32,7 +32,7 @@ pub struct Ordinary {
     pub ends: [[u8; 8]; 2],
     /// The interface to leave by.
     pub tx_if: u16,
-    /// The interface's output node.
+    /// The interface's output node; below 65,536.
     pub output: NodeIndex,
     /// Bytes of an IP packet at most.
     pub mtu: u16,
@@ -44,7 +44,7 @@ pub struct Ordinary {
 
 impl Ordinary {
     fn of(adj: &Adj) -> Option<Self> {
-        let fits = adj.counter < 1 << 24 && adj.via < 1 << 24;
+        let fits = adj.counter < 1 << 24 && adj.via < 1 << 24 && adj.output.0 < 1 << 16;
         if adj.kind != AdjKind::Rewrite || adj.rewrite_len != ETHERNET || !fits {
             return None;
         }
@@ -163,7 +163,7 @@ impl Ordinaries<'_> {
         Some(Ordinary {
             ends: ends.map(u64::to_le_bytes),
             tx_if: first as u16,
-            output: NodeIndex((first >> 16) as u16),
+            output: NodeIndex((first >> 16) as u32 & 0xffff),
             mtu: (first >> 32) as u16,
             counter: last as u32 & 0xff_ffff,
             via: (last >> 24) as u32 & 0xff_ffff,

@@ -146,7 +146,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
     fn onward(&self, b: &Buffer) -> To {
         match AT {
             FEATURE => To::Next,
-            CUSTOM => To::Node(NodeIndex(b.scratch::<Then>().node as u16)),
+            CUSTOM => To::Node(NodeIndex(b.scratch::<Then>().node)),
             _ => self.then.map_or(To::ReassInternalError, To::Node),
         }
     }

@@ -34,14 +34,16 @@ impl Exit {
 
     /// The interface.
     fn tx_if(&self) -> usize {
-        (self.over >> 32 << 16 | self.over & 0xffff) as usize
+        (self.over >> 48 << 16 | self.over & 0xffff) as usize
     }
 }
 
-/// An interface and its output node in one number.
+/// An interface and its output node in one number: the upper halves of both, then the lower ones, which stand in an [`Ordinary`] like
+/// this.
 #[inline(always)]
 fn over(tx_if: u32, output: NodeIndex) -> u64 {
-    u64::from(tx_if >> 16) << 32 | u64::from(output.0) << 16 | u64::from(tx_if & 0xffff)
+    let high = u64::from(tx_if >> 16) << 16 | u64::from(output.0 >> 16);
+    high << 32 | u64::from(output.0 & 0xffff) << 16 | u64::from(tx_if & 0xffff)
 }
 
 /// What an interface must not have for packets to leave by it straight away, and where it counts.

@@ -69,5 +69,5 @@ fn ways(bench: &mut Bench, rx_if: u32, frame: &[u8]) -> Vec<u32> {
 
 /// How many packets a node has seen.
 fn seen(bench: &Bench, node: &str) -> u64 {
-    bench.world.stats.simple(VECTORS).sum(bench.index(node).0.into())
+    bench.world.stats.simple(VECTORS).sum(bench.index(node).at())
 }

@@ -72,7 +72,7 @@ fn existing(node: Option<NodeInfo>) -> Result<NodeInfo> {
 
 /// The node of this number (else −63).
 pub fn by_number(w: &World, index: u32) -> Result<NodeInfo> {
-    existing(u16::try_from(index).ok().and_then(|index| w.node_info(NodeIndex(index))))
+    existing(w.node_info(NodeIndex(index)))
 }
 
 fn flags(node: &NodeInfo) -> u32 {
