@@ -15,6 +15,7 @@ use testkit::pkt;
 
 use crate::names;
 
+mod deletion;
 mod random;
 
 /// Goes to the configuration of a file, as `rollback` does.

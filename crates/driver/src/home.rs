@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What threads and control give each other outside of the packets' way.
 
-use crate::links::LinkMonitor;
-use graph::{Shared, Signal, World};
+use crate::links::{LinkMonitor, Links};
+use crate::queues::Placement;
+use graph::{Shared, Signal, StateDef, World};
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -46,6 +47,14 @@ impl Trash {
         drop(things);
     }
 }
+
+/// What drivers share. Each driver's plugin declares it.
+pub const STATE: StateDef = StateDef::many(|world| {
+    world.get::<Home>();
+    world.get::<Trash>();
+    world.get::<Links>();
+    world.get::<Placement>();
+});
 
 /// Starts what drivers share. Each driver calls it when its plugin starts.
 pub fn start(world: &Arc<World>) {

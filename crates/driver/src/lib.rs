@@ -27,7 +27,7 @@ mod tests;
 mod tx;
 
 pub use burst::Burst;
-pub use home::start;
+pub use home::{STATE, start};
 pub use input::{InputTo, Losses, PollInput, RxQueue};
 pub use links::{LinkNews, LinkUser, Links};
 pub use mac::own_mac;

@@ -42,7 +42,7 @@ impl Wish {
 }
 
 /// Spreads queues over the workers, one after the other.
-struct Placement(AtomicUsize);
+pub(crate) struct Placement(AtomicUsize);
 
 impl Shared for Placement {
     fn make(_: &World) -> Self {

@@ -38,6 +38,7 @@ mod process;
 mod registry;
 mod running;
 mod runtime;
+mod shared;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -65,7 +66,8 @@ pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
 pub use runtime::Runtime;
+pub use shared::{Deleted, Shared, StateDef};
 pub use threads::{ThreadInfo, ThreadPlan, Threads, thread_name, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Label, Record, Trace, TraceLog};
 pub use words::{fill, filled};
-pub use world::{Shared, World, WorldConfig};
+pub use world::{World, WorldConfig};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plugin: what a feature or a driver brings.
 
-use crate::{ArcDef, Feature, NodeDef, RunningConfig, World};
+use crate::{ArcDef, Feature, NodeDef, RunningConfig, StateDef, World};
 use cli::Command;
 use msg::Module;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// State that its nodes and commands share, made before its nodes in this order; what a state is made from comes before it.
+    pub state: &'static [StateDef],
     /// Its nodes.
     pub nodes: &'static [NodeDef],
     /// The arcs that its nodes start.
@@ -34,6 +36,7 @@ impl Plugin {
     pub const EMPTY: Plugin = Plugin {
         name: "",
         about: "",
+        state: &[],
         nodes: &[],
         arcs: &[],
         features: &[],

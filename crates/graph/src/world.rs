@@ -14,6 +14,7 @@ use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
 use crate::runtime::{Message, Runtime};
+use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
 use crate::watch::Watch;
@@ -21,18 +22,11 @@ use crate::{Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, Threa
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
-use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Queue, Slots, Waker};
-
-/// State of a feature that its nodes and its control verbs share: made when first asked for.
-pub trait Shared: Send + Sync + Sized + 'static {
-    /// Makes it. May ask the instance for others, but not in a circle.
-    fn make(world: &World) -> Self;
-}
 
 /// What an instance is made of.
 #[derive(Clone, Debug)]
@@ -76,7 +70,7 @@ pub struct World {
     /// The binary API: messages, clients, events.
     pub api: msg::Hub<World>,
     registry: Mutex<Registry>,
-    states: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    pub(crate) states: States,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
@@ -120,7 +114,7 @@ impl World {
             processes: Processes::new(control),
             api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
-            states: Mutex::default(),
+            states: States::default(),
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
@@ -184,6 +178,7 @@ impl World {
         let features: Vec<_> = self.plugins.iter().flat_map(|p| p.features).copied().collect();
         self.registry().add_arcs(&arcs, &features)?;
         self.place_missing();
+        self.make_states();
         for (index, make) in indices {
             self.install(index, &make);
             runtimes.iter_mut().for_each(Runtime::receive);
@@ -241,17 +236,6 @@ impl World {
     /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it when it can.
     fn post(&self, thread: ThreadIndex, message: Message) {
         self.doors[thread.at()].mailbox.post(message);
-    }
-
-    /// The shared state of this type.
-    pub fn get<T: Shared>(&self) -> Arc<T> {
-        let key = TypeId::of::<T>();
-        let found = self.states.lock().expect("no panic inside").get(&key).cloned();
-        let state = found.unwrap_or_else(|| {
-            let made: Arc<dyn Any + Send + Sync> = Arc::new(T::make(self));
-            self.states.lock().expect("no panic inside").entry(key).or_insert(made).clone()
-        });
-        state.downcast().expect("stored under its own type")
     }
 
     /// The plugins of this instance.

@@ -11,7 +11,7 @@ pub(crate) use held::route;
 use crate::fib::{Fib, Net, TableIndex};
 use crate::{IfEvent, IfKind, Interfaces, LinkLocals};
 use cli::Error;
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
 use routes::Route;
 use std::collections::BTreeMap;
@@ -60,10 +60,8 @@ pub struct Addresses<F: Net> {
 impl<F: Net> Shared for Addresses<F> {
     fn make(world: &World) -> Self {
         let interfaces: Arc<Interfaces> = world.get();
-        // Made before, so that the routes are taken back before the table forgets the interface.
-        let fib = world.get();
-        interfaces.subscribe(|world, event| match event {
-            IfEvent::Admin(sw_if, _) => {
+        interfaces.subscribe(|world, event| {
+            if let IfEvent::Admin(sw_if, _) = event {
                 let addresses = world.get::<Self>();
                 // Only a full table refuses.
                 let _ = addresses.sync_routes(world, sw_if);
@@ -71,20 +69,20 @@ impl<F: Net> Shared for Addresses<F> {
                     addresses.fib.sync_neighbors(world, user);
                 }
             }
-            IfEvent::Deleting(sw_if) => {
-                let addresses = world.get::<Self>();
-                for borrower in addresses.borrowers(sw_if).into_iter().chain([sw_if]) {
-                    let _ = addresses.set_unnumbered(world, borrower, None);
-                }
-                let _ = addresses.clear(world, sw_if);
-                let _ = addresses.enable(world, sw_if, false);
-                // A table may have waited for that.
-                let _ = addresses.set_table(world, sw_if, 0);
-                addresses.all().remove(&sw_if);
-            }
-            _ => {}
         });
-        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib, interfaces }
+        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib: world.get(), interfaces }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        for borrower in self.borrowers(sw_if).into_iter().chain([sw_if]) {
+            let _ = self.set_unnumbered(world, borrower, None);
+        }
+        let _ = self.clear(world, sw_if);
+        let _ = self.enable(world, sw_if, false);
+        // A table may have waited for that.
+        let _ = self.set_table(world, sw_if, 0);
+        self.all().remove(&sw_if);
     }
 }
 

@@ -3,12 +3,13 @@
 
 use graph::SwIfIndex;
 
-/// Told to subscribers after the change, on the control thread, in the order of subscription (the reverse for deletion).
+/// Told to subscribers after the change, on the control thread, in the order of subscription. State that refers to an interface
+/// isn't removed by this, but by [`Shared::forget`](graph::Shared::forget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfEvent {
     /// A new interface.
     Added(SwIfIndex),
-    /// An interface is about to go; it is still there.
+    /// An interface is about to go; it is still there, with all that refers to it.
     Deleting(SwIfIndex),
     /// Admin state, up or down.
     Admin(SwIfIndex, bool),

@@ -134,7 +134,7 @@ impl Interfaces {
     }
 
     /// As [`Self::subscribe`], for who moves packets elsewhere: hears before everybody else that a link has failed, whoever
-    /// was made first; of a deletion after everybody else.
+    /// was made first.
     pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, IfEvent) + Send + Sync + 'static) {
         let mut inner = self.inner();
         let at = inner.movers;
@@ -149,10 +149,7 @@ impl Interfaces {
 
     /// Tells subscribers.
     pub(crate) fn tell(&self, world: &World, event: IfEvent) {
-        let mut all = self.inner().subscribers.clone();
-        if matches!(event, IfEvent::Deleting(_)) {
-            all.reverse();
-        }
+        let all = self.inner().subscribers.clone();
         for subscriber in all {
             subscriber(world, event);
         }
@@ -251,24 +248,18 @@ impl Interfaces {
         Ok((tx, output.inspect_err(|_| world.remove_node(tx))?))
     }
 
-    /// Takes an interface away: down first, then subscribers and driver let go of it.
+    /// Takes an interface away: down first, then all state ([`World::forget`]) and its driver let go of it.
     ///
     /// # Errors
-    /// One that isn't there; one that others lie on; `local0`.
+    /// One that isn't there; `local0`.
     pub fn delete(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if sw_if.0 == 0 {
             return Err(Error::unsupported("local0 can't be deleted"));
         }
-        let above = |inner: &Inner| {
-            let other = inner.all.iter().flatten().find(|i| i.parent == sw_if && i.sw_if != sw_if);
-            other.map(|other| other.name.clone())
-        };
-        if let Some(other) = above(&self.inner()) {
-            return Err(Error::failed(format!("{other} lies on {}: delete that first", interface.name)));
-        }
         self.set_admin(world, sw_if, false)?;
         self.tell(world, IfEvent::Deleting(sw_if));
+        world.forget(&sw_if);
         interface.device.delete(world);
         {
             let mut inner = self.inner();

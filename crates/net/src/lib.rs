@@ -27,6 +27,7 @@ mod meta;
 pub mod mfib;
 mod neighbor;
 mod nexthop;
+mod state;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -41,8 +42,8 @@ pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState, RouteIndex,
-    Routes, Source, Sources, TableIndex,
+    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState,
+    RouteIndex, Routes, Source, Sources, TableIndex,
 };
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;
@@ -53,5 +54,6 @@ pub use neighbor::{
     Refusal,
 };
 pub use nexthop::{Down, NextHop, NextHops};
+pub use state::STATE;
 pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView, Views};

@@ -6,7 +6,7 @@ use crate::addr::{Hold, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
 use crate::{IfEvent, IfKind, Interface, Interfaces};
 use cli::Error;
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -37,16 +37,18 @@ pub struct LinkLocals {
 impl Shared for LinkLocals {
     fn make(world: &World) -> Self {
         let interfaces: Arc<Interfaces> = world.get();
-        // Made before, so that it hears of a deletion later.
-        let fib = world.get();
-        interfaces.subscribe(|world, event| match event {
-            IfEvent::Mac(sw_if) => world.get::<Self>().on_mac(world, sw_if),
-            IfEvent::Deleting(sw_if) => {
-                world.get::<Self>().all().remove(&sw_if);
+        interfaces.subscribe(|world, event| {
+            if let IfEvent::Mac(sw_if) = event {
+                world.get::<Self>().on_mac(world, sw_if);
             }
-            _ => {}
         });
-        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib, interfaces }
+        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib: world.get(), interfaces }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.all().remove(sw_if);
+        }
     }
 }
 

@@ -4,8 +4,7 @@
 //! A next hop is up until somebody says that it is down. Several may watch one ([`NextHops::set`] takes the name of who
 //! says it): it is up again when none of them says that it is down.
 
-use crate::{IfEvent, Interfaces};
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,13 +39,14 @@ pub struct NextHops {
 
 impl Shared for NextHops {
     fn make(world: &World) -> Self {
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
-                world.get::<Self>().inner().down.retain(|hop, _| hop.sw_if != sw_if);
-            }
-        });
         let changes = ["/net/nexthop/up", "/net/nexthop/down"].map(|name| world.stats.simple(name));
         Self { inner: Mutex::default(), changes }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.inner().down.retain(|hop, _| hop.sw_if != *sw_if);
+        }
     }
 }
 

@@ -33,12 +33,13 @@ pub use io::{
     RxQueue, RxStats, TxBatch, TxQueue, TxReport, Version, Vlan,
 };
 
-use graph::{NodeDef, Plugin};
+use graph::{NodeDef, Plugin, StateDef};
 
 /// Host interfaces.
 pub static PLUGIN: Plugin = Plugin {
     name: "af_packet",
     about: "Host interfaces: interfaces of the Linux kernel through AF_PACKET sockets",
+    state: &[driver::STATE, StateDef::of::<control::Hosts>()],
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,
     config: control::say,

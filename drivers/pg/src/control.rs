@@ -10,9 +10,9 @@ use crate::stream::{Source, Stream, StreamSpec};
 use crate::tx::PgTx;
 use buffer::MAX_PACKET;
 use cli::Error;
-use graph::{InputMode, Signal, SwIfIndex, World};
+use graph::{Deleted, InputMode, Signal, SwIfIndex, World};
 use msg::retval;
-use net::{IfKind, Interfaces, NewInterface};
+use net::{IfKind, Interface, Interfaces, NewInterface};
 use pcap_file::pcap::PcapReader;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,6 +78,17 @@ impl graph::Shared for Shared {
             backlog: Backlog::new(world.processes.waker().clone(), world.pool),
             signal,
             inner: Mutex::default(),
+        }
+    }
+
+    /// An interface's nodes go with it. Another interface gets its index and theirs, which streams must not name then.
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(&sw_if) = deleted.of::<SwIfIndex>()
+            && let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(sw_if)
+        {
+            self.forget_streams(|spec| {
+                spec.interface == sw_if || spec.tx == Some(sw_if) || [output, tx].contains(&spec.node)
+            });
         }
     }
 }

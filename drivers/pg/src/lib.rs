@@ -41,12 +41,13 @@ pub use offload::{Marks, Offloads};
 pub use packets::Packets;
 pub use stream::{Source, Stream, StreamSpec};
 
-use graph::{NodeDef, Plugin};
+use graph::{NodeDef, Plugin, StateDef};
 
 /// The packet generator.
 pub static PLUGIN: Plugin = Plugin {
     name: "pg",
     about: "Packet generator: streams in, captures out",
+    state: &[driver::STATE, StateDef::of::<control::Shared>()],
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
     config: config::say,

@@ -4,7 +4,6 @@
 use crate::control::Shared;
 use crate::input::PgInput;
 use graph::{InputMode, Process, Runtime, Sleep, Wake, World};
-use net::{IfEvent, Interface, Interfaces};
 use std::sync::Arc;
 
 struct PgProcess {
@@ -19,17 +18,6 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
         let _ = world.link("pg-input", node);
     }
     world.processes.spawn(Box::new(PgProcess { shared }), &signal);
-    // An interface's nodes go with it. Another interface gets its index and theirs, which streams must not name then.
-    let interfaces = world.get::<Interfaces>();
-    interfaces.subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) = event
-            && let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(sw_if)
-        {
-            world.get::<Shared>().forget_streams(|spec| {
-                spec.interface == sw_if || spec.tx == Some(sw_if) || [output, tx].contains(&spec.node)
-            });
-        }
-    });
     world.register_live("stream", |w| {
         w.get::<Shared>().streams().iter().map(|s| s.spec.name.clone()).collect()
     });

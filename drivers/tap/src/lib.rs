@@ -30,12 +30,13 @@ pub use io::{
     Config, Host, Kind, MAX_FRAME, MAX_PARTS, RxDrops, RxFrame, RxQueue, Tap, TxBatch, TxQueue, TxReport,
 };
 
-use graph::{NodeDef, Plugin};
+use graph::{NodeDef, Plugin, StateDef};
 
 /// Taps.
 pub static PLUGIN: Plugin = Plugin {
     name: "tap",
     about: "Taps: interfaces of the host whose other end is here",
+    state: &[driver::STATE, StateDef::of::<control::Taps>()],
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,
     config: config::say,

@@ -8,7 +8,7 @@ use crate::proxy::ArpProxy;
 use crate::ranges::{Range, Ranges};
 use crate::reply::ArpReply;
 use cli::Error;
-use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit};
 use msg::retval;
 use net::fib::{Fib, PathKind, Source, TableIndex};
@@ -79,6 +79,12 @@ impl Shared for Arp {
     fn make(_: &World) -> Self {
         Self::default()
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.inner().forget(*sw_if);
+        }
+    }
 }
 
 impl Arp {
@@ -123,7 +129,6 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
     ethernet::register_ethertype(world, wire::EtherType::ARP, "arp-input")?;
     resolve::start::<Arp>(world);
     world.get::<Interfaces>().subscribe(on_interface);
-    world.get::<Fib<Ip4>>().subscribe_gone(|world, table, _| world.get::<Ranges>().forget(table.0));
     Ok(())
 }
 
@@ -135,14 +140,6 @@ fn on_interface(world: &World, event: IfEvent) {
         }
         IfEvent::Ip(sw_if, false, on) if is_ethernet(world, sw_if) => {
             set_features(world, sw_if, &[(ArpDisabled::NAME, !on), (ArpReply::NAME, on)]);
-        }
-        IfEvent::Deleting(sw_if) => {
-            set_features(
-                world,
-                sw_if,
-                &[ArpDisabled::NAME, ArpReply::NAME, ArpProxy::NAME].map(|f| (f, false)),
-            );
-            world.get::<Arp>().inner().forget(sw_if);
         }
         IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) | IfEvent::Mac(sw_if)
             if world.get::<Arp>().announces() =>

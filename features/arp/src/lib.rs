@@ -34,13 +34,14 @@ mod tests;
 pub use control::{Arp, Conflict, Gratuitous, announce, set_proxy};
 pub use ranges::{Range, Ranges};
 
-use graph::{ArcDef, Feature, NodeDef, Plugin};
-use ip_neighbor::resolve::{Glean, Unresolved};
+use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};
+use ip_neighbor::resolve::{self, Glean, Unresolved};
 
 /// ARP.
 pub static PLUGIN: Plugin = Plugin {
     name: "arp",
     about: "ARP: answers, questions, proxy",
+    state: &[resolve::state::<Arp>(), StateDef::of::<control::Arp>(), StateDef::of::<ranges::Ranges>()],
     nodes: &[
         NodeDef::of::<input::ArpInput>(),
         NodeDef::of::<reply::ArpReply>(),

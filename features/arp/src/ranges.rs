@@ -2,10 +2,12 @@
 //! The addresses that `arp-proxy` answers for.
 
 use cli::Error;
-use graph::{Shared, World};
+use graph::{Deleted, Shared, World};
 use msg::retval;
+use net::DeletedTable;
 use std::net::Ipv4Addr;
 use sync::{Snapshot, Turn};
+use wire::Ip4;
 
 /// Addresses `start ..= end`, asked for on interfaces of a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +26,13 @@ pub struct Ranges(Snapshot<Vec<Range>>);
 impl Shared for Ranges {
     fn make(world: &World) -> Self {
         Self(Snapshot::new(world.qsbr.clone(), Vec::new()))
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let Some(table) = deleted.of::<DeletedTable<Ip4>>() else { return };
+        if self.list().iter().any(|r| r.table == table.index.0) {
+            self.0.update(|old| old.iter().filter(|r| r.table != table.index.0).copied().collect());
+        }
     }
 }
 
@@ -69,13 +78,6 @@ impl Ranges {
         }
         self.0.update(|old| old.iter().filter(|r| **r != gone).copied().collect());
         Ok(())
-    }
-
-    /// Removes the ranges of a table.
-    pub(crate) fn forget(&self, table: u32) {
-        if self.list().iter().any(|r| r.table == table) {
-            self.0.update(|old| old.iter().filter(|r| r.table != table).copied().collect());
-        }
     }
 
     /// All ranges, in order.

@@ -22,12 +22,13 @@ mod types;
 
 pub use types::{register_ethertype, register_ethertype_verified};
 
-use graph::{NodeDef, Plugin};
+use graph::{NodeDef, Plugin, StateDef};
 
 /// Ethernet.
 pub static PLUGIN: Plugin = Plugin {
     name: "ethernet",
     about: "Ethernet: input, types, loopback interfaces",
+    state: &[StateDef::of::<types::Types>(), StateDef::of::<loopback::Loopbacks>()],
     nodes: &[NodeDef::of::<input::EthernetInput>()],
     cli: cli::COMMANDS,
     config: loopback::say,

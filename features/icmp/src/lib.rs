@@ -38,13 +38,14 @@ pub use rules::source;
 pub use state::{Settings, State, register_icmp_error, register_icmp_type};
 pub use version::Icmp;
 
-use graph::{NodeDef, Plugin, World, name_of};
+use graph::{NodeDef, Plugin, StateDef, World, name_of};
 use wire::{Ip4, Ip6};
 
 /// ICMP.
 pub static PLUGIN: Plugin = Plugin {
     name: "icmp",
     about: "ICMP for IPv4 and IPv6: errors, echo, redirects",
+    state: &[StateDef::of::<state::State<Ip4>>(), StateDef::of::<state::State<Ip6>>()],
     nodes: &[
         NodeDef::of::<error::IcmpError<Ip4>>(),
         NodeDef::of::<error::IcmpError<Ip6>>(),

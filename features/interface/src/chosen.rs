@@ -2,9 +2,8 @@
 //! Features that an operator put on interfaces by name, or took from them.
 
 use cli::Error;
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
-use net::{IfEvent, Interfaces};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -15,13 +14,15 @@ pub type Place = (SwIfIndex, String, String);
 pub struct Chosen(Mutex<BTreeMap<Place, bool>>);
 
 impl Shared for Chosen {
-    fn make(world: &World) -> Self {
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
-                world.get::<Chosen>().forget(world, sw_if);
-            }
-        });
+    fn make(_: &World) -> Self {
         Self(Mutex::default())
+    }
+
+    /// The next interface of this index starts with none of them.
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.all().retain(|(i, ..), _| i != sw_if);
+        }
     }
 }
 
@@ -82,18 +83,5 @@ impl Chosen {
         all.into_iter()
             .filter(|((sw_if, arc, feature), on)| is_on(world, *sw_if, arc, feature) == *on)
             .collect()
-    }
-
-    /// The next interface of this index starts with none of them.
-    fn forget(&self, world: &World, sw_if: SwIfIndex) {
-        let mut gone = self.all().clone();
-        gone.retain(|(i, ..), _| *i == sw_if);
-        for ((_, arc, feature), on) in gone {
-            if on {
-                // Arc and feature were there when it was chosen.
-                let _ = world.set_feature(&arc, &feature, sw_if, None);
-            }
-        }
-        self.all().retain(|(i, ..), _| *i != sw_if);
     }
 }

@@ -28,13 +28,14 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-use graph::{ArcDef, NodeDef, Plugin};
+use graph::{ArcDef, NodeDef, Plugin, StateDef};
 use net::Interfaces;
 
 /// Interfaces.
 pub static PLUGIN: Plugin = Plugin {
     name: "interface",
     about: "Interfaces: output, drop and punt nodes, commands",
+    state: &[net::STATE, StateDef::of::<chosen::Chosen>()],
     nodes: &[
         NodeDef::of::<drop::ErrorDrop>(),
         NodeDef::of::<drop::Drop>(),
@@ -50,7 +51,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::say,
     api: &[api::API, api::feature::API],
     start: |world| {
-        world.get::<chosen::Chosen>();
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);
         interfaces.subscribe(api::publish);

@@ -16,13 +16,14 @@ mod tests;
 mod watch;
 
 use cli::Command;
-use graph::{Plugin, World};
+use graph::{Plugin, StateDef, World};
 use net::{Interfaces, Neighbors, NextHops};
 
 /// Neighbours.
 pub static PLUGIN: Plugin = Plugin {
     name: "ip-neighbor",
     about: "Neighbours: commands for what ARP and neighbour discovery find",
+    state: &[StateDef::of::<control::Sweep>()],
     cli: COMMANDS,
     config: config::say,
     api: &[api::API],
@@ -35,7 +36,6 @@ pub static PLUGIN: Plugin = Plugin {
                 }
             }
         }
-        // It has to hear of interfaces from the start on.
         world.get::<Neighbors>().subscribe(api::publish);
         world.get::<NextHops>().subscribe(|world, hops, up| {
             for hop in hops {

@@ -10,8 +10,6 @@ use cli::{Error, Result};
 use graph::{
     Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World, name_of,
 };
-use net::IfEvent;
-use net::Interfaces;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::{Ip4, Ip6};
@@ -164,7 +162,7 @@ fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
 }
 
 /// What wakes the process that lets threads look more often than once a second.
-struct Walk(Signal);
+pub struct Walk(Signal);
 
 impl Shared for Walk {
     fn make(world: &World) -> Self {
@@ -217,13 +215,5 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
     set_local(world, false, true).map_err(|e| e.to_string())?;
     set_local(world, true, true).map_err(|e| e.to_string())?;
     world.processes.spawn(Box::new(ExpireWalk), &world.get::<Walk>().0);
-    world.get::<Interfaces>().subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) = event {
-            for (kind, v6) in Kind::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
-                let done = enable(world, sw_if, kind, v6, false);
-                debug_assert!(done.is_ok(), "the arcs are there: {done:?}");
-            }
-        }
-    });
     Ok(())
 }

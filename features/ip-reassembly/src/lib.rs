@@ -43,13 +43,18 @@ pub use full::Then;
 pub use state::{Kind, Knobs, Reassembly, Settings};
 pub use store::UnderWay;
 
-use ::graph::{Feature, NodeDef, Plugin};
+use ::graph::{Feature, NodeDef, Plugin, StateDef};
 use wire::{Ip4, Ip6};
 
 /// Reassembly.
 pub static PLUGIN: Plugin = Plugin {
     name: "ip-reassembly",
     about: "Reassembly of IPv4 and IPv6, full and shallow",
+    state: &[
+        StateDef::of::<state::Reassembly<Ip4>>(),
+        StateDef::of::<state::Reassembly<Ip6>>(),
+        StateDef::of::<control::Walk>(),
+    ],
     nodes: &[
         NodeDef::of::<full::Full<Ip4, { full::FEATURE }>>(),
         NodeDef::of::<full::Full<Ip4, { full::LOCAL }>>(),

@@ -2,7 +2,7 @@
 //! Directed broadcasts: packets from elsewhere to all hosts of a connected network (RFC 1812 5.3.5.2, RFC 2644).
 
 use cli::Result;
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{
     Addresses, AdjIndex, Adjacencies, Fib, IfEvent, IfKind, Interfaces, Path, PathKind, Source,
     ethernet_rewrite,
@@ -17,12 +17,9 @@ pub struct DirectedBroadcast(Mutex<BTreeSet<SwIfIndex>>);
 
 impl Shared for DirectedBroadcast {
     fn make(world: &World) -> Self {
-        // Hears of changes first, and makes the routes that are changed here.
+        // Made before: it hears of changes first, and makes the routes that are changed here.
         world.get::<Addresses<Ip4>>();
         world.get::<Interfaces>().subscribe(|world, event| match event {
-            IfEvent::Deleting(sw_if) => {
-                world.get::<Self>().on().remove(&sw_if);
-            }
             // Routes are made anew with the addresses, adjacencies when the link comes up.
             IfEvent::Address(sw_if, false) | IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => {
                 let this = world.get::<Self>();
@@ -33,6 +30,12 @@ impl Shared for DirectedBroadcast {
             _ => {}
         });
         Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.on().remove(sw_if);
+        }
     }
 }
 

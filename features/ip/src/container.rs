@@ -3,7 +3,7 @@
 //! packets from the local protocols and ports.
 
 use cli::{Error, Matches, Output, Result, Table, Writer, quote};
-use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
+use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
 use std::collections::BTreeMap;
@@ -20,27 +20,42 @@ pub struct Containers<F: Net>(Mutex<All<F>>);
 impl<F: Net> Shared for Containers<F> {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| {
-            let (sw_if, goes) = match event {
-                IfEvent::Deleting(sw_if) => (sw_if, true),
-                IfEvent::Table(sw_if, ip6) if ip6 == F::IS_V6 => (sw_if, false),
-                _ => return,
-            };
+            let IfEvent::Table(sw_if, ip6) = event else { return };
+            if ip6 != F::IS_V6 {
+                return;
+            }
+            // Those of an interface that changes tables move with it.
             let containers = world.get::<Self>();
-            for (prefix, _) in containers.list().into_iter().filter(|(_, i)| *i == sw_if) {
-                // A container that is gone already is no error. Those of an interface that changes tables move with it.
-                let _ = containers.set(world, prefix, sw_if, false);
-                if !goes && let Err(error) = containers.set(world, prefix, sw_if, true) {
+            for prefix in containers.remove_all(world, sw_if) {
+                if let Err(error) = containers.set(world, prefix, sw_if, true) {
                     log::error!("container {prefix}: {error}");
                 }
             }
         });
         Self(Mutex::default())
     }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.remove_all(world, *sw_if);
+        }
+    }
 }
 
 impl<F: Net> Containers<F> {
     fn all(&self) -> MutexGuard<'_, All<F>> {
         self.0.lock().expect("no panic inside")
+    }
+
+    /// Removes the containers of an interface.
+    fn remove_all(&self, world: &World, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
+        let of_interface = self.list().into_iter().filter(|(_, i)| *i == sw_if);
+        let prefixes: Vec<_> = of_interface.map(|(prefix, _)| prefix).collect();
+        for prefix in &prefixes {
+            // One that is gone already is no error.
+            let _ = self.set(world, *prefix, sw_if, false);
+        }
+        prefixes
     }
 
     /// All, with their interfaces.

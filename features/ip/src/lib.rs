@@ -75,8 +75,8 @@ pub use protocols::{
 pub use rewrite::{RewriteTrace, segment_len};
 
 use ethernet::{register_ethertype, register_ethertype_verified};
-use graph::{ArcDef, Feature, NodeDef, Plugin, SwIfIndex, World, filled};
-use net::{Addresses, Extension, Extensions, IfEvent, Interfaces};
+use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
+use net::{Extension, Extensions, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -84,6 +84,20 @@ use wire::{EtherType, Ip4, Ip6, IpProtocol};
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
     about: "IPv4 and IPv6: input, lookup, rewrite, local delivery, routes",
+    state: &[
+        StateDef::of::<protocols::Protocols<Ip4>>(),
+        StateDef::of::<protocols::Protocols<Ip6>>(),
+        StateDef::of::<path_mtu::PathMtus<Ip4>>(),
+        StateDef::of::<path_mtu::PathMtus<Ip6>>(),
+        StateDef::of::<path_mtu::Learner<Ip4>>(),
+        StateDef::of::<path_mtu::Learner<Ip6>>(),
+        StateDef::of::<container::Containers<Ip4>>(),
+        StateDef::of::<container::Containers<Ip6>>(),
+        StateDef::of::<control::Sweep<Ip4>>(),
+        StateDef::of::<control::Sweep<Ip6>>(),
+        StateDef::of::<broadcast::DirectedBroadcast>(),
+        StateDef::of::<super_path::switch::SuperPaths>(),
+    ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
         NodeDef::of::<input::Input<Ip4, false>>(),
@@ -157,12 +171,9 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_ethertype(world, EtherType::IP6, "ip6-input")?;
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
-    world.get::<broadcast::DirectedBroadcast>();
     Learner::<Ip4>::start(world);
     Learner::<Ip6>::start(world);
     world.get::<Extensions>().register(Extension::InterfaceRx, interface_rx::taker);
-    // Subscribes to what happens to interfaces and neighbours.
-    world.get::<Addresses<Ip6>>();
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;

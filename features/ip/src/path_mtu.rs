@@ -10,9 +10,9 @@ mod learned;
 pub use learned::{Learned, Learner, TooBig};
 
 use cli::{Error, Result};
-use graph::{Shared, World};
+use graph::{Deleted, Shared, World};
 use msg::retval;
-use net::{Fib, Net, TableIndex};
+use net::{DeletedTable, Fib, Net, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
@@ -60,10 +60,15 @@ pub struct PathMtus<F: Net> {
 
 impl<F: Net> Shared for PathMtus<F> {
     fn make(world: &World) -> Self {
-        world.get::<Fib<F>>().subscribe_gone(|world, table, _| world.get::<Self>().forget(table));
         Self {
             known: Snapshot::new(world.qsbr.clone(), Known::of(BTreeMap::new(), BTreeMap::new())),
             stale: Mutex::default(),
+        }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(table) = deleted.of::<DeletedTable<F>>() {
+            self.forget_table(table.index);
         }
     }
 }
@@ -111,7 +116,7 @@ impl<F: Net> PathMtus<F> {
     }
 
     /// Forgets what is known of a table that is gone.
-    fn forget(&self, TableIndex(table): TableIndex) {
+    fn forget_table(&self, TableIndex(table): TableIndex) {
         self.stale().retain(|(of, _)| *of != table);
         let names =
             |known: &Known<F>| known.mtus.keys().chain(known.learned.keys()).any(|(of, _)| *of == table);

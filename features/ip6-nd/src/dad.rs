@@ -10,7 +10,7 @@ use crate::dice::Dice;
 use crate::ours::AllOurs;
 use crate::protocol::{Nd, announce, say, speaking};
 use cli::{Error, Result};
-use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use ip_neighbor::resolve::Notes;
 use msg::retval;
 use net::{Interfaces, LinkLocals};
@@ -84,6 +84,12 @@ pub struct Dad {
 impl Shared for Dad {
     fn make(world: &World) -> Self {
         Self { inner: Mutex::default(), signal: world.processes.signal() }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.clear(*sw_if);
+        }
     }
 }
 
@@ -167,7 +173,7 @@ impl Dad {
     }
 
     /// Forgets an interface.
-    pub fn forget(&self, sw_if: SwIfIndex) {
+    pub fn clear(&self, sw_if: SwIfIndex) {
         self.retain(sw_if, &[]);
     }
 

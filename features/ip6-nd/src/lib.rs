@@ -61,8 +61,8 @@ pub use ra::{Advertiser, RaConfig, RaPrefix};
 pub use rd::{Backoff, Receiver};
 pub use verbs::set_prefix;
 
-use graph::{Feature, NodeDef, Plugin};
-use ip_neighbor::resolve::{Glean, Unresolved};
+use graph::{Feature, NodeDef, Plugin, StateDef};
+use ip_neighbor::resolve::{self, Glean, Unresolved};
 use listen::Listen;
 use protocol::Nd;
 
@@ -70,6 +70,17 @@ use protocol::Nd;
 pub static PLUGIN: Plugin = Plugin {
     name: "ip6-nd",
     about: "IPv6 neighbour discovery: neighbours, duplicate addresses, routers, groups, proxy",
+    state: &[
+        resolve::state::<Nd>(),
+        StateDef::of::<dice::Dice>(),
+        StateDef::of::<ours::AllOurs>(),
+        StateDef::of::<dad::Dad>(),
+        StateDef::of::<mld::Listener>(),
+        StateDef::of::<protocol::Nd>(),
+        StateDef::of::<proxy::Proxies>(),
+        StateDef::of::<ra::Advertiser>(),
+        StateDef::of::<rd::Receiver>(),
+    ],
     nodes: &[
         NodeDef::of::<solicitation::Solicitation>(),
         NodeDef::of::<Listen<advertisement::Advertisement>>(),

@@ -6,7 +6,7 @@ use crate::compose::{listener, report_to};
 use crate::dice::Dice;
 use crate::ours::AllOurs;
 use crate::protocol::{say, speaking};
-use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::{IfKind, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -151,6 +151,12 @@ impl Shared for Listener {
         let queries = Mailbox::new(QUERIES, world.processes.waker().clone());
         Self { links: Mutex::default(), queries, signal: world.processes.signal() }
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.clear(*sw_if);
+        }
+    }
 }
 
 impl Listener {
@@ -184,7 +190,7 @@ impl Listener {
     pub fn sync(&self, world: &World, sw_if: SwIfIndex) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         if interface.kind != IfKind::Ethernet || !interface.ip_enabled[1] {
-            return self.forget(sw_if);
+            return self.clear(sw_if);
         }
         let here = world.get::<AllOurs>().here(sw_if);
         let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
@@ -203,7 +209,7 @@ impl Listener {
     }
 
     /// Forgets an interface.
-    pub fn forget(&self, sw_if: SwIfIndex) {
+    pub fn clear(&self, sw_if: SwIfIndex) {
         self.links().remove(&sw_if);
     }
 

@@ -3,7 +3,7 @@
 
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{Addresses, Hold, Interfaces, LinkLocals, is_nominal};
 use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
@@ -101,6 +101,12 @@ impl Shared for AllOurs {
     fn make(world: &World) -> Self {
         Self(Slots::new(world.qsbr.clone()))
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.0.clear(sw_if.0);
+        }
+    }
 }
 
 impl AllOurs {
@@ -113,11 +119,6 @@ impl AllOurs {
     /// A copy for control.
     pub fn here(&self, sw_if: SwIfIndex) -> Here {
         self.0.read(sw_if.0, |here| here.cloned()).unwrap_or_default()
-    }
-
-    /// Forgets an interface.
-    pub fn clear(&self, sw_if: SwIfIndex) {
-        self.0.clear(sw_if.0);
     }
 
     /// Puts together anew what an interface answers for, and what it may use.

@@ -12,7 +12,7 @@ use crate::router_advertisement::Advertised;
 use crate::router_solicitation::Solicited;
 use crate::solicitation::Solicitation;
 use crate::{proxy, ra, rd};
-use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use icmp::register_icmp_type;
 use ip_neighbor::resolve::{self, Ask, Protocol, Seen, Target, transmit};
 use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
@@ -48,6 +48,12 @@ impl Nd {
 impl Shared for Nd {
     fn make(_: &World) -> Self {
         Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.known.lock().expect("no panic inside").remove(sw_if);
+        }
     }
 }
 
@@ -152,9 +158,6 @@ pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
 
 /// Called once, when all nodes are there.
 pub fn start(world: &Arc<World>) -> Result<(), String> {
-    // Made first: they publish before this hears of a change.
-    world.get::<net::Addresses<Ip6>>();
-    world.get::<net::LinkLocals>();
     for (kind, node) in [
         (Icmp6Type::NEIGHBOR_SOLICITATION, Solicitation::NAME),
         (Icmp6Type::NEIGHBOR_ADVERTISEMENT, Advertisement::NAME),
@@ -207,21 +210,14 @@ fn on_interface(world: &World, event: IfEvent) {
             let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
             announce(world, sw_if, &all);
         }
-        IfEvent::Deleting(sw_if) => {
-            forget(world, sw_if);
-            proxy::forget(world, sw_if);
-            ra::forget(world, sw_if);
-            rd::forget(world, sw_if);
-            world.get::<AllOurs>().clear(sw_if);
-        }
         _ => {}
     }
 }
 
 fn forget(world: &World, sw_if: SwIfIndex) {
     world.get::<Nd>().known.lock().expect("no panic inside").remove(&sw_if);
-    world.get::<Dad>().forget(sw_if);
-    world.get::<Listener>().forget(sw_if);
+    world.get::<Dad>().clear(sw_if);
+    world.get::<Listener>().clear(sw_if);
 }
 
 /// The interface's addresses may have changed: new ones are asked for, their groups joined, and neighbours that are no longer on

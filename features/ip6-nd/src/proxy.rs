@@ -5,7 +5,7 @@ use crate::dad::Dad;
 use crate::ours::{AllOurs, addresses};
 use crate::unicast_proxy::UnicastProxy;
 use cli::{Error, Result};
-use graph::{Build, Node, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
 use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces, Neighbor, Neighbors};
@@ -33,6 +33,16 @@ pub struct Proxies(Mutex<Inner>);
 impl Shared for Proxies {
     fn make(_: &World) -> Self {
         Self::default()
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        for (_, ip) in self.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
+            // A host that is gone already is no error.
+            let _ = self.change_host(world, sw_if, ip, false);
+        }
+        let _ = self.enable(world, sw_if, false);
+        publish_all(world);
     }
 }
 
@@ -149,17 +159,6 @@ impl Proxies {
         publish(world, sw_if);
         Ok(())
     }
-}
-
-/// An interface goes.
-pub fn forget(world: &World, sw_if: SwIfIndex) {
-    let proxies = world.get::<Proxies>();
-    for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
-        // A host that is gone already is no error.
-        let _ = proxies.change_host(world, sw_if, ip, false);
-    }
-    let _ = proxies.enable(world, sw_if, false);
-    publish_all(world);
 }
 
 /// An interface has moved to another table: the hosts behind it with it.

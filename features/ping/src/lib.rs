@@ -23,7 +23,7 @@ mod text;
 mod traceroute;
 
 use cli::Command;
-use graph::{NodeDef, Plugin, World, name_of};
+use graph::{NodeDef, Plugin, StateDef, World, name_of};
 use icmp::Icmp;
 use wire::{Ip4, Ip6};
 
@@ -31,6 +31,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "ping",
     about: "ping and traceroute from the router",
+    state: &[StateDef::of::<sessions::Sessions>(), StateDef::of::<background::Background>()],
     nodes: &[
         NodeDef::of::<reply::EchoReply<Ip4>>(),
         NodeDef::of::<reply::EchoReply<Ip6>>(),

@@ -5,8 +5,8 @@ pub use crate::ranges::Range;
 
 use crate::ranges::Ranges;
 use cli::{Error, Result, quote};
-use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
-use net::{IfEvent, Interfaces};
+use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
+use net::Interfaces;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -61,6 +61,15 @@ struct Control {
 impl Shared for Checks {
     fn make(world: &World) -> Self {
         Self { domain: world.qsbr.clone(), tables: Slots::new(world.qsbr.clone()), control: Mutex::default() }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let vrfs = self.control().interfaces.get(&sw_if).copied();
+        if let Some(vrfs) = vrfs {
+            let done = set(world, sw_if, vrfs, false);
+            debug_assert!(done.is_ok(), "it was set: {done:?}");
+        }
     }
 }
 
@@ -187,18 +196,4 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         }
         config.push(Phase::Features, line.clone(), line + " del");
     }
-}
-
-/// Called once, when all nodes are there.
-pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
-    world.get::<Interfaces>().subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) = event {
-            let all = world.get::<Checks>().interfaces();
-            for (_, vrfs) in all.into_iter().filter(|(of, _)| *of == sw_if) {
-                let done = set(world, sw_if, vrfs, false);
-                debug_assert!(done.is_ok(), "it was set: {done:?}");
-            }
-        }
-    });
-    Ok(())
 }

@@ -22,13 +22,14 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use ::graph::{Feature, NodeDef, Plugin};
+use ::graph::{Feature, NodeDef, Plugin, StateDef};
 use check::PortRange;
 
 /// The check.
 pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
+    state: &[StateDef::of::<control::Checks>()],
     nodes: &[NodeDef::of::<PortRange<false>>(), NodeDef::of::<PortRange<true>>()],
     features: &[
         Feature {
@@ -47,6 +48,5 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     config: control::say,
     api: &[api::API],
-    start: control::start,
     ..Plugin::EMPTY
 };

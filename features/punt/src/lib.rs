@@ -46,13 +46,20 @@ pub use redirect::Redirect;
 pub use socket::serve;
 pub use state::{Key, Taker};
 
-use ::graph::{ArcDef, Feature, NodeDef, Plugin};
+use ::graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};
 use wire::{Ip4, Ip6};
 
 /// Punt.
 pub static PLUGIN: Plugin = Plugin {
     name: "punt",
     about: "Packets for other programs, or for another router",
+    state: &[
+        StateDef::of::<socket::Bound>(),
+        StateDef::of::<state::Punt>(),
+        StateDef::of::<state::TcpPorts<Ip4>>(),
+        StateDef::of::<state::TcpPorts<Ip6>>(),
+        StateDef::of::<redirect::All>(),
+    ],
     nodes: &[
         NodeDef::of::<nodes::UdpPunt<Ip4>>(),
         NodeDef::of::<nodes::UdpPunt<Ip6>>(),

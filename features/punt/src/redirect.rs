@@ -3,7 +3,7 @@
 
 use buffer::{Buffer, Flags};
 use cli::{Error, Result};
-use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
+use graph::{Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
 use ip::{Ip, IpTrace};
 use msg::retval;
 use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
@@ -93,6 +93,19 @@ impl Shared for All {
     fn make(_: &World) -> Self {
         Self::default()
     }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        for v6 in [false, true] {
+            let by =
+                |rx, redirect: Redirect| rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if);
+            for (rx, _) in self.list(v6).into_iter().filter(|(rx, redirect)| by(*rx, *redirect)) {
+                if let Err(e) = delete(world, v6, rx) {
+                    log::warn!(target: "punt", "a redirect doesn't go with its interface: {e}");
+                }
+            }
+        }
+    }
 }
 
 impl All {
@@ -163,21 +176,11 @@ fn apply_to(world: &World, v6: bool, sw_if: SwIfIndex) -> Result<()> {
     world.set_feature(&arc, &node, sw_if, config).map_err(Error::unsupported)
 }
 
-/// New interfaces take part in what is for all; those that go take their redirects along.
+/// New interfaces take part in what is for all.
 pub fn on_interface(world: &World, event: IfEvent) {
+    let IfEvent::Added(sw_if) = event else { return };
     for v6 in [false, true] {
-        let done = match event {
-            IfEvent::Added(sw_if) => apply_to(world, v6, sw_if),
-            IfEvent::Deleting(sw_if) => {
-                let list = world.get::<All>().list(v6).into_iter();
-                let mut by = list.filter(|(rx, redirect)| {
-                    *rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if)
-                });
-                by.try_for_each(|(rx, _)| delete(world, v6, rx))
-            }
-            _ => Ok(()),
-        };
-        if let Err(e) = done {
+        if let Err(e) = apply_to(world, v6, sw_if) {
             log::warn!(target: "punt", "redirects don't follow {event:?}: {e}");
         }
     }

@@ -56,7 +56,7 @@ pub fn serve(world: &World, socket: UnixDatagram, path: &Path) -> io::Result<()>
 
 /// A socket on its way to the process.
 #[derive(Default)]
-struct Bound(std::sync::Mutex<Option<Server>>);
+pub struct Bound(std::sync::Mutex<Option<Server>>);
 
 impl graph::Shared for Bound {
     fn make(_: &World) -> Self {

@@ -2,8 +2,8 @@
 //! The verbs.
 
 use cli::Error;
-use graph::{Asked, NodeInfo, Phase, RunningConfig, Shared, World, counters};
-use net::{IfEvent, Interfaces};
+use graph::{Asked, Deleted, NodeInfo, Phase, RunningConfig, Shared, SwIfIndex, World, counters};
+use net::Interfaces;
 use simd::{Level, rdtsc};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -93,18 +93,18 @@ pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> 
 pub struct Variants(Mutex<BTreeMap<Option<String>, (Level, Level)>>);
 
 impl Shared for Variants {
-    fn make(world: &World) -> Self {
-        // The nodes of an interface go with it.
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event
-                && let Ok(interface) = world.get::<Interfaces>().get(sw_if)
-            {
-                let gone = ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.made.name)));
-                let variants = world.get::<Variants>();
-                variants.0.lock().expect("no panic inside").retain(|name, _| !gone.contains(name));
-            }
-        });
+    fn make(_: &World) -> Self {
         Self(Mutex::default())
+    }
+
+    /// The nodes of an interface go with it.
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>()
+            && let Ok(interface) = world.get::<Interfaces>().get(*sw_if)
+        {
+            let gone = ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.made.name)));
+            self.0.lock().expect("no panic inside").retain(|name, _| !gone.contains(name));
+        }
     }
 }
 

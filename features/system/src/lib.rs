@@ -30,17 +30,21 @@ pub use gauges::Gauges;
 pub use rates::{Rate, Rates};
 pub use threads::{ThreadPlace, places as thread_places};
 
-use graph::Plugin;
+use graph::{Plugin, StateDef};
 
 /// The instance itself.
 pub static PLUGIN: Plugin = Plugin {
     name: "system",
     about: "Runtime statistics, errors, nodes, threads, memory",
+    state: &[
+        StateDef::of::<control::Since>(),
+        StateDef::of::<control::Variants>(),
+        StateDef::of::<rates::Rates>(),
+        StateDef::of::<gauges::Gauges>(),
+    ],
     cli: cli::COMMANDS,
     config: control::say,
     start: |world| {
-        // Made now: times are counted from the start.
-        world.get::<control::Since>();
         rates::start(world);
         gauges::start(world);
         Ok(())

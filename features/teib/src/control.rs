@@ -2,9 +2,9 @@
 //! The entries.
 
 use cli::{Error, Result};
-use graph::{Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
-use net::{Fib, IfEvent, Interfaces};
+use net::{Fib, Interfaces};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
@@ -26,13 +26,14 @@ type Entries = BTreeMap<(SwIfIndex, IpAddr), Endpoint>;
 pub struct Teib(Mutex<Entries>);
 
 impl Shared for Teib {
-    fn make(world: &World) -> Self {
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Deleting(sw_if) = event {
-                world.get::<Self>().entries().retain(|(i, _), _| *i != sw_if);
-            }
-        });
+    fn make(_: &World) -> Self {
         Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.entries().retain(|(i, _), _| i != sw_if);
+        }
     }
 }
 

@@ -14,21 +14,17 @@ mod tests;
 pub use control::{Endpoint, Teib};
 
 use ::cli::quote;
-use graph::{Phase, Plugin, RunningConfig, World};
+use graph::{Phase, Plugin, RunningConfig, StateDef, World};
 use net::Interfaces;
 
 /// Tunnel endpoints.
 pub static PLUGIN: Plugin = Plugin {
     name: "teib",
     about: "Tunnel endpoints: where overlay peers are in the underlay",
+    state: &[StateDef::of::<control::Teib>()],
     cli: self::cli::COMMANDS,
     config: say,
     api: &[api::API],
-    start: |world| {
-        // It has to hear of interfaces from the start on.
-        world.get::<Teib>();
-        Ok(())
-    },
     ..Plugin::EMPTY
 };
 

@@ -27,12 +27,17 @@ pub use filter::Expression;
 pub use function::Function;
 pub use pcap::{Directions, Ended, Limits, Plan, start as start_capture, stop as stop_capture};
 
-use graph::{Feature, NodeDef, Plugin};
+use graph::{Feature, NodeDef, Plugin, StateDef};
 
 /// Traces and captures.
 pub static PLUGIN: Plugin = Plugin {
     name: "trace",
     about: "Packet traces, and captures into files",
+    state: &[
+        StateDef::of::<control::Filters>(),
+        StateDef::of::<function::Format>(),
+        StateDef::of::<pcap::Captures>(),
+    ],
     nodes: &[NodeDef::of::<pcap::node::Capture>()],
     features: &[
         // First of what looks at a packet, last of what changes it.

@@ -15,7 +15,7 @@ mod stats;
 mod tests;
 
 use cli::{Command, Error, Matches, Output};
-use graph::{Feature, NodeDef, Plugin, World};
+use graph::{Feature, NodeDef, Plugin, StateDef, World};
 use net::Interfaces;
 use wire::{Ip4, Ip6};
 
@@ -23,6 +23,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
+    state: &[StateDef::of::<punt::Ways<Ip4>>(), StateDef::of::<punt::Ways<Ip6>>()],
     nodes: &[
         NodeDef::of::<punt::Feature<Ip4>>(),
         NodeDef::of::<punt::Feature<Ip6>>(),

@@ -4,9 +4,9 @@
 use ::punt::{name_reason, reasons, set_client};
 use buffer::{Buffer, Flags};
 use cli::{Error, Matches, Output};
-use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
+use graph::{Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
 use ip::{Ip, IpTrace};
-use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
+use net::{AdjIndex, Adjacencies, Interfaces, IpMeta};
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -61,9 +61,24 @@ pub struct Ways<F> {
     family: PhantomData<F>,
 }
 
-impl<F: Send + Sync + 'static> Shared for Ways<F> {
+impl<F: Ip> Shared for Ways<F> {
     fn make(_: &World) -> Self {
         Self { ways: [const { AtomicU32::new(AdjIndex::DROP.0) }; CLIENTS], family: PhantomData }
+    }
+
+    /// Clients that send by an interface are free again.
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let adjacencies = world.get::<Adjacencies>();
+        for (at, way) in self.ways.iter().enumerate() {
+            let adj = AdjIndex(way.load(Ordering::Relaxed));
+            if adj != AdjIndex::DROP && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0) {
+                // Can't fail: node and reason are there as long as the plugin is.
+                let _ = subscribe::<F>(world, at, false);
+                way.store(AdjIndex::DROP.0, Ordering::Relaxed);
+                adjacencies.release(adj);
+            }
+        }
     }
 }
 
@@ -112,14 +127,8 @@ impl<F: Ip, const AT: usize> Node for Client<F, AT> {
     }
 }
 
-/// Names the reasons, and lets clients go with the interface that they send by.
+/// Names the reasons.
 pub fn start(world: &World) -> Result<(), String> {
-    world.get::<Interfaces>().subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) = event {
-            leave::<Ip4>(world, sw_if);
-            leave::<Ip6>(world, sw_if);
-        }
-    });
     name_reason(world, "punt-test-ip4", "test", reason_name::<Ip4>())?;
     name_reason(world, "punt-test-ip6", "test", reason_name::<Ip6>())
 }
@@ -160,18 +169,4 @@ fn subscribe<F: Ip>(world: &World, at: usize, on: bool) -> Result<(), Error> {
     let reason = reasons(world).into_iter().find(|reason| reason.name == name);
     let id = reason.map(|reason| reason.id).ok_or_else(|| Error::not_found(format!("no reason {name}")))?;
     set_client(world, id, &filled(&format!("punt-client-{at}-{{ip}}"), F::IS_V6), on).map_err(Error::failed)
-}
-
-/// Clients that send by an interface are free again.
-fn leave<F: Ip>(world: &World, sw_if: SwIfIndex) {
-    let (ways, adjacencies) = (world.get::<Ways<F>>(), world.get::<Adjacencies>());
-    for (at, way) in ways.ways.iter().enumerate() {
-        let adj = AdjIndex(way.load(Ordering::Relaxed));
-        if adj != AdjIndex::DROP && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0) {
-            // Can't fail: node and reason are there as long as the plugin is.
-            let _ = subscribe::<F>(world, at, false);
-            way.store(AdjIndex::DROP.0, Ordering::Relaxed);
-            adjacencies.release(adj);
-        }
-    }
 }

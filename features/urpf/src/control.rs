@@ -2,11 +2,11 @@
 //! The verbs.
 
 use cli::{Error, Result, quote};
-use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
-use net::{Fib, IfEvent, Interfaces, Net, TableIndex};
+use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
+use net::{DeletedTable, Fib, Interfaces, Net, TableIndex};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use wire::{Ip4, Ip6, Prefix};
 
@@ -91,11 +91,30 @@ impl Shared for Urpf {
     fn make(_: &World) -> Self {
         Self::default()
     }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.checks().retain(|check, _| check.sw_if != *sw_if);
+        } else if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
+            self.forget_table(world, false, table.id);
+        } else if let Some(table) = deleted.of::<DeletedTable<Ip6>>() {
+            self.forget_table(world, true, table.id);
+        }
+    }
 }
 
 impl Urpf {
     fn checks(&self) -> MutexGuard<'_, Checks> {
         self.0.lock().expect("no panic inside")
+    }
+
+    /// Checks that used a table fall back to their interface's.
+    fn forget_table(&self, world: &World, v6: bool, id: Option<u32>) {
+        let there = |(check, how): &(Check, How)| check.v6 == v6 && id.is_some() && how.table == id;
+        for (check, how) in self.list().into_iter().filter(there) {
+            let done = set(world, check, How { table: None, ..how });
+            debug_assert!(done.is_ok(), "it was set: {done:?}");
+        }
     }
 
     /// All checks that aren't off.
@@ -136,6 +155,12 @@ impl<F: Net> Shared for Accepted<F> {
     fn make(world: &World) -> Self {
         Self(Snapshot::new(world.qsbr.clone(), Vec::new()))
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(table) = deleted.of::<DeletedTable<F>>() {
+            self.forget_table(table.index);
+        }
+    }
 }
 
 impl<F: Net> Accepted<F> {
@@ -150,7 +175,7 @@ impl<F: Net> Accepted<F> {
         self.0.read(|all| all.iter().filter_map(|(t, p)| Some((fib.table_id(*t)?, *p))).collect())
     }
 
-    fn forget(&self, table: TableIndex) {
+    fn forget_table(&self, table: TableIndex) {
         if self.0.read(|all| all.iter().any(|(t, _)| *t == table)) {
             self.0.update(|old| old.iter().copied().filter(|(t, _)| *t != table).collect());
         }
@@ -215,31 +240,5 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     for (table, prefix) in accepted(world) {
         let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
         config.push(Phase::Features, line("add"), line("del"));
-    }
-}
-
-/// Called once, when all nodes are there.
-pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
-    world.get::<Interfaces>().subscribe(|world, event| {
-        if let IfEvent::Deleting(sw_if) = event {
-            let all = world.get::<Urpf>().list();
-            for (check, ..) in all.into_iter().filter(|(check, ..)| check.sw_if == sw_if) {
-                let done = set(world, check, Mode::Off.into());
-                debug_assert!(done.is_ok(), "it was set: {done:?}");
-            }
-        }
-    });
-    world.get::<Fib<Ip4>>().subscribe_gone(on_table_gone::<Ip4>);
-    world.get::<Fib<Ip6>>().subscribe_gone(on_table_gone::<Ip6>);
-    Ok(())
-}
-
-/// Removes the accepted prefixes of a deleted table. Checks that used it fall back to their interface's table.
-fn on_table_gone<F: Net>(world: &World, table: TableIndex, id: Option<u32>) {
-    world.get::<Accepted<F>>().forget(table);
-    let there = |(check, how): &(Check, How)| check.v6 == F::IS_V6 && id.is_some() && how.table == id;
-    for (check, how) in world.get::<Urpf>().list().into_iter().filter(there) {
-        let done = set(world, check, How { table: None, ..how });
-        debug_assert!(done.is_ok(), "it was set: {done:?}");
     }
 }

@@ -31,7 +31,7 @@ mod tests;
 
 pub use control::{Check, Mode};
 
-use ::graph::{Feature, NodeDef, Plugin};
+use ::graph::{Feature, NodeDef, Plugin, StateDef};
 use check::Urpf;
 use wire::{Ip4, Ip6};
 
@@ -39,6 +39,11 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "urpf",
     about: "Reverse path checks of sources",
+    state: &[
+        StateDef::of::<control::Urpf>(),
+        StateDef::of::<control::Accepted<Ip4>>(),
+        StateDef::of::<control::Accepted<Ip6>>(),
+    ],
     nodes: &[
         NodeDef::of::<Urpf<Ip4, false, true>>(),
         NodeDef::of::<Urpf<Ip4, false, false>>(),
@@ -72,6 +77,5 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     config: control::say,
     api: &[api::API],
-    start: control::start,
     ..Plugin::EMPTY
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod control;
 mod nodes;
+mod shared;
 mod stuck;
 
 use crate::drive::Bench;

@@ -5,7 +5,7 @@ use super::make::{mtu_of, next_node};
 use super::ordinary::Records;
 use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link};
 use crate::{IfEvent, IfKind, Interfaces};
-use graph::{NodeIndex, Shared, SwIfIndex, World};
+use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
@@ -144,6 +144,16 @@ impl Shared for Adjacencies {
             .get::<Interfaces>()
             .subscribe_mover(|world, event| world.get::<Adjacencies>().on_event(world, event));
         this
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        for index in self.over(sw_if) {
+            // Whoever still holds it lets go; until then it leads nowhere.
+            self.change(index, |adj| {
+                *adj = Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
+            });
+        }
     }
 }
 
@@ -336,22 +346,17 @@ impl Adjacencies {
         self.buckets.read(index.0, |b| b.map(|b| b.to_vec()).unwrap_or_default())
     }
 
+    /// The adjacencies over an interface that show no other one.
+    fn over(&self, sw_if: SwIfIndex) -> Vec<AdjIndex> {
+        let over = |i: &AdjInfo| i.sw_if() == Some(sw_if) && i.target.is_none();
+        self.list().iter().filter(|i| over(i)).map(|i| i.index).collect()
+    }
+
     fn on_event(&self, world: &World, event: IfEvent) {
-        let (IfEvent::Mac(sw_if) | IfEvent::Mtu(sw_if) | IfEvent::Deleting(sw_if)) = event else { return };
+        let (IfEvent::Mac(sw_if) | IfEvent::Mtu(sw_if)) = event else { return };
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        let affected: Vec<AdjIndex> = self
-            .list()
-            .iter()
-            .filter(|i| i.sw_if() == Some(sw_if) && i.target.is_none())
-            .map(|i| i.index)
-            .collect();
-        for index in affected {
+        for index in self.over(sw_if) {
             self.change(index, |adj| match event {
-                IfEvent::Deleting(_) => {
-                    // Whoever still holds it lets go; until then it leads nowhere.
-                    *adj =
-                        Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
-                }
                 IfEvent::Mac(_) if adj.rewrite_len >= 14 && interface.kind == IfKind::Ethernet => {
                     let mut rewrite = adj.rewrite();
                     rewrite[6..12].copy_from_slice(&interface.mac.0);

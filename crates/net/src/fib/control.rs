@@ -396,7 +396,6 @@ impl<F: Net> Fib<F> {
                     inner.refresh(cx, lists);
                 });
             }
-            IfEvent::Deleting(sw_if) => self.forget(world, sw_if),
             _ => {}
         }
     }
@@ -407,10 +406,6 @@ impl<F: Net> Fib<F> {
                 hops.iter().filter_map(|hop| inner.hops.get(hop)).flatten().copied().collect();
             inner.refresh(cx, lists);
         });
-    }
-
-    fn forget(&self, world: &World, sw_if: SwIfIndex) {
-        self.with(world, |inner, cx| inner.forget(cx, sw_if));
     }
 
     /// Changes routes, then updates what depends on them.
@@ -433,7 +428,7 @@ impl<F: Net> Fib<F> {
 
 impl<F: Net> Inner<F> {
     /// Removes all paths that name an interface.
-    fn forget(&mut self, cx: &Cx<'_>, sw_if: SwIfIndex) {
+    pub(super) fn forget(&mut self, cx: &Cx<'_>, sw_if: SwIfIndex) {
         self.attached.remove(&sw_if);
         let lists = self.lists_of(sw_if);
         if lists.is_empty() {

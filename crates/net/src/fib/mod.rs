@@ -39,10 +39,11 @@ pub use model::{Follows, Net, Path, PathKind, PathState, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
 
-use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, Neighbors, NextHops};
+use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, NextHops};
 use control::Inner;
 use cross::Crossing;
-use graph::{Shared, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
@@ -57,8 +58,15 @@ struct Published<F: Net> {
     default: RouteIndex,
 }
 
-/// Called with index and id of a removed table; the tables of link-local addresses have no id.
-pub type TableGone = fn(&World, TableIndex, Option<u32>);
+/// A table that is being deleted, for [`Shared::forget`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeletedTable<F> {
+    /// Its index, which the next new table may get.
+    pub index: TableIndex,
+    /// Its id; the tables of link-local addresses have none.
+    pub id: Option<u32>,
+    family: PhantomData<F>,
+}
 
 /// The route tables of one protocol.
 pub struct Fib<F: Net> {
@@ -75,8 +83,6 @@ pub struct Fib<F: Net> {
     nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
     crossing: Arc<Crossing>,
-    /// Subscribers to removed tables.
-    gone: Mutex<Vec<TableGone>>,
 }
 
 impl<F: Net> Shared for Fib<F> {
@@ -93,13 +99,17 @@ impl<F: Net> Shared for Fib<F> {
             nexthops: world.get(),
             extensions: world.get(),
             crossing: world.get(),
-            gone: Mutex::default(),
         };
         this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
         this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
         this.nexthops.subscribe_mover(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
-        world.get::<Neighbors>().subscribe(|world, event| world.get::<Self>().on_neighbor(world, event));
         this
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.with(world, |inner, cx| inner.forget(cx, *sw_if));
+        }
     }
 }
 

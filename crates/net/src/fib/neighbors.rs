@@ -3,14 +3,22 @@
 
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{Addresses, NeighborEvent, Neighbors, NextHop};
+use crate::{Addresses, NeighborEvent, Neighbors, NextHop, neighbor};
 use graph::{SwIfIndex, World};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use wire::{Address, Prefix};
 
 impl<F: Net> Fib<F> {
-    pub(super) fn on_neighbor(&self, world: &World, event: &NeighborEvent) {
+    /// What follows the changes of neighbours.
+    pub(crate) fn follower(world: &World) -> neighbor::Subscriber {
+        // Made before the neighbours, so that these are removed first when an interface goes.
+        world.get::<Self>();
+        Arc::new(|world, event| world.get::<Self>().on_neighbor(world, event))
+    }
+
+    fn on_neighbor(&self, world: &World, event: &NeighborEvent) {
         match event {
             NeighborEvent::Set { new, .. } => self.sync(world, new.sw_if, new.ip, !new.no_fib_entry),
             NeighborEvent::Gone { gone, .. } => self.sync(world, gone.sw_if, gone.ip, false),

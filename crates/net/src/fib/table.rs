@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verbs of tables: make, delete, flush, replace.
 
-use super::TableGone;
 use super::control::Table;
 use super::entry::Sourced;
-use super::{Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo};
+use super::{
+    DeletedTable, Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo,
+};
 use crate::AdjIndex;
 use cli::Error;
 use graph::{SwIfIndex, World};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use tables::{Lpm, Wanted};
 use wire::Prefix;
@@ -159,12 +161,6 @@ impl<F: Net> Fib<F> {
         self.leading_to(index)
     }
 
-    /// Calls `f` with index and id of each removed table (no id for tables of link-local addresses), before the index is used again,
-    /// so that subscribers remove their state for it.
-    pub fn subscribe_gone(&self, f: TableGone) {
-        self.gone.lock().expect("no panic inside").push(f);
-    }
-
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
         self.mfib.forget_table(world, index);
@@ -176,8 +172,7 @@ impl<F: Net> Fib<F> {
         id.inspect(|id| _ = inner.ids.remove(id));
         drop(inner);
         self.tables.clear(index.0);
-        let subscribers = self.gone.lock().expect("no panic inside").clone();
-        subscribers.into_iter().for_each(|f| f(world, index, id));
+        world.forget(&DeletedTable::<F> { index, id, family: PhantomData });
         Ok(())
     }
 

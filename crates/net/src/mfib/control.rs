@@ -7,7 +7,7 @@ use super::{
     Change, Group, ItfFlags, Mfib, Mpath, MpathKind, Mroute, MrouteIndex, MrouteInfo, MrouteOutput,
     MrouteSource, group,
 };
-use crate::{IfEvent, Net, Source, TableIndex, TableUsage, Usage};
+use crate::{Net, Source, TableIndex, TableUsage, Usage};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,12 +263,8 @@ impl<F: Net> Mfib<F> {
         self.remove_where(world, table, |of, said| of == source && said.stale);
     }
 
-    pub(super) fn on_interface(&self, world: &World, event: IfEvent) {
-        let (sw_if, is_going) = match event {
-            IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) => (sw_if, false),
-            IfEvent::Deleting(sw_if) => (sw_if, true),
-            _ => return,
-        };
+    /// Publishes the entries with paths over an interface anew; those of one that goes lose these paths before.
+    pub(super) fn update_interface(&self, world: &World, sw_if: SwIfIndex, is_going: bool) {
         let names = |path: &MpathKind| path.sw_if() == Some(sw_if);
         let mut inner = self.inner();
         let all = Self::select(&inner, None, |_, said| said.paths.keys().any(names));

@@ -27,9 +27,9 @@ pub use mroutes::{Mroute, MrouteIndex, MrouteInterface, MrouteOutput, Mroutes};
 pub use signal::{SIGNAL_BYTES, Signal, Signals};
 pub use table::NO_RPF_ID;
 
-use crate::{AdjIndex, Adjacencies, Interfaces, Net, TableIndex};
+use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, Net, TableIndex};
 use control::Inner;
-use graph::{Shared, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::{Forest, Leaf, Lpm};
@@ -69,8 +69,18 @@ impl<F: Net> Shared for Mfib<F> {
             interfaces: world.get(),
         };
         this.make_defaults();
-        this.interfaces.subscribe(|world, event| world.get::<Self>().on_interface(world, event));
+        this.interfaces.subscribe(|world, event| {
+            if let IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) = event {
+                world.get::<Self>().update_interface(world, sw_if, false);
+            }
+        });
         this
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.update_interface(world, *sw_if, true);
+        }
     }
 }
 

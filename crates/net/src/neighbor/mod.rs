@@ -21,16 +21,17 @@ mod tests;
 
 pub use model::*;
 
-use crate::{AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
+use crate::{AdjIndex, Adjacencies, Fib, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
 use cli::Error;
-use graph::{Shared, Signal, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use table::{Due, Key, Table, Usage};
-use wire::{EtherType, MacAddr};
+use wire::{EtherType, Ip4, Ip6, MacAddr};
 
-type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
+/// What is told of changes.
+pub(crate) type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
 /// Asks neighbours whether they are still there: each at his station, or all, where that is the broadcast address.
 pub type Prober = fn(&World, &[Neighbor]);
 
@@ -68,30 +69,31 @@ impl Shared for Neighbors {
             wakes: Mutex::default(),
             fresh: Mutex::default(),
         };
-        // Made first: it hears of a change before its neighbours do, and after them of a deletion.
+        // Made before: it hears of a change before its neighbours do.
         let adjacencies: Arc<Adjacencies> = world.get();
         let interfaces: Arc<Interfaces> = world.get();
         interfaces.subscribe(|world, event| {
-            let neighbors: Arc<Neighbors> = world.get();
-            match event {
-                IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
-                    neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
-                    neighbors.forget_open(world, sw_if);
-                }
-                IfEvent::Deleting(sw_if) => {
-                    neighbors.remove_if(world, |n| n.sw_if == sw_if);
-                    neighbors.forget_open(world, sw_if);
-                }
-                _ => {}
+            if let IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) = event {
+                let neighbors: Arc<Neighbors> = world.get();
+                neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
+                neighbors.forget_open(world, sw_if);
             }
         });
+        let routes = [Fib::<Ip4>::follower(world), Fib::<Ip6>::follower(world)];
         Self {
             sides: [side(), side()],
-            subscribers: Mutex::default(),
+            subscribers: Mutex::new(routes.into()),
             used: Mutex::default(),
             interfaces,
             adjacencies,
             nexthops: world.get(),
+        }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(&sw_if) = deleted.of::<SwIfIndex>() {
+            self.remove_if(world, |n| n.sw_if == sw_if);
+            self.forget_open(world, sw_if);
         }
     }
 }

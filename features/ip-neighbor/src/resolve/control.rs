@@ -2,10 +2,11 @@
 //! What control does with what workers tell it.
 
 use super::crowd::Crowd;
+use super::pace::Paces;
 use super::resolver::Resolver;
 use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
 use buffer::{Buffer, Flags};
-use graph::{NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World, name_of};
+use graph::{Deleted, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, ThreadIndex, World, name_of};
 use net::{
     Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
     Refusal,
@@ -23,6 +24,13 @@ impl<P: Protocol> Shared for Resolved<P> {
     fn make(_: &World) -> Self {
         Self(Mutex::default())
     }
+
+    /// What waits for neighbours on an interface goes with it.
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(&sw_if) = deleted.of::<SwIfIndex>() {
+            on_resolvers::<P>(world, move |resolver| resolver.give_up_on(sw_if.0));
+        }
+    }
 }
 
 impl<P: Protocol> Resolved<P> {
@@ -31,10 +39,18 @@ impl<P: Protocol> Resolved<P> {
     }
 }
 
+/// The state of a protocol, for its plugin.
+pub const fn state<P: Protocol>() -> StateDef {
+    StateDef::many(|world| {
+        world.get::<Notes<P>>();
+        world.get::<Paces<P>>();
+        world.get::<Crowd<P>>();
+        world.get::<Resolved<P>>();
+    })
+}
+
 /// Called once by a protocol's plugin, when all nodes are there.
 pub fn start<P: Protocol>(world: &World) {
-    // Made first: routes to neighbours are there before what waits for them goes.
-    world.get::<net::Addresses<P::Net>>();
     let neighbors = world.get::<Neighbors>();
     neighbors.start(world, P::Net::IS_V6, P::PROBE);
     neighbors.subscribe(|world, event| match event {
@@ -54,7 +70,7 @@ pub fn start<P: Protocol>(world: &World) {
     });
     Notes::<P>::start(world);
     world.get::<Interfaces>().subscribe(|world, event| match event {
-        IfEvent::Deleting(sw_if) | IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
+        IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
             on_resolvers::<P>(world, move |resolver| resolver.give_up_on(sw_if.0));
         }
         IfEvent::Mac(sw_if) => on_resolvers::<P>(world, move |resolver| resolver.renew(sw_if.0)),

@@ -14,7 +14,7 @@ mod plan;
 mod protocol;
 mod rx;
 mod send;
-mod switch;
+pub mod switch;
 mod way;
 mod ways;
 

@@ -12,7 +12,7 @@ use crate::dice::Dice;
 use crate::ours::AllOurs;
 use crate::protocol::{say, speaking};
 use cli::{Error, Result};
-use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
 use net::{IfKind, Interface, Interfaces, MtuKind};
 use std::collections::BTreeMap;
@@ -60,6 +60,12 @@ impl Shared for Advertiser {
     fn make(world: &World) -> Self {
         let heard = Mailbox::new(HEARD, world.processes.waker().clone());
         Self { links: Mutex::default(), heard, signal: world.processes.signal() }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.links().remove(sw_if);
+        }
     }
 }
 
@@ -201,11 +207,6 @@ pub fn on_state(world: &World, sw_if: SwIfIndex) {
         world.get::<AllOurs>().publish(world, sw_if);
     }
     advertiser.signal.raise();
-}
-
-/// An interface goes.
-pub fn forget(world: &World, sw_if: SwIfIndex) {
-    world.get::<Advertiser>().links().remove(&sw_if);
 }
 
 struct Sending(Arc<Advertiser>);

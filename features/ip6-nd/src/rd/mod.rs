@@ -11,7 +11,7 @@ use crate::dice::Dice;
 use crate::ours::AllOurs;
 use crate::protocol::{say, speaking};
 use cli::{Error, Result};
-use graph::{Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use lease::Solicit;
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
@@ -100,6 +100,14 @@ impl Shared for Receiver {
     fn make(world: &World) -> Self {
         let heard = Mailbox::new(HEARD, world.processes.waker().clone());
         Self { inner: Mutex::default(), heard, signal: world.processes.signal() }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let was = self.inner().links.remove(sw_if);
+        if was.is_some() {
+            self.route(world);
+        }
     }
 }
 
@@ -338,15 +346,6 @@ pub fn on_state(world: &World, sw_if: SwIfIndex) {
     }
     receiver.route(world);
     receiver.signal.raise();
-}
-
-/// An interface goes.
-pub fn forget(world: &World, sw_if: SwIfIndex) {
-    let receiver = world.get::<Receiver>();
-    let was = receiver.inner().links.remove(&sw_if);
-    if was.is_some() {
-        receiver.route(world);
-    }
 }
 
 struct Listening(Arc<Receiver>);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The shared state of this crate.
+
+use crate::counters::IfCounters;
+use crate::mfib::Signals;
+use crate::{
+    Addresses, Adjacencies, Extensions, Fib, Interfaces, LinkLocals, Mfib, Neighbors, NextHops, Routes,
+    Sources,
+};
+use graph::StateDef;
+use wire::{Ip4, Ip6};
+
+/// All of it, for the plugin of the interfaces. An object that is deleted is let go of from the end: addresses go before neighbours, these
+/// before routes, and these before the adjacencies that they lead to.
+pub const STATE: StateDef = StateDef::many(|world| {
+    world.get::<IfCounters>();
+    world.get::<Interfaces>();
+    world.get::<NextHops>();
+    world.get::<Adjacencies>();
+    world.get::<Sources>();
+    world.get::<Extensions>();
+    world.get::<Routes>();
+    world.get::<Signals>();
+    world.get::<Mfib<Ip4>>();
+    world.get::<Mfib<Ip6>>();
+    world.get::<Fib<Ip4>>();
+    world.get::<Fib<Ip6>>();
+    world.get::<Neighbors>();
+    world.get::<Addresses<Ip4>>();
+    world.get::<Addresses<Ip6>>();
+    world.get::<LinkLocals>();
+});

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects are deleted while everything refers to them.
+
+use super::*;
+
+/// Deletes every interface and every table, the last or the first ones first. Returns the names of the interfaces.
+fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
+    let world = instance.bench.world.clone();
+    let interfaces = world.get::<Interfaces>();
+    let mut all = interfaces.list();
+    all.retain(|interface| interface.sw_if.0 != 0);
+    if last_first {
+        all.reverse();
+    }
+    for interface in &all {
+        interfaces.delete(&world, interface.sw_if).unwrap_or_else(|e| panic!("{}: {e}", interface.name));
+        instance.bench.settle();
+    }
+    let config = instance.config();
+    let mut tables: Vec<&str> = config.lines().filter(|line| line.contains("table add")).collect();
+    if last_first {
+        tables.reverse();
+    }
+    for table in tables {
+        // One that routes of another table lead to stays until these go.
+        let _ = instance.run(&table.replace("table add", "table del"));
+    }
+    all.into_iter().map(|interface| interface.name).collect()
+}
+
+/// What a script has made goes with its interfaces, and nothing of it turns up when interfaces come again.
+#[test]
+fn whatever_refers_to_an_interface_goes_with_it() {
+    let nothing = Instance::new().shows();
+    for (s, last_first) in
+        scripts().filter(|s| s.needs == Needs::Nothing).flat_map(|s| [(s, false), (s, true)])
+    {
+        let mut instance = Instance::after(s.lines);
+        instance.pass(5);
+        let (config, shows) = (instance.config(), instance.shows());
+        let what = format!("{}, {last_first}", s.name);
+        for name in delete_all(&mut instance, last_first) {
+            let left = instance.config();
+            let named = left.lines().find(|line| line.split(' ').any(|word| word == cli::quote(&name)));
+            assert_eq!(named, None, "{what}: {name} is gone");
+        }
+        instance.go_to("");
+        assert_eq!(instance.config(), "", "{what}");
+        same(instance.shows(), nothing.clone(), &what);
+        instance.go_to(&config);
+        assert_eq!(instance.config(), config, "{what}");
+        instance.pass(5);
+        same(instance.shows(), shows, &what);
+    }
+}
+
+/// State that no plugin declares would be made when first asked for, and not hear of what was deleted before.
+#[test]
+fn all_state_is_declared() {
+    for s in scripts().filter(|s| s.needs == Needs::Nothing) {
+        let mut instance = Instance::after(s.lines);
+        instance.shows();
+        instance.forwards();
+        assert_eq!(instance.bench.world.undeclared_states(), [""; 0], "{}", s.name);
+    }
+}
