@@ -3,7 +3,7 @@
 
 use crate::home::Trash;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
-use netlink::{Link, LinkEvent, Monitor, Namespace, Rtnl};
+use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -30,6 +30,15 @@ struct Place {
     id: (u64, u64),
     monitor: Monitor,
     rtnl: Rtnl,
+    /// `None` where the kernel doesn't tell speeds.
+    ethtool: Option<Ethtool>,
+}
+
+impl Place {
+    /// Adds what rtnetlink doesn't tell.
+    fn complete(&mut self, link: &mut Link) {
+        link.speed = self.ethtool.as_mut().and_then(|ethtool| ethtool.speed(link));
+    }
 }
 
 struct Followed {
@@ -120,15 +129,16 @@ impl Links {
         let id = (stat.st_dev, stat.st_ino);
         let mut inner = self.inner();
         if !inner.places.iter().any(|p| p.id == id) {
-            let make = || Ok((Monitor::new()?, Rtnl::new()?));
+            let make = || Ok((Monitor::new()?, Rtnl::new()?, Ethtool::new().ok()));
             // To enter a namespace takes a privilege, even for one's own.
-            let (monitor, rtnl) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
+            let (monitor, rtnl, ethtool) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
             world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
-            inner.places.push(Place { id, monitor, rtnl });
+            inner.places.push(Place { id, monitor, rtnl, ethtool });
         }
         let place = inner.places.iter_mut().find(|p| p.id == id).ok_or(io::ErrorKind::NotFound)?;
         // The monitor is there already: nothing can happen unseen behind this.
-        let (name, last) = find(&mut place.rtnl)?;
+        let (name, mut last) = find(&mut place.rtnl)?;
+        last.iter_mut().for_each(|link| place.complete(link));
         inner.followed.push(Followed { place: id, sw_if, name, last: last.clone(), user });
         Ok(last)
     }
@@ -157,7 +167,12 @@ impl Links {
                     Err(error) => log::error!(target: "driver", "the host's links: {error}"),
                 }
             }
-            for event in events {
+            for mut event in events {
+                if let LinkEvent::Changed(link) = &mut event
+                    && followed.iter().any(|f| f.place == place.id && f.is_about(link))
+                {
+                    place.complete(link);
+                }
                 for f in followed.iter_mut().filter(|f| f.place == place.id) {
                     news.extend(f.hear(&event).map(|news| (f.user.clone(), f.sw_if, news)));
                 }
@@ -175,6 +190,10 @@ fn caught_up(links: &[Link], place: (u64, u64), followed: &[Followed]) -> Vec<Li
 }
 
 impl Followed {
+    fn is_about(&self, link: &Link) -> bool {
+        self.last.as_ref().map_or(link.name == self.name, |last| last.index == link.index)
+    }
+
     fn hear(&mut self, event: &LinkEvent) -> Option<LinkNews> {
         match (event, &self.last) {
             (LinkEvent::Changed(link), Some(last)) if link.index == last.index => {

@@ -76,6 +76,11 @@ pub trait Device: Send + Sync + 'static {
         Err(Error::unsupported("this interface has no receive queue to place"))
     }
 
+    /// The link's speed in kilobits a second, where it is known.
+    fn link_speed(&self) -> Option<u64> {
+        None
+    }
+
     /// Lines for `show hardware-interfaces`.
     fn details(&self) -> Vec<String> {
         Vec::new()

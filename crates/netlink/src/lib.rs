@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What Ferrovia asks and hears of the host kernel: its interfaces, their addresses and routes, and changes of them, by
-//! rtnetlink (rtnetlink(7)); and network namespaces to ask in.
+//! rtnetlink (rtnetlink(7)); speeds of links, by ethtool's generic netlink; and network namespaces to ask in.
 //!
 //! ```no_run
 //! # fn main() -> std::io::Result<()> {
@@ -18,12 +18,15 @@
 //! allocate. [`Monitor::read`] never waits.
 #![forbid(unsafe_code)]
 
+mod ethtool;
 mod link;
 mod message;
 mod monitor;
 mod namespace;
+mod requests;
 mod rtnl;
 
+pub use ethtool::Ethtool;
 pub use link::{Link, OperState};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;

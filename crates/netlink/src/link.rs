@@ -65,6 +65,8 @@ pub struct Link {
     pub master: Option<u32>,
     /// Kind of a virtual interface: `veth`, `tun`, `bridge` …
     pub kind: Option<String>,
+    /// Megabits a second. rtnetlink doesn't tell: [`crate::Ethtool`] does.
+    pub speed: Option<u32>,
 }
 
 impl Link {

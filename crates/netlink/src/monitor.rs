@@ -9,7 +9,7 @@ use std::{
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, RecvFlags, SocketFlags, SocketType, bind, netlink::SocketAddrNetlink, recv,
+        AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind, netlink::SocketAddrNetlink, recv,
         socket_with, sockopt,
     },
 };
@@ -45,7 +45,7 @@ pub struct Monitor {
 impl Monitor {
     /// Starts to listen in the network namespace of the calling thread. Needs no privilege.
     pub fn new() -> io::Result<Self> {
-        let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
         // A thousand interfaces may change at once. Without privilege the limit of the host applies.
         if sockopt::set_socket_recv_buffer_size_force(&socket, 4 << 20).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, 4 << 20)?;
@@ -85,8 +85,8 @@ fn parse(message: Message<'_>) -> Option<LinkEvent> {
         .then(|| Link::parse(message).map_or(LinkEvent::Lost, event))
 }
 
-/// An rtnetlink socket in the namespace of the calling thread.
-pub(crate) fn open(flags: SocketFlags) -> io::Result<OwnedFd> {
+/// A netlink socket in the namespace of the calling thread; without a protocol one of rtnetlink.
+pub(crate) fn open(flags: SocketFlags, protocol: Option<Protocol>) -> io::Result<OwnedFd> {
     // protocol 0 is NETLINK_ROUTE
-    Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?)
+    Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?)
 }

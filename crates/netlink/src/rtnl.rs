@@ -4,42 +4,29 @@
 use std::{
     io,
     net::IpAddr,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd},
 };
 
-use rustix::{
-    io::Errno,
-    net::{RecvFlags, SendFlags, SocketFlags, bind, netlink::SocketAddrNetlink, recv, sendto},
-};
 use wire::MacAddr;
 
 use crate::{
     Namespace,
     link::Link,
-    message::{Attributes, Message, finish, messages, request},
-    monitor::{DATAGRAM, open},
+    message::{Attributes, Message, request},
+    requests::Requests,
 };
-
-const ERROR: u16 = libc::NLMSG_ERROR as u16;
-const DONE: u16 = libc::NLMSG_DONE as u16;
 
 /// An rtnetlink socket for requests. Errors are the kernel's (`EPERM`, `ENODEV`, `EEXIST` …).
 ///
 /// It speaks for the network namespace that it was made in, even if the thread moves on.
 #[derive(Debug)]
-pub struct Rtnl {
-    socket: OwnedFd,
-    sequence: u32,
-    buffer: Vec<u8>,
-}
+pub struct Rtnl(Requests);
 
 impl Rtnl {
     /// Opens a socket in the network namespace of the calling thread. To look needs no privilege, to change needs
     /// CAP_NET_ADMIN in that namespace.
     pub fn new() -> io::Result<Self> {
-        let socket = open(SocketFlags::CLOEXEC)?;
-        bind(&socket, &SocketAddrNetlink::new(0, 0))?;
-        Ok(Self { socket, sequence: 0, buffer: vec![0; DATAGRAM] })
+        Requests::new(None).map(Self)
     }
 
     /// Opens a socket that speaks for `namespace`.
@@ -201,30 +188,12 @@ impl Rtnl {
         self.talk(request, |_| Ok(()))
     }
 
-    /// Sends `request` and hands the answers to `answer`, until the kernel acknowledges or ends the dump.
     fn talk(
         &mut self,
         request: Attributes,
-        mut answer: impl FnMut(Message<'_>) -> io::Result<()>,
+        answer: impl FnMut(Message<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let bytes = finish(request, self.sequence);
-        sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        loop {
-            let len = match recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((len, _)) => len,
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            for message in messages(&self.buffer[..len]) {
-                match message.kind {
-                    // an answer to a request that was given up
-                    _ if message.sequence != self.sequence => {}
-                    ERROR | DONE => return message.error(),
-                    _ => answer(message)?,
-                }
-            }
-        }
+        self.0.talk(request, answer)
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use netlink::{Link, LinkEvent, Monitor, Namespace, OperState, Rtnl};
+use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, OperState, Rtnl};
 
 /// An empty namespace; a skipped test if this process may not make one.
 #[track_caller]
@@ -140,4 +140,21 @@ fn more_links_than_one_datagram_holds() {
     let links = rtnl.links().unwrap();
     assert_eq!(links.len(), 120 + loopbacks);
     assert!(links.iter().any(|l| l.name == "x59") && links.iter().any(|l| l.name == "lo"));
+}
+
+#[test]
+fn speeds_are_those_of_the_namespace() {
+    let Some((here, there)) = namespace().zip(namespace()) else { return };
+    let mut rtnl = Rtnl::in_namespace(&here).unwrap();
+    rtnl.add_veth("v0", "v1", Some(&there)).unwrap();
+    let v0 = rtnl.link("v0").unwrap();
+    let mut ethtool = Ethtool::in_namespace(&here).unwrap();
+    // The kernel says so of every veth.
+    assert_eq!(ethtool.speed(&v0), Some(10_000));
+    assert_eq!(Ethtool::in_namespace(&there).unwrap().speed(&Link { index: 999_999, ..v0 }), None);
+    // And something of every tap.
+    ip(&here, "tuntap add t0 mode tap");
+    let t0 = rtnl.link("t0").unwrap();
+    assert_eq!(ethtool.speed(&t0), None);
+    assert!(ethtool.speed(&Link { kind: None, ..t0 }).is_some());
 }

@@ -269,6 +269,10 @@ impl Device for HostDevice {
         self.rx.place(world, queue)
     }
 
+    fn link_speed(&self) -> Option<u64> {
+        self.state().link.speed.map(|megabits| u64::from(megabits) * 1000)
+    }
+
     fn details(&self) -> Vec<String> {
         let state = self.state();
         let State { config, takes, link, control, senders, .. } = &*state;

@@ -110,6 +110,10 @@ impl Device for TapDevice {
         self.rx.place(world, queue)
     }
 
+    fn link_speed(&self) -> Option<u64> {
+        self.state().link.speed.map(|megabits| u64::from(megabits) * 1000)
+    }
+
     fn details(&self) -> Vec<String> {
         let (link, there) = self.link();
         let Config { kind, queues, gso, csum_offload, host_namespace, persist, .. } = &self.config;

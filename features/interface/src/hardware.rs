@@ -43,6 +43,15 @@ fn thread(thread: ThreadIndex) -> String {
     format!("{} ({})", graph::thread_name(thread), thread.0)
 }
 
+/// A speed of kilobits a second in VPP's words.
+fn speed(kilobits: u64) -> String {
+    match kilobits {
+        0..1000 => format!("{kilobits} Kbps"),
+        1000..1_000_000 => format!("{} Mbps", kilobits as f64 / 1e3),
+        _ => format!("{} Gbps", kilobits as f64 / 1e6),
+    }
+}
+
 fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
     let (rx, tx) = (control::queues_of(i), i.device.tx_queues());
     if !rx.is_empty() {
@@ -72,8 +81,7 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
         if brief {
             return Ok(());
         }
-        // No device tells its speed.
-        writeln!(text, "  Link speed: unknown")?;
+        writeln!(text, "  Link speed: {}", i.device.link_speed().map_or("unknown".into(), speed))?;
         write_queues(w, i, text)?;
         if i.kind == IfKind::Ethernet {
             writeln!(text, "  Ethernet address {}", i.mac)?;
@@ -96,9 +104,21 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
             "driver": i.device.driver(),
             "mac": i.mac.to_string(),
             "mtu": i.mtu_of(MtuKind::Link),
+            "link_speed": i.device.link_speed(),
             "rx_queues": rx.collect::<Vec<_>>(),
             "tx_queues": tx.collect::<Vec<_>>(),
             "details": details,
         })
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::speed;
+
+    #[test]
+    fn speeds_have_the_unit_that_fits() {
+        let texts = [64, 100_000, 1_000_000, 2_500_000, 400_000_000].map(speed);
+        assert_eq!(texts, ["64 Kbps", "100 Mbps", "1 Gbps", "2.5 Gbps", "400 Gbps"]);
+    }
 }

@@ -5,6 +5,7 @@
 //! - `/net/ip4/routes/TABLE`: how many routes a table has.
 //! - `/net/ip4/interface-tables`: by interface, the id of the table that its packets are looked up in.
 //! - `/net/interface/admin-up`, `/net/interface/link-up`: 1 or 0; `/net/interface/mtu`: what its link carries.
+//! - `/net/interface/link-speed`: kilobits a second; 0 where it isn't known, and of sub-interfaces.
 //! - `/net/nexthop/is-down`: by interface, how many next hops don't answer.
 
 use graph::World;
@@ -29,6 +30,7 @@ struct ByInterface {
     admin_up: Lane,
     link_up: Lane,
     mtu: Lane,
+    link_speed: Lane,
     hops_down: Lane,
 }
 
@@ -39,6 +41,7 @@ impl ByInterface {
             admin_up: by("interface/admin-up"),
             link_up: by("interface/link-up"),
             mtu: by("interface/mtu"),
+            link_speed: by("interface/link-speed"),
             hops_down: by("nexthop/is-down"),
         }
     }
@@ -46,11 +49,14 @@ impl ByInterface {
     fn update(&self, world: &World) {
         let interfaces = world.get::<Interfaces>();
         // Interfaces that are gone read as zero.
-        let mut values = vec![[0; 4]; interfaces.max()];
+        let mut values = vec![[0; 5]; interfaces.max()];
         for interface in interfaces.list() {
-            if let Some([admin, link, mtu, _]) = values.get_mut(interface.sw_if.at()) {
+            if let Some([admin, link, mtu, speed, _]) = values.get_mut(interface.sw_if.at()) {
                 (*admin, *link) = (u64::from(interface.admin_up), u64::from(interface.link_up));
                 *mtu = u64::from(interface.mtu_of(MtuKind::Link));
+                if interface.parent == interface.sw_if {
+                    *speed = interface.device.link_speed().unwrap_or(0);
+                }
             }
         }
         for (hop, _) in world.get::<NextHops>().list() {
@@ -59,7 +65,7 @@ impl ByInterface {
             }
         }
         for (i, of) in values.into_iter().enumerate() {
-            let lanes = [&self.admin_up, &self.link_up, &self.mtu, &self.hops_down];
+            let lanes = [&self.admin_up, &self.link_up, &self.mtu, &self.link_speed, &self.hops_down];
             lanes.into_iter().zip(of).for_each(|(lane, value)| lane.set(i, value));
         }
     }

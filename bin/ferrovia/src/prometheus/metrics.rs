@@ -144,6 +144,13 @@ pub static METRICS: &[Metric] = &[
         s.by_interface("/net/interface/mtu", false, &[]);
     })
     .unit("bytes"),
+    gauge(
+        "interface_speed",
+        INTERFACE,
+        "Bytes a second that the link carries each way; none where the device doesn't know",
+        |s| s.by_speed("/net/interface/link-speed"),
+    )
+    .unit("bytes"),
     gauge("interface_next_hops_down", INTERFACE, "Next hops that don't answer", |s| {
         s.by_interface("/net/nexthop/is-down", false, &[]);
     }),

@@ -154,6 +154,13 @@ impl<'a> Series<'a> {
         self.samples.extend(new.into_iter().filter(|sample| sample.value != 0));
     }
 
+    /// Speeds by interface, where they are known: kilobits there, bytes here.
+    pub fn by_speed(&mut self, name: &str) {
+        let first = self.samples.len();
+        self.by_active_interface(name, &[]);
+        self.samples.iter_mut().skip(first).for_each(|sample| sample.value *= 1000 / 8);
+    }
+
     /// A node counter: `node` and `worker`, where the node has run.
     pub fn by_node(&mut self, name: &str) {
         let stats = &self.from.stats;

@@ -58,6 +58,7 @@ fn segment() -> Registry {
     ] {
         registry.simple(&format!("/net/{name}")).control().add(1, 1);
     }
+    registry.simple("/net/interface/link-speed").control().add(1, 2_500_000);
     registry.gauge("/sys/process/resident-bytes").set(1 << 20);
     registry.gauge("/sys/process/cpu-milliseconds").set(12_345);
     registry.simple("/node/errors").lane(1).add(1, 8);
@@ -191,6 +192,7 @@ fn values_are_those_of_the_segment() {
     assert_eq!(value("ferrovia_neighbors", r#"{family="ip6"}"#), Some(5));
     assert_eq!(value("ferrovia_series_omitted", ""), Some(0));
     assert_eq!(value("ferrovia_interface_admin_up", odd), Some(1));
+    assert_eq!(families["ferrovia_interface_speed_bytes"].1, [(odd.to_string(), 312_500_000)].into());
     assert_eq!(value("ferrovia_interface_next_hops_down", r#"{interface="local0"}"#), Some(0));
     assert!(text(&registry).contains("\nferrovia_process_cpu_seconds_total 12.345\n"));
     // Routes are too many for this.

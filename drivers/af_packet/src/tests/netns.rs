@@ -148,6 +148,8 @@ fn long_frames_queues_and_ring_version_3() {
     assert_eq!(rig.drops(), []);
     let text = rig.script("show hardware-interfaces host-vb");
     assert!(text.contains("02:00:00:00:00:0b") && text.contains("receive: 3 queues"), "{text}");
+    // The kernel says so of every veth.
+    assert!(text.contains("\n  Link speed: 10 Gbps\n"), "{text}");
     rig.finish();
 }
 

@@ -230,7 +230,8 @@ fn taps_are_taken_over_and_mistakes_are_told() {
     let names: Vec<_> = all.as_array().expect("a list").iter().map(|t| t["name"].clone()).collect();
     assert_eq!(names, ["tap0", "tap1", "tap2", "uplink"]);
     assert!(rig.script("show tun").contains("Interface: tun0"));
-    assert!(rig.script("show hardware-interfaces tun0").contains("Linux tun tun0"));
+    let text = rig.script("show hardware-interfaces tun0");
+    assert!(text.contains("Linux tun tun0") && text.contains("\n  Link speed: unknown\n"), "{text}");
     rig.script("delete tap sw_if_index 3\ndelete tap uplink\ndelete tap tun0");
     assert!(!hosts.middle.ip("link show").contains("tap2"));
     rig.finish();

@@ -169,7 +169,8 @@ fn details(i: &Interface) -> SwInterfaceDetails {
         flags: IfStatusFlags::of(i),
         r#type: if is_sub { IfType::Sub } else { IfType::Hardware },
         link_duplex: LinkDuplex::Unknown,
-        link_speed: 0,
+        // More than 4 Tb/s don't fit.
+        link_speed: i.device.link_speed().map_or(0, |kilobits| kilobits.try_into().unwrap_or(u32::MAX)),
         link_mtu: i.mtu_of(MtuKind::Link),
         mtu: control::mtus(i).map(u32::from),
         sub_id: sub.map_or(0, |s| s.id),

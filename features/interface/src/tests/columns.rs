@@ -23,6 +23,9 @@ impl Device for Queues {
     fn tx_queues(&self) -> u16 {
         1
     }
+    fn link_speed(&self) -> Option<u64> {
+        Some(25_000_000)
+    }
     fn details(&self) -> Vec<String> {
         vec!["more of it".into()]
     }
@@ -116,7 +119,7 @@ fn devices_show_their_queues_and_threads() {
     let (bench, tree) = two();
     let want = "              Name                Idx   Link  Hardware
 host-vpp1out                       2     up   host-vpp1out
-  Link speed: unknown
+  Link speed: 25 Gbps
   RX Queues:
     queue thread         mode
     0     vpp_main (0)   polling
@@ -134,6 +137,8 @@ host-vpp1out                       2     up   host-vpp1out
     assert_eq!(run(&bench, &tree, "show hardware-interfaces brief 2").lines().collect::<Vec<_>>(), brief);
     let json: serde_json::Value =
         serde_json::from_str(&run(&bench, &tree, "show hardware 2 -j")).expect("JSON");
+    assert_eq!(json[0]["link_speed"], 25_000_000);
+    assert!(run(&bench, &tree, "show hardware t0").contains("\n  Link speed: unknown\n"));
     assert_eq!(
         (json[0]["rx_queues"][1]["mode"].as_str(), &json[0]["tx_queues"][0]["threads"][0]),
         (Some("interrupt"), &0.into())
