@@ -67,6 +67,20 @@ fn routes_by_the_hundred_thousand_cost_no_packet() {
     assert_eq!(load(&mut client, false), 0);
     assert_eq!(load(&mut client, false), 0, "what isn't there is as good as gone");
     assert!(router.ctl("show ip fib 20.0.7.0/24").is_err());
+    // Every change is in the log, in few lines.
+    eventually("the log of all changes", || {
+        let lines = router.json("show logging");
+        let lines = lines.as_array().into_iter().flatten().filter(|line| line["class"] == "api-change");
+        let texts: Vec<&str> = lines.filter_map(|line| line["text"].as_str()).collect();
+        let changes = texts.iter().map(|text| {
+            let (by, what) = text.split_once(", client \"test\": ").expect("a client");
+            assert!(by.contains(", process ") && what.contains("ip_route_add_del"), "{text}");
+            what.split_once(" more in ").map_or(1, |(more, _)| more.parse().expect("a number"))
+        });
+        let all: u32 = changes.sum();
+        assert!(texts.len() < 100 && all <= 3 * ROUTES, "{texts:?}");
+        (all == 3 * ROUTES).then_some(())
+    });
     eventually("the end of the stream", || {
         (!router.run("show packet-generator").contains("Yes")).then_some(())
     });

@@ -206,6 +206,13 @@ fn log_command(path: &'static str, line: &str) {
     log::log!(target: "command", level, "{by}: {line}");
 }
 
+/// Logs changes that a client of the binary API makes.
+fn log_change(client: &str, line: &str) {
+    let by = origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
+    // A client chooses its own name.
+    log::info!(target: "api-change", "{by}, client {client:?}: {line}");
+}
+
 fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
     match at {
         Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::unix),
@@ -275,6 +282,7 @@ fn control<W: World>(
     let tree = Arc::new(tree);
     world.adopt(&tree);
     trace(config, world.api());
+    world.api().watch_changes(log_change);
     let (server, api, background) = (Server::new(config), api::Server::new(config), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 

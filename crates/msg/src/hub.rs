@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The server's shared side: the message table, who is connected, who wants events, what was traced.
 
+use crate::changes::Watch;
 use crate::json;
 use crate::memclnt;
 use crate::message::{Head, Message};
@@ -32,6 +33,8 @@ pub struct Hub<W: 'static> {
     /// The trace keeps answers too.
     tracing_answers: AtomicBool,
     gone: Arc<Mutex<Vec<u32>>>,
+    /// What is called with changes that clients make.
+    changes: OnceLock<Watch>,
     /// API traces: of requests, and of replies.
     trace: [Mutex<Trace>; 2],
     /// Requests that the trace keeps.
@@ -117,6 +120,7 @@ impl<W: 'static> Hub<W> {
             tracing: AtomicBool::new(false),
             tracing_answers: AtomicBool::new(false),
             gone: Arc::default(),
+            changes: OnceLock::new(),
             trace: Default::default(),
             traced: AtomicUsize::new(TRACED),
         })
@@ -166,6 +170,24 @@ impl<W: 'static> Hub<W> {
         let mut clients = self.clients();
         clients.all.remove(&index);
         clients.wants.retain(|w| w.client != index);
+    }
+
+    /// Calls `watch` with lines about the changes that clients make, as for a log; the first call counts.
+    pub fn watch_changes(&self, watch: Watch) {
+        let _ = self.changes.set(watch);
+    }
+
+    /// Whether somebody wants to know of changes.
+    pub(crate) fn watches_changes(&self) -> bool {
+        self.changes.get().is_some()
+    }
+
+    /// Reports a line about changes of a client.
+    pub(crate) fn report_change(&self, index: u32, line: &str) {
+        if let Some(watch) = self.changes.get() {
+            let name = self.clients().all.get(&index).map_or_else(String::new, |c| c.name.clone());
+            watch(&name, line);
+        }
     }
 
     pub(crate) fn count_request(&self, index: u32) {

@@ -34,6 +34,7 @@
 extern crate self as msg;
 
 mod answer;
+mod changes;
 pub mod check;
 mod describe;
 mod encode;

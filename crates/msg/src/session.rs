@@ -3,6 +3,7 @@
 
 use crate::Hub;
 use crate::answer::{Flow, Work};
+use crate::changes::Changes;
 use crate::memclnt::{
     MessageTableEntry, SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
@@ -91,6 +92,9 @@ pub struct Session<W: 'static> {
     client: Option<u32>,
     strange: u32,
     closing: bool,
+    changes: Changes,
+    /// The number of a request that changes something, while its answer is awaited.
+    changing: Option<u16>,
 }
 
 impl<W: 'static> Default for Session<W> {
@@ -103,6 +107,8 @@ impl<W: 'static> Default for Session<W> {
             client: None,
             strange: 0,
             closing: false,
+            changes: Changes::default(),
+            changing: None,
         }
     }
 }
@@ -171,8 +177,30 @@ impl<W: 'static> Session<W> {
     pub fn run(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
         let before = self.out.waiting().len();
         let turn = self.steps(world, hub, now, budget);
-        hub.trace_answers(self.client.unwrap_or(0), &self.out.waiting()[before..]);
+        let client = self.client.unwrap_or(0);
+        hub.trace_answers(client, &self.out.waiting()[before..]);
+        if let Some(line) = self.changes.look(now) {
+            hub.report_change(client, &line);
+        }
         turn
+    }
+
+    /// When to [`Self::run`] it at the latest so that a summary of its changes is reported, though nothing else is to be done.
+    pub fn report_at(&self) -> Option<Duration> {
+        self.changes.wake_at()
+    }
+
+    /// A request that changes something was answered, by what is in the output from `before` on.
+    fn changed(&mut self, hub: &Hub<W>, now: Duration, id: u16, before: usize) {
+        let Some(client) = self.client.filter(|_| hub.watches_changes()) else { return };
+        // One whose bytes were no such message has no answer, and has changed nothing.
+        let answer = self.out.waiting()[before..].get(HEADER..).and_then(|a| a.split_first_chunk::<2>());
+        let Some((reply, body)) = answer else { return };
+        let retval = hub.table().retval(u16::from_be_bytes(*reply), body).unwrap_or(0);
+        let Some(entry) = hub.table().get(id) else { return };
+        if let Some(line) = self.changes.add(now, entry.name, retval) {
+            hub.report_change(client, &line);
+        }
     }
 
     fn steps(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
@@ -189,10 +217,16 @@ impl<W: 'static> Session<W> {
                         self.state = State::Idle;
                     }
                 }
-                State::Later(work) => match work.poll(world, now, &mut self.out) {
-                    Some(flow) => self.state = flow.into(),
-                    None => return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() }),
-                },
+                State::Later(work) => {
+                    let before = self.out.waiting().len();
+                    match work.poll(world, now, &mut self.out) {
+                        Some(flow) => self.state = flow.into(),
+                        None => return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() }),
+                    }
+                    if let Some(id) = self.changing.take() {
+                        self.changed(hub, now, id, before);
+                    }
+                }
                 State::Idle if self.closing => return Ok(Turn { close: true, ..Turn::default() }),
                 State::Idle => {
                     let Some(length) = self.next()? else {
@@ -201,20 +235,21 @@ impl<W: 'static> Session<W> {
                         self.taken = 0;
                         return Ok(Turn::default());
                     };
-                    self.message(world, hub, length)?;
+                    self.message(world, hub, now, length)?;
                 }
             }
         }
         Ok(Turn { more: true, ..Turn::default() })
     }
 
-    fn message(&mut self, world: &W, hub: &Hub<W>, length: usize) -> Result<(), Fault> {
+    fn message(&mut self, world: &W, hub: &Hub<W>, now: Duration, length: usize) -> Result<(), Fault> {
         let start = self.taken + HEADER;
         self.taken = start + length;
         let bytes = &self.input[start..self.taken];
         let (id, body) = (u16::from_be_bytes([bytes[0], bytes[1]]), &bytes[2..]);
         hub.trace(self.client.unwrap_or(0), bytes);
-        let name = hub.table().get(id).map(|e| e.name);
+        let entry = hub.table().get(id);
+        let (name, changes) = (entry.map(|e| e.name), entry.is_some_and(|e| e.changes));
         match (name, self.client) {
             (Some(SockclntCreate::NAME), None) => {
                 let body = body.to_vec();
@@ -226,8 +261,14 @@ impl<W: 'static> Session<W> {
             }
             (_, Some(client)) => {
                 hub.count_request(client);
+                let before = self.out.waiting().len();
                 let flow = hub.table().answer(world, hub, client, id, body, &mut self.out);
                 self.state = flow.into();
+                match &self.state {
+                    _ if !changes => {}
+                    State::Later(_) => self.changing = Some(id),
+                    _ => self.changed(hub, now, id, before),
+                }
             }
             (_, None) => {
                 // Those who want shared memory ask for it without a greeting, and get their answer.
@@ -280,6 +321,9 @@ impl<W: 'static> Session<W> {
         }
         self.state = State::Idle;
         if let Some(client) = self.client.take() {
+            if let Some(line) = self.changes.end() {
+                hub.report_change(client, &line);
+            }
             hub.leave(client);
         }
     }

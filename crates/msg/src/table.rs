@@ -3,6 +3,7 @@
 
 use crate::Hub;
 use crate::answer::{Flow, Ids, Pending, To, dumped, later, put_reply, streamed};
+use crate::changes;
 use crate::describe::{self, Field};
 use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
 use crate::out::Out;
@@ -77,6 +78,8 @@ pub struct Entry<W: 'static> {
     pub fields: Vec<Field>,
     /// What it is.
     pub kind: Kind,
+    /// It is a request that changes something; what only looks isn't.
+    pub changes: bool,
     /// The index of its module.
     pub module: usize,
     /// How often it came.
@@ -197,7 +200,11 @@ impl<W: 'static> Table<W> {
             let details = service.stream_msg.map_or(Ok(reply), find)?;
             service.events.iter().try_for_each(|event| find(event).map(drop))?;
             let at = find(service.request)?;
-            self.entries[at as usize - 1].ids = Ids { reply, details };
+            let entry = &mut self.entries[at as usize - 1];
+            entry.ids = Ids { reply, details };
+            // Module 0 is the protocol itself.
+            let asks = entry.kind == Kind::Request && !service.stream && entry.module != 0;
+            entry.changes = asks && changes::is_change(entry.name);
         }
         Ok(())
     }
@@ -445,7 +452,20 @@ impl<W: 'static> Messages<W> {
         };
         let crc = describe::crc(&fields);
         let (counts, ids, module) = (Counts::default(), Ids::default(), self.module);
-        self.entries.push(Entry { name, doc, crc, fields, kind, module, counts, head, ids, answer, again });
+        self.entries.push(Entry {
+            name,
+            doc,
+            crc,
+            fields,
+            kind,
+            changes: false,
+            module,
+            counts,
+            head,
+            ids,
+            answer,
+            again,
+        });
     }
 }
 

@@ -385,3 +385,51 @@ proptest! {
         }
     }
 }
+
+thread_local! {
+    static REPORTED: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+fn reported() -> Vec<String> {
+    REPORTED.take()
+}
+
+#[test]
+fn changes_are_reported_with_the_client_and_what_failed() {
+    let mut client = Client::new();
+    let all = |client: &Client| {
+        let set = |mode| request(&client.hub, 1, &lamp_set(mode));
+        let want = request(&client.hub, 1, &WantLampEvents { enable: true, pid: 1 });
+        let dump = request(&client.hub, 1, &LampDump { n: 2 });
+        let ping = request(&client.hub, 1, &ControlPing {});
+        let mut short = set(Mode::Off);
+        short.truncate(30);
+        short[8..12].copy_from_slice(&14u32.to_be_bytes());
+        [set(Mode::DimLight), want, dump, set(Mode::Off), ping, short].concat()
+    };
+    // Nobody wants to know.
+    client.exchange(&all(&client)).unwrap();
+    assert_eq!((reported(), client.session.report_at()), (vec![], None));
+    client
+        .hub
+        .watch_changes(|client, line| REPORTED.with_borrow_mut(|all| all.push(format!("{client}: {line}"))));
+    client.exchange(&all(&client)).unwrap();
+    assert_eq!(reported(), ["test: lamp_set", "test: lamp_set failed: -6"]);
+    assert_eq!(client.session.report_at(), Some(Duration::from_secs(1)));
+
+    // Many more: a summary, when nothing more comes.
+    let many = request(&client.hub, 1, &lamp_set(Mode::Off)).repeat(1000);
+    client.exchange(&many).unwrap();
+    assert_eq!(reported(), vec!["test: lamp_set failed: -6"; 18]);
+    client.session.run(&Lamp, &client.hub, Duration::from_millis(999), 100).unwrap();
+    assert_eq!(reported(), [""; 0]);
+    client.session.run(&Lamp, &client.hub, Duration::from_secs(1), 100).unwrap();
+    assert_eq!(reported(), ["test: 982 more in 0.0 s: lamp_set 982 (982 failed, the last one: -6)"]);
+    assert_eq!(client.session.report_at(), None);
+
+    // Or when the client goes.
+    client.exchange(&many[..many.len() / 40]).unwrap();
+    assert_eq!(reported().len(), 20);
+    client.session.end(&client.hub);
+    assert_eq!(reported(), ["test: 5 more in 0.0 s: lamp_set 5 (5 failed, the last one: -6)"]);
+}

@@ -247,7 +247,8 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
         return remove(control, events, id, "ended");
     }
     // With an empty output there may be more to do at once.
-    client.wake = if more && !unsent { Some(now) } else { turn.wake_at };
+    let later = turn.wake_at.into_iter().chain(client.session.report_at()).min();
+    client.wake = if more && !unsent { Some(now) } else { later };
     let read = !client.ended && client.session.wants_input() && !unsent;
     if let Err(e) = events.set_interest(token, Interest { read, write: unsent }) {
         remove(control, events, id, &e.to_string());
@@ -259,7 +260,8 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why
     if let Some(token) = client.token {
         events.remove(token);
     }
-    client.session.end(control.world.api());
+    let Client { session, origin, .. } = &mut client;
+    origin::during(origin, || session.end(control.world.api()));
     log::debug!(target: "api", "{} is gone: {why}", client.origin);
 }
 

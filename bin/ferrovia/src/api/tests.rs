@@ -161,3 +161,50 @@ fn messages_as_json_become_the_same_bytes() {
     address.remove("prefix");
     assert_eq!(msg::encode_fields(fields, &address), Err("prefix is missing".into()));
 }
+
+/// A new message without a stream of answers is logged as a change unless it is named here.
+#[test]
+fn requests_that_change_nothing_are_known() {
+    let hub = hub();
+    let streams: BTreeSet<&str> = hub
+        .table()
+        .modules()
+        .iter()
+        .flat_map(|m| &m.services)
+        .filter(|s| s.stream)
+        .map(|s| s.request)
+        .collect();
+    let calls =
+        hub.table().entries().map(|(_, e)| e).filter(|e| e.kind == msg::Kind::Request && e.module != 0);
+    let looks: BTreeSet<&str> =
+        calls.filter(|e| !e.changes && !streams.contains(e.name)).map(|e| e.name).collect();
+    let known = BTreeSet::from([
+        "cli",
+        "cli_inband",
+        "feature_is_enabled",
+        "get_f64_endian_value",
+        "get_f64_increment_by_one",
+        "get_next_index",
+        "get_node_graph",
+        "get_node_index",
+        "ip_local_reass_get",
+        "ip_neighbor_config_get",
+        "ip_reassembly_get",
+        "ip_route_lookup",
+        "ip_route_lookup_v2",
+        "show_threads",
+        "show_version",
+        "show_vpe_system_time",
+        "sw_interface_get_default_rx_mode",
+        "sw_interface_get_mac_address",
+        "sw_interface_get_table",
+        "sw_interface_ip6_get_link_local_address",
+        "want_interface_events",
+        "want_ip6_dad_events",
+        "want_ip6_ra_events",
+        "want_ip_neighbor_events",
+        "want_ip_neighbor_events_v2",
+        "want_ping_finished_events",
+    ]);
+    assert_eq!(looks, known);
+}
