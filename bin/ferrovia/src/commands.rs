@@ -164,7 +164,7 @@ impl<W: World> Own<W> {
         Command {
             path: "define",
             usage: "<name> <value:rest>",
-            help: "Give a text a name: `$(name)' stands for it in scripts that `exec' runs",
+            help: "Give a text a name: `$(name)' and `$name' stand for it in lines and scripts",
             run: |_, m| {
                 macros::define(m.str("name"), m.str("value"));
                 Ok(Output::empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros, as VPP's scripts use them: `define NAME VALUE` gives a name to a text, and `$(NAME)` in a script that is run by `exec` stands
-//! for it. Values may name other macros; they are looked up when a script is read.
+//! Macros, as in VPP: `define NAME VALUE` gives a name to a text, for which `$(NAME)` and `$NAME` stand in scripts and in lines that
+//! are typed. Values may name other macros; they are looked up when the script or the line is read.
 //!
 //! ```text
 //! define uplink host-eth0
@@ -45,7 +45,8 @@ pub fn all(evaluate: bool) -> Vec<(String, String)> {
     macros.iter().map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
-/// A script with its macros replaced. What its own `define` lines say holds for the lines behind them.
+/// A script, or a line that was typed, with its macros replaced. What a script's own `define` lines say holds for the lines behind
+/// them.
 ///
 /// # Errors
 /// The line, from 1, and what is wrong with it.
@@ -54,7 +55,7 @@ pub fn expand(script: &str) -> Result<Cow<'_, str>, (usize, String)> {
 }
 
 fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize, String)> {
-    if !script.contains("$(") {
+    if !script.contains('$') {
         return Ok(script.into());
     }
     let mut out = String::with_capacity(script.len());
@@ -65,8 +66,8 @@ fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize,
             continue;
         }
         // A value is kept as it stands, as by the command.
-        let defined = words.strip_prefix("define ").and_then(|rest| rest.trim().split_once(' '));
-        if let Some((name, value)) = defined {
+        let defined = words.split_once(' ').filter(|(word, _)| "define".starts_with(word) && word.len() > 2);
+        if let Some((name, value)) = defined.and_then(|(_, rest)| rest.trim().split_once(' ')) {
             macros.insert(name.into(), value.trim().into());
             out += line;
             continue;
@@ -76,15 +77,30 @@ fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize,
     Ok(out.into())
 }
 
+/// The name that `text`, which stands behind a `$`, begins with, and what is behind the macro. A name without parentheses is one of a
+/// macro only if there is such a macro: `None` for any other text.
+fn name<'t>(text: &'t str, macros: &Macros) -> Result<Option<(&'t str, &'t str)>, String> {
+    if let Some(text) = text.strip_prefix('(') {
+        let (name, rest) = text.split_once(')').ok_or("a macro without its `)'")?;
+        return Ok(Some((name.trim(), rest)));
+    }
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    Ok(macros.contains_key(name).then_some((name, rest)))
+}
+
 fn replaced(text: &str, macros: &Macros, depth: usize) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("$(") {
-        let (name, after) = after.split_once(')').ok_or("a macro without its `)'")?;
-        let name = name.trim();
+    while let Some((before, after)) = rest.split_once('$') {
+        out += before;
+        rest = after;
+        let Some((name, after)) = name(rest, macros)? else {
+            out.push('$');
+            continue;
+        };
         let value = macros.get(name).ok_or_else(|| format!("no macro is named `{name}'"))?;
         let depth = depth.checked_sub(1).ok_or_else(|| format!("macros within macros: {DEPTH} at most"))?;
-        out += before;
         out += &replaced(value, macros, depth)?;
         if out.len() > LONGEST {
             return Err(format!("macros make a line longer than {LONGEST} bytes"));
@@ -110,6 +126,9 @@ mod tests {
             expanded("echo $(a)\n# $(none)\nx $( b )$(a) $5\n"),
             Ok("echo one\n# $(none)\nx one twoone $5\n".into())
         );
+        // Without parentheses, where there is such a macro.
+        assert_eq!(expanded("$a $b.$a/$a1 $ab $$a pa$$ $"), Ok("one one two.one/$a1 $ab $one pa$$ $".into()));
+        assert_eq!(expanded("def d $a\ndefine a two\n$d"), Ok("def d $a\ndefine a two\ntwo".into()));
         assert_eq!(expanded("no macro"), Ok("no macro".into()));
         // A `define` inside the script applies to the lines after it.
         let script = "echo $(a)\ndefine a $(c) x\ndefine c 3\necho $(a)";
@@ -121,6 +140,7 @@ mod tests {
         let wrong = |text| expand_with(text, macros()).map(Cow::into_owned);
         assert_eq!(wrong("echo\necho $(none)"), Err((2, "no macro is named `none'".into())));
         assert_eq!(wrong("echo $(a"), Err((1, "a macro without its `)'".into())));
+        assert_eq!(wrong("$loop"), Err((1, "macros within macros: 8 at most".into())));
         assert_eq!(wrong("$(loop)"), Err((1, "macros within macros: 8 at most".into())));
         // Ten of ten of ten … times 1000 bytes.
         let mut wide: Macros =

@@ -27,7 +27,7 @@ use crate::prometheus::{self, Exporter};
 use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
 use crate::store::load::Load;
-use crate::{logging, reference, server, stats_socket, store};
+use crate::{logging, macros, reference, server, stats_socket, store};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {
@@ -276,6 +276,7 @@ fn control<W: World>(
     tree.add(world.commands()).map_err(|e| e.to_string())?;
     tree.refer(reference::commands());
     tree.watch(log_command);
+    tree.set_expand(macros::expand);
     let clock = Arc::clone(&world);
     let mut events = EventLoop::new(world.waker(), move || clock.now()).map_err(said)?;
     signals.wake(world.waker());
@@ -353,6 +354,19 @@ fn look<W: World>(
     [sessions, background, processes, api].into_iter().flatten().min()
 }
 
+/// A script of startup.conf with its macros replaced. If it isn't to be strict, a macro that can't be replaced is logged, and all are
+/// left as they are.
+fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
+    match macros::expand(&text) {
+        Ok(text) => Ok(text.into_owned()),
+        Err((line, why)) if strict => Err(format!("{name}:{line}: {why}")),
+        Err((line, why)) => {
+            log::error!(target: "config", "{name}:{line}: {why}");
+            Ok(text)
+        }
+    }
+}
+
 /// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run. If it is to be strict, the
 /// first one that can't ends the start.
 fn startup<W: World>(
@@ -383,6 +397,8 @@ fn startup<W: World>(
                 continue;
             }
         };
+        // What was saved stands for itself.
+        let text = if Some(path) == saved { text } else { expanded(&name, text, strict)? };
         let mut runner = Runner::default();
         match strict {
             true => runner.script(&name, text, false),

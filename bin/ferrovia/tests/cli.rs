@@ -59,6 +59,31 @@ fn scripts_wait_and_log_levels() {
 }
 
 #[test]
+fn macros_stand_for_texts_in_lines_and_scripts() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("s.cli");
+    std::fs::write(&script, "define what one\necho start $(what)\n").unwrap();
+    let daemon = Daemon::start(&format!("unix {{ exec {} }}", script.display()));
+    let mut client = daemon.client();
+    eventually("the script of the start", || {
+        client.run("show log").contains("s.cli: start one").then_some(())
+    });
+    // The value is kept as it stands, also of an abbreviated command.
+    assert_eq!(client.run("def both $(what) $what"), "");
+    assert_eq!(client.run("echo <$(both)> $both $bo pa$$"), "<one one> one one $bo pa$$\n");
+    assert_eq!(client.run("define cmd show"), "");
+    assert!(client.run("$(cmd) version").starts_with("ferrovia 0."));
+    // For every session, and in scripts as in lines.
+    assert_eq!(daemon.cli("define what two"), "");
+    assert_eq!(client.run("echo $both"), "two two\n");
+    std::fs::write(&script, "echo $(both)\n").unwrap();
+    assert_eq!(client.run(&format!("exec {}", script.display())), "two two\n");
+    assert_eq!(client.run("echo $(none)"), "no macro is named `none'\n");
+    assert_eq!(client.run("undefine what"), "");
+    assert_eq!(client.run("echo $both"), "no macro is named `what'\n");
+}
+
+#[test]
 fn several_clients_at_once_one_of_them_waiting() {
     let daemon = Daemon::start("");
     let mut waiting = daemon.client();

@@ -3,7 +3,7 @@
 
 use crate::session::{Config, Event, Session, SessionKind};
 use crate::terminal::{self, Terminal, Wish};
-use crate::{Live, Runner, Said, Tree};
+use crate::{Error, Live, Runner, Said, Tree};
 use std::time::Duration;
 
 /// A client that has sent nothing for this long, and no telnet, gets a prompt.
@@ -182,6 +182,10 @@ impl Console {
     fn event<W: Live>(&mut self, tree: &Tree<W>, world: &W, event: Event, said: &mut Vec<Said>) {
         match event {
             Event::Run { line, json } => {
+                let line = match tree.expand(&line) {
+                    Ok(line) => line,
+                    Err((_, why)) => return self.session.done(Err(Error::parse(why)), json),
+                };
                 self.json =
                     json || line.split_whitespace().next_back().is_some_and(|w| matches!(w, "-j" | "json"));
                 if self.is_local(tree, &line) {
@@ -192,7 +196,12 @@ impl Console {
             }
             Event::Script { name, text, json } => {
                 self.json = json;
-                self.runner.script(name, text, json);
+                match tree.expand(&text) {
+                    Ok(text) => self.runner.script(name, text, json),
+                    Err((line, why)) => {
+                        self.session.done(Err(Error::parse(format!("{name}:{line}: {why}"))), json);
+                    }
+                }
             }
             Event::Complete { line, cursor } => {
                 let found = self.complete(tree, world, &line, cursor);

@@ -142,5 +142,5 @@ pub use runner::{Runner, Said};
 pub use script::close_blocks;
 pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table};
-pub use tree::{Command, HIDDEN, Live, Outcome, Parsed, Tree, Watch};
+pub use tree::{Command, Expand, HIDDEN, Live, Outcome, Parsed, Tree, Watch};
 pub use writer::Writer;

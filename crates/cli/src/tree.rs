@@ -85,10 +85,14 @@ pub struct Tree<W: 'static> {
     pub(crate) branches: Vec<Branch>,
     pub(crate) entries: Vec<Entry<W>>,
     watch: Option<Watch>,
+    expand: Option<Expand>,
 }
 
 /// Callback before each command: gets the command's path, and its line with secrets hidden.
 pub type Watch = fn(path: &'static str, line: &str);
+
+/// Replaces macros in a text; the error is the line, from 1, and what is wrong with it.
+pub type Expand = fn(text: &str) -> std::result::Result<Cow<'_, str>, (usize, String)>;
 
 /// Replacement text for a secret.
 pub const HIDDEN: &str = "<secret>";
@@ -146,7 +150,7 @@ pub(crate) struct Scratch {
 
 impl<W> Default for Tree<W> {
     fn default() -> Self {
-        Self { branches: vec![Branch::default()], entries: Vec::new(), watch: None }
+        Self { branches: vec![Branch::default()], entries: Vec::new(), watch: None, expand: None }
     }
 }
 
@@ -185,6 +189,16 @@ impl<W> Tree<W> {
     /// Calls `watch` with each command before it runs, as for a log of commands.
     pub fn watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
+    }
+
+    /// Sets what replaces macros in the lines and scripts that sessions send, before they are read.
+    pub fn set_expand(&mut self, expand: Expand) {
+        self.expand = Some(expand);
+    }
+
+    /// A text with its macros replaced.
+    pub(crate) fn expand<'t>(&self, text: &'t str) -> std::result::Result<Cow<'t, str>, (usize, String)> {
+        self.expand.map_or(Ok(text.into()), |expand| expand(text))
     }
 
     /// Names the commands of the system that this one is compatible with, with what each belongs to (a plugin, a feature; `None` for

@@ -73,7 +73,9 @@ fn cli_inband(
     r: CliInband,
 ) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
     let mut runner = Runner::default();
-    let mut text = r.cmd;
+    let text =
+        crate::macros::expand(&r.cmd).map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
+    let mut text = text?.into_owned();
     ::cli::close_blocks(&mut text);
     runner.script("cli_inband", text, false);
     Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None }))
