@@ -17,7 +17,7 @@ demo: ## Route real traffic between two Linux hosts (namespaces) through Ferrovi
 run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='cpu { … }'; '--release …': the build that ships)
 	$(X) run $(ARGS)
 
-install: ## Install programs, manual pages, systemd unit and the files for clients of the binary API (PREFIX=/usr/local)
+install: ## Install programs, manual pages, completions for shells, systemd unit and the files for clients of the binary API (PREFIX=/usr/local)
 	$(X) install "$(PREFIX)" $(ARGS)
 
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')

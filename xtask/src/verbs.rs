@@ -63,7 +63,7 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
         .collect()
 }
 
-/// Both programs into `PREFIX/bin`, manual pages into `PREFIX/share/man`, the unit into `PREFIX/lib/systemd/system`, and the files that
+/// Both programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`, the unit into `PREFIX/lib/systemd/system`, and the files that
 /// clients of the binary API read into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia` (`PREFIX/etc/ferrovia` for
 /// prefixes of one's own).
 pub fn install(prefix: &str) -> Res {
@@ -87,10 +87,17 @@ pub fn install(prefix: &str) -> Res {
     let service = service.replace("/usr/local/", &format!("{}/", prefix.display()));
     let service = service.replace("/etc/", &format!("{}/", etc.display()));
     let page = |name: &str| sh::read(root().join("extras/man").join(name));
+    let completion = |name: &str| sh::read(root().join("extras/completions").join(name));
     for (to, text) in [
         ("lib/systemd/system/ferrovia.service", service),
         ("share/man/man8/ferrovia.8", page("ferrovia.8")?),
         ("share/man/man1/ferroctl.1", page("ferroctl.1")?),
+        ("share/bash-completion/completions/ferrovia", completion("ferrovia.bash")?),
+        ("share/bash-completion/completions/ferroctl", completion("ferroctl.bash")?),
+        ("share/zsh/site-functions/_ferrovia", completion("_ferrovia")?),
+        ("share/zsh/site-functions/_ferroctl", completion("_ferroctl")?),
+        ("share/fish/vendor_completions.d/ferrovia.fish", completion("ferrovia.fish")?),
+        ("share/fish/vendor_completions.d/ferroctl.fish", completion("ferroctl.fish")?),
     ] {
         let to = prefix.join(to);
         sh::write(&to, text)?;

@@ -27,6 +27,11 @@ pub enum Wanted {
     Run(Args),
     /// Print this and leave.
     Say(String),
+    /// Print what the last word of a line can be, for completion in a shell.
+    Complete {
+        socket: PathBuf,
+        line: String,
+    },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +46,7 @@ impl Args {
     /// Options stand before the command; what follows its first word belongs to it.
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let mut args = args.into_iter();
+        let mut complete = None;
         let (mut socket, mut json, mut words) = (None, false, Vec::new());
         let text = |a: OsString| a.into_string().map_err(|a| format!("{a:?} is not UTF-8"));
         while let Some(arg) = args.next() {
@@ -52,6 +58,10 @@ impl Args {
                 Some("-h" | "--help") => return Ok(Wanted::Say(HELP.into())),
                 Some("-V" | "--version") => {
                     return Ok(Wanted::Say(concat!("ferroctl ", env!("CARGO_PKG_VERSION"), "\n").into()));
+                }
+                // For the files of extras/completions.
+                Some("--complete") => {
+                    complete = Some(text(args.next().ok_or("--complete needs a line")?)?);
                 }
                 Some("--") => break,
                 Some(a) if a.starts_with("--socket=") => socket = Some(a["--socket=".len()..].into()),
@@ -66,6 +76,9 @@ impl Args {
             words.push(text(arg)?);
         }
         let socket = socket.unwrap_or_else(default_socket);
+        if let Some(line) = complete {
+            return Ok(Wanted::Complete { socket, line });
+        }
         Ok(Wanted::Run(Self { socket, json, command: words.join(" ") }))
     }
 }
@@ -106,15 +119,43 @@ mod tests {
         assert!(parse(&["-s"]).is_err());
         assert!(parse(&["-x"]).is_err());
         assert!(matches!(parse(&["-h"]), Ok(Wanted::Say(_))));
+        let complete = Wanted::Complete { socket: "/x".into(), line: "show i".into() };
+        assert_eq!(parse(&["-s", "/x", "--complete", "show i"]), Ok(complete));
+        assert!(parse(&["--complete"]).is_err());
+    }
+
+    fn options() -> Vec<&'static str> {
+        let all: Vec<&str> = HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
+        assert!(all.len() > 3);
+        all
     }
 
     #[test]
     fn the_manual_page_has_every_option() {
         let page = include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-").replace("\\fP", " ");
-        let options: Vec<&str> = HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
-        assert!(options.len() > 3);
         let words: Vec<&str> = page.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-        let missing: Vec<_> = options.iter().filter(|option| !words.contains(option)).collect();
+        let missing: Vec<_> = options().into_iter().filter(|option| !words.contains(option)).collect();
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn completions_have_every_option() {
+        let files = [
+            ("bash", include_str!("../../../extras/completions/ferroctl.bash")),
+            ("zsh", include_str!("../../../extras/completions/_ferroctl")),
+            ("fish", include_str!("../../../extras/completions/ferroctl.fish")),
+        ];
+        for (shell, text) in files {
+            let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
+            let missing =
+                options().into_iter().filter(|option| match (shell, option.trim_start_matches('-')) {
+                    // `-s s -l socket`
+                    ("fish", name) => {
+                        !text.contains(&format!(" {} {name} ", if name.len() == 1 { "-s" } else { "-l" }))
+                    }
+                    _ => !words.contains(option),
+                });
+            assert_eq!(missing.collect::<Vec<_>>(), [""; 0], "{shell}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use args::{Args, Wanted};
 use cli::frames::{Reply, Request};
 use client::Client;
 use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The command or script failed.
@@ -28,6 +29,11 @@ fn main() -> ExitCode {
             print!("{text}");
             return ExitCode::SUCCESS;
         }
+        Ok(Wanted::Complete { socket, line }) => {
+            // Without a daemon there is nothing to offer, and a message would stand in the line that is typed.
+            let _ = complete(&socket, &line);
+            return ExitCode::SUCCESS;
+        }
         Err(e) => {
             eprintln!("ferroctl: {e}\n{}", args::USAGE);
             return USAGE.into();
@@ -41,6 +47,24 @@ fn main() -> ExitCode {
             NO_DAEMON.into()
         }
     }
+}
+
+/// Prints what the last word of a line can be, each on a line of its own.
+fn complete(socket: &Path, line: &str) -> Result<(), String> {
+    let request = Request::Complete(line.into(), line.len());
+    let mut found = (line.len(), Vec::new());
+    Client::connect(socket)?.ask(&request, &mut |reply| {
+        if let Reply::Words(start, words) = reply {
+            found = (start, words);
+        }
+        true
+    })?;
+    let (start, words) = found;
+    // A shell replaces its whole word.
+    let word = line.rfind(' ').map_or(0, |blank| blank + 1);
+    let before = line.get(word..start).unwrap_or("");
+    let text: String = words.iter().map(|w| format!("{before}{w}\n")).collect();
+    std::io::stdout().write_all(text.as_bytes()).map_err(|e| e.to_string())
 }
 
 /// Whether all went well.

@@ -54,6 +54,48 @@ fn failures_have_a_status_and_go_to_standard_error() {
 }
 
 #[test]
+fn macros_are_replaced_in_commands_and_scripts() {
+    let s = Server::start();
+    check(ferroctl(&s, &["$(what)"], ""), 0, "toy 1\n", "");
+    check(ferroctl(&s, &["-j", "$(what)"], ""), 0, "{\n  \"version\": \"toy 1\"\n}\n", "");
+    check(ferroctl(&s, &[], "echo a\n$(what)\n"), 0, "a\ntoy 1\n", "");
+    check(ferroctl(&s, &["echo $(none)"], ""), 1, "", "no macro is named `none'\n");
+    check(ferroctl(&s, &[], "echo a\necho $(none)"), 1, "", "stdin:2: no macro is named `none'\n");
+}
+
+/// Completes in bash, with the file that is installed; words as bash splits them.
+fn bash(server: &Server, words: &[&str]) -> Vec<String> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
+    let socket = server.socket.to_str().expect("a path of text");
+    let script = r#"source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
+    let out = Command::new("bash")
+        .args(["-c", script, "bash", file, env!("CARGO_BIN_EXE_ferroctl"), "-s", socket])
+        .args(words)
+        .output()
+        .expect("bash");
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
+    let text = String::from_utf8(out.stdout).expect("text");
+    text.lines().filter(|line| !line.is_empty()).map(String::from).collect()
+}
+
+#[test]
+fn a_shell_completes_options_and_the_daemons_commands() {
+    let s = Server::start();
+    check(ferroctl(&s, &["--complete", "show interface h"], ""), 0, "host-eth0\n", "");
+    check(ferroctl(&s, &["--complete", "show ver"], ""), 0, "version\n", "");
+    assert_eq!(bash(&s, &["--"]), ["--socket", "--json", "--help", "--version"]);
+    assert_eq!(bash(&s, &["-j", "sho"]), ["show"]);
+    assert_eq!(bash(&s, &["show", "interface", ""]), ["host-eth0", "local0"]);
+    assert_eq!(bash(&s, &["show", "interface", "l"]), ["local0"]);
+    assert_eq!(bash(&s, &["show", "-"]), [""; 0], "options stand before the command");
+    // Nothing is said where no daemon is.
+    let mut s = s;
+    s.socket = "/nowhere/cli.sock".into();
+    check(ferroctl(&s, &["--complete", "show"], ""), 0, "", "");
+    assert_eq!(bash(&s, &["sho"]), [""; 0]);
+}
+
+#[test]
 fn scripts_are_checked_whole() {
     let s = Server::start();
     check(ferroctl(&s, &[], "# two\necho a\n\npacket-generator new {\n b\n}\n"), 0, "a\n\n b\n", "");

@@ -105,7 +105,11 @@ impl Server {
 }
 
 fn serve(mut stream: UnixStream) {
-    let tree = Tree::new(CLI).expect("good commands");
+    let mut tree = Tree::new(CLI).expect("good commands");
+    tree.set_expand(|text| match text.contains("$(none)") {
+        true => Err((text.lines().count(), "no macro is named `none'".into())),
+        false => Ok(text.replace("$(what)", "show version").into()),
+    });
     let mut console = Console::new(SessionKind::Socket, &Config::default());
     let start = Instant::now();
     stream.set_read_timeout(Some(Duration::from_millis(2))).expect("a time");

@@ -103,14 +103,34 @@ mod tests {
         assert!(run(&["-c", "/nonexistent/f"]).unwrap_err().starts_with("/nonexistent/f: No such file"));
     }
 
+    fn options() -> Vec<String> {
+        let usage = usage();
+        let words = usage.split([' ', ',', '\n', ']', '[']).filter(|word| word.starts_with('-'));
+        let all: Vec<String> = words.map(String::from).collect();
+        assert!(all.len() > 3);
+        all
+    }
+
+    #[test]
+    fn completions_have_every_option() {
+        let bash = include_str!("../../../../extras/completions/ferrovia.bash");
+        let zsh = include_str!("../../../../extras/completions/_ferrovia");
+        let fish = include_str!("../../../../extras/completions/ferrovia.fish");
+        for option in options() {
+            let word =
+                |text: &str| text.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|w| w == option);
+            let name = option.trim_start_matches('-');
+            let kind = if name.len() == 1 { "-s" } else { "-l" };
+            assert!(word(bash) && word(zsh) && fish.contains(&format!(" {kind} {name} ")), "{option}");
+        }
+    }
+
     #[test]
     fn the_manual_page_has_every_option() {
         let page = include_str!("../../../../extras/man/ferrovia.8").replace("\\-", "-");
-        let usage = usage();
-        let options: Vec<&str> = usage.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
-        assert!(options.len() > 3);
+        let options = options();
         let words: Vec<&str> = page.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-        let missing: Vec<_> = options.iter().filter(|option| !words.contains(option)).collect();
+        let missing: Vec<_> = options.iter().filter(|option| !words.contains(&option.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }
 }
