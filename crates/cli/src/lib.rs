@@ -141,6 +141,6 @@ pub use quote::quote;
 pub use runner::{Runner, Said};
 pub use script::close_blocks;
 pub use sequence::{Sequence, Step};
-pub use table::{Cell, Table};
+pub use table::{Cell, Table, centre};
 pub use tree::{Command, Expand, HIDDEN, Live, Outcome, Parsed, Tree, Watch};
 pub use writer::Writer;

@@ -102,6 +102,13 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
+/// Centres a value in a column, as `%=` of VPP's formats does: an odd space goes in front.
+pub fn centre(value: impl std::fmt::Display, width: usize) -> String {
+    let value = value.to_string();
+    let left = width.saturating_sub(value.len()).div_ceil(2);
+    format!("{:left$}{value:<1$}", "", width.saturating_sub(left))
+}
+
 /// Columns and rows.
 ///
 /// ```

@@ -101,14 +101,14 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show buffers",
-        usage: "[verbose]",
-        help: "Packet buffers: how many there are, and where; with `verbose' also what holds them",
+        usage: "[verbose|detail]",
+        help: "Packet buffers: how many there are, and where; with `verbose' also requests that were refused and what holds buffers",
         run: memory::buffers,
     },
     Command {
         path: "show memory",
         usage: "[main-heap] [stats-segment] [api-segment] [numa-heaps] [map] [verbose]",
-        help: "What the process and its regions take",
+        help: "Memory of the heap, the statistics, the buffers and the process, or of those that are named; map: as a table",
         run: memory::memory,
     },
     Command {

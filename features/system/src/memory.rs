@@ -2,13 +2,13 @@
 //! `show buffers`, `show memory`.
 
 use buffer::{DATA_SIZE, SLOT_SIZE, ShareStats};
-use cli::{Cell, Error, Matches, Output, Table};
+use cli::{Cell, Error, Matches, Output, Table, centre};
 use graph::World;
 use serde_json::json;
 use std::fs;
 
 pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
-    let (pool, verbose) = (world.pool, m.flag("verbose"));
+    let (pool, verbose) = (world.pool, m.flag("verbose") || m.flag("detail"));
     // What its cache holds, only a thread knows.
     Ok(world.ask(|rt| rt.cache().free_count()).then(move |answers| {
         let stats = pool.stats();
@@ -41,12 +41,31 @@ pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
             stats.failures.into(),
         ]);
         if !verbose {
-            return Ok(table.into());
+            let numbers =
+                [SLOT_SIZE, DATA_SIZE, stats.limit, stats.limit - stats.carved + depot, cached, used];
+            let pool = pool_line("default-numa-0", ["0", "0"], numbers.map(|n| n.to_string()));
+            return Ok(Output::both(
+                pool_line(POOL, PLACE, NUMBERS.map(String::from)) + &pool,
+                table.to_json(),
+            ));
         }
         let holders = holders(&pool.shares(), used);
         let json = json!({ "pools": table.to_json(), "holders": holders.to_json() });
         Ok(Output::both(format!("{}\n{}", table.render(), holders.render()), json))
     }))
+}
+
+/// Titles of VPP's `show buffers`.
+const POOL: &str = "Pool Name";
+const PLACE: [&str; 2] = ["Index", "NUMA"];
+const NUMBERS: [&str; 6] = ["Size", "Data Size", "Total", "Avail", "Cached", "Used"];
+
+/// A line of VPP's `show buffers`, in the widths of its columns.
+fn pool_line(name: &str, place: [&str; 2], numbers: [String; 6]) -> String {
+    let place = place.into_iter().map(|value| centre(value, 6));
+    let numbers = numbers.into_iter().zip([6, 11, 6, 8, 8, 8]).map(|(value, width)| centre(value, width));
+    let line = format!("{name:<20}{}", place.chain(numbers).collect::<String>());
+    line.trim_end().to_string() + "\n"
 }
 
 /// Who has the buffers that are used: what keeps packets beyond a turn, and what is on its way.
@@ -107,37 +126,146 @@ const ROLLUP: &[(&str, &str)] = &[
     ("locked", "Locked"),
 ];
 
+/// A piece of memory that `show memory` tells of.
+struct Piece {
+    /// The line before it.
+    title: &'static str,
+    name: &'static str,
+    pages: String,
+    total: u64,
+    used: u64,
+}
+
+impl Piece {
+    /// As VPP shows a heap.
+    fn text(&self) -> String {
+        let Self { title, name, pages, total, used } = self;
+        let free = msize(total.saturating_sub(*used));
+        let (total, used) = (msize(*total), msize(*used));
+        format!("{title}\n  name '{name}', {pages}\n    total: {total}, used: {used}, free: {free}\n")
+    }
+}
+
+/// A size as VPP's heaps show it.
+fn msize(n: u64) -> String {
+    match n {
+        0..1024 => format!("{n}"),
+        1024..1_048_576 => format!("{:.2}K", n as f64 / 1024.0),
+        1_048_576..1_073_741_824 => format!("{:.2}M", n as f64 / 1_048_576.0),
+        _ => format!("{:.2}G", n as f64 / 1_073_741_824.0),
+    }
+}
+
+/// The heap, which all threads share: what is taken, and with what the machine could still give.
+fn main_heap() -> Piece {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let used = kilobytes(&read("/proc/self/status"), "RssAnon").unwrap_or(0);
+    let more = kilobytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0);
+    let pages = "4k pages, of all threads".into();
+    Piece { title: "Thread 0 vpp_main", name: "main heap", pages, total: used + more, used }
+}
+
+/// Says what the words ask for, or all. `api-segment` and `numa-heaps` have an answer only where they are asked for: there are none.
 pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
-    let mut table =
-        Table::new().left("Memory").min_width(32).right("Size").min_width(10).right("Used").left("Pages");
+    let asks = |word: &str| m.flag(word);
+    let words = ["main-heap", "stats-segment", "api-segment", "numa-heaps", "map"];
+    let all = !words.into_iter().any(asks);
     let stats = world.pool.stats();
     let region = world.pool.region();
-    table.row([
-        "buffers".into(),
-        bytes(region.len() as u64),
-        bytes((stats.carved * SLOT_SIZE) as u64),
-        Cell::show(region.page_kind()),
-    ]);
+    let buffers = Piece {
+        title: "Buffers",
+        name: "buffers",
+        pages: region.page_kind().to_string(),
+        total: region.len() as u64,
+        used: (stats.carved * SLOT_SIZE) as u64,
+    };
     let (total, used) = world.stats.memory();
-    table.row(["stats segment".into(), bytes(total), bytes(used), "4k pages".into()]);
+    let segment =
+        Piece { title: "Stats segment", name: "stats segment", pages: "4k pages".into(), total, used };
+    let wanted = [
+        (main_heap(), asks("main-heap") || asks("map")),
+        (segment, asks("stats-segment") || asks("map")),
+        (buffers, asks("map")),
+    ];
+    let pieces: Vec<Piece> =
+        wanted.into_iter().filter(|(_, wanted)| all || *wanted).map(|(piece, _)| piece).collect();
+
+    let mut table =
+        Table::new().left("Memory").min_width(32).right("Size").min_width(10).right("Used").left("Pages");
+    for Piece { name, pages, total, used, .. } in &pieces {
+        table.row([(*name).into(), bytes(*total), bytes(*used), Cell::show(pages)]);
+    }
+    let mut process = Table::new().left("Process").min_width(32).right("Size").min_width(10);
     let mut of = |path: &str, rows: &[(&str, &str)]| {
         let file = fs::read_to_string(path).unwrap_or_default();
         for (title, name) in rows {
             if let Some(n) = kilobytes(&file, name) {
                 table.row([format!("process: {title}").into(), bytes(n)]);
+                process.row([(*title).into(), bytes(n)]);
             }
         }
     };
-    of("/proc/self/status", STATUS);
-    if m.flag("verbose") {
+    let (tells_process, verbose) = (all || asks("map"), asks("verbose"));
+    if tells_process {
+        of("/proc/self/status", STATUS);
+    }
+    if verbose {
         of("/proc/self/smaps_rollup", ROLLUP);
     }
-    Ok(table.into())
+
+    let mut blocks: Vec<String> = Vec::new();
+    match asks("map") {
+        true => blocks.push(table.render()),
+        false => blocks.extend(pieces.iter().map(Piece::text)),
+    }
+    if asks("api-segment") {
+        blocks.push("API segment\n  none: the binary API has its sockets only\n".into());
+    }
+    if asks("numa-heaps") {
+        blocks.push("Numa 0 uses the main heap...\n".into());
+    }
+    if !asks("map") && (tells_process || verbose) {
+        blocks.push(process.render());
+    }
+    Ok(Output::both(blocks.join("\n"), table.to_json()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::kilobytes;
+    use super::*;
+
+    #[test]
+    fn buffers_stand_where_vpp_has_them() {
+        let title = pool_line(POOL, PLACE, NUMBERS.map(String::from));
+        let want = "Pool Name            Index NUMA  Size  Data Size  Total  Avail  Cached   Used\n";
+        assert_eq!(title, want);
+        let row =
+            |numbers: [usize; 6]| pool_line("default-numa-0", ["0", "0"], numbers.map(|n| n.to_string()));
+        assert_eq!(
+            row([2496, 2048, 16800, 16290, 0, 510]),
+            "default-numa-0         0     0   2496     2048    16800  16290     0      510\n"
+        );
+        // Numbers that fill their columns.
+        assert_eq!(
+            row([2496, 2048, 430_185, 410_181, 13, 19_991]),
+            "default-numa-0         0     0   2496     2048   430185 410181    13     19991\n"
+        );
+    }
+
+    #[test]
+    fn memory_is_told_as_vpp_tells_a_heap() {
+        let heap = Piece {
+            title: "Thread 0 vpp_main",
+            name: "main heap",
+            pages: "4k pages".into(),
+            total: 1 << 30,
+            used: (28 << 20) + (71 << 10),
+        };
+        let want = "Thread 0 vpp_main\n  name 'main heap', 4k pages\n    \
+                    total: 1.00G, used: 28.07M, free: 995.93M\n";
+        assert_eq!(heap.text(), want);
+        assert_eq!([7, 1536, 5 << 30].map(msize), ["7", "1.50K", "5.00G"]);
+    }
 
     #[test]
     fn lines_are_found_by_their_whole_name() {

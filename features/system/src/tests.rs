@@ -350,12 +350,61 @@ fn lists() {
     golden!("threads-of-a-bench", run(&mut bench, "show threads"));
     golden!("buffers", run(&mut bench, "show buffers"));
     golden!("buffers-verbose", run(&mut bench, "show buffers verbose"));
+    assert_eq!(run(&mut bench, "show buffers detail"), run(&mut bench, "show buffers verbose"));
     let text = run(&mut bench, "show processes");
     assert!(
         text.lines().nth(1).is_some_and(|l| l.starts_with("rates-process") && l.contains("any wait")),
         "{text}"
     );
     assert_eq!(run(&mut bench, "show handoff").lines().count(), 1, "one thread hands nothing over");
+}
+
+/// VPP's words, each with what its block begins with.
+#[test]
+fn memory_is_shown_by_vpps_words() {
+    let mut bench = bench();
+    let heap = ["Thread 0 vpp_main", "  name 'main heap', "];
+    for line in
+        ["show memory", "show memory verbose", "show memory main-heap", "show memory main-heap verbose"]
+    {
+        let text = run(&mut bench, line);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0] == heap[0] && lines[1].starts_with(heap[1]), "{line}: {text}");
+        // Its figures are sizes, in this order.
+        let figures: Vec<_> =
+            lines[2].trim_start().split(", ").map(|f| f.split_once(": ").expect("a name")).collect();
+        assert_eq!(
+            figures.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["total", "used", "free"],
+            "{text}"
+        );
+        for (_, size) in figures {
+            let number = size.trim_end_matches(['K', 'M', 'G']).parse::<f64>();
+            assert!(number.is_ok_and(|n| n > 0.0), "{line}: {text}");
+        }
+        assert_eq!(
+            text.contains("\nStats segment\n  name 'stats segment', "),
+            !line.contains("main"),
+            "{text}"
+        );
+        assert_eq!(text.contains("\nProcess  "), !line.ends_with("main-heap"), "{text}");
+    }
+    let text = run(&mut bench, "show memory stats-segment");
+    assert!(text.starts_with("Stats segment\n  name 'stats segment', 4k pages\n    total: "), "{text}");
+    assert_eq!(text.lines().count(), 3);
+    let none = "API segment\n  none: the binary API has its sockets only\n";
+    assert_eq!(run(&mut bench, "show memory api-segment"), none);
+    assert_eq!(run(&mut bench, "show memory numa-heaps"), "Numa 0 uses the main heap...\n");
+    let map = run(&mut bench, "show memory map");
+    let names: Vec<_> = map.lines().map(|l| l.split("  ").next().unwrap_or("")).take(4).collect();
+    assert_eq!(names, ["Memory", "main heap", "stats segment", "buffers"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show memory stats-segment -j")).expect("JSON");
+    let (total, used) = bench.world.stats.memory();
+    assert_eq!(
+        json,
+        serde_json::json!([{ "memory": "stats segment", "size": total, "used": used, "pages": "4k pages" }])
+    );
 }
 
 #[test]

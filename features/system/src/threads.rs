@@ -97,22 +97,63 @@ pub fn places(world: &World) -> Vec<ThreadPlace> {
     world.thread_list().into_iter().enumerate().map(place).collect()
 }
 
+/// Columns of VPP's `show threads`, with their widths.
+const COLUMNS: [(&str, usize); 9] = [
+    ("ID", 7),
+    ("Name", 20),
+    ("Type", 12),
+    ("LWP", 8),
+    ("Sched Policy (Priority)", 25),
+    ("lcore", 7),
+    ("Core", 7),
+    ("Socket", 7),
+    ("State", 0),
+];
+
+/// A line of the table. A value that is too long for its column has a blank behind it.
+fn line(values: [String; 9]) -> String {
+    let mut line: String = values
+        .into_iter()
+        .zip(COLUMNS)
+        .map(|(value, (_, width))| format!("{value:<0$} ", width.saturating_sub(1)))
+        .collect();
+    line.truncate(line.trim_end().len());
+    line + "\n"
+}
+
+fn text(places: &[ThreadPlace]) -> String {
+    let or_blank = |value: Option<String>| value.unwrap_or_default();
+    let row = |place: &ThreadPlace| {
+        line([
+            place.id.to_string(),
+            place.name.clone(),
+            place.kind.into(),
+            place.tid.to_string(),
+            or_blank(place.scheduled.clone()),
+            or_blank(place.lcore.map(|n| n.to_string())),
+            or_blank(place.core.map(|n| n.to_string())),
+            or_blank(place.socket.map(|n| n.to_string())),
+            place.state.into(),
+        ])
+    };
+    line(COLUMNS.map(|(title, _)| title.into())) + &places.iter().map(row).collect::<String>()
+}
+
 pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
+    let places = places(world);
+    let text = text(&places);
     let mut table = Table::new()
         .left("ID")
         .left("Name")
-        .min_width(16)
         .left("Type")
-        .min_width(8)
         .left("LWP")
-        .min_width(7)
         .left("Sched Policy (Priority)")
         .key("sched_policy")
         .left("lcore")
         .left("Core")
         .left("Socket")
         .left("State");
-    for place in places(world) {
+    for place in places {
         table.row([
             place.id.into(),
             place.name.into(),
@@ -125,12 +166,56 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
             place.state.into(),
         ]);
     }
-    Ok(table.into())
+    Ok(Output::both(text, table.to_json()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Scheduled;
+    use super::{Scheduled, ThreadPlace, text};
+
+    #[test]
+    fn columns_are_where_vpp_has_them() {
+        let main = ThreadPlace {
+            id: 0,
+            name: "vpp_main".into(),
+            kind: "",
+            tid: 12345,
+            scheduled: Some("other (0)".into()),
+            lcore: Some(1),
+            core: Some(1),
+            socket: Some(0),
+            state: "wait",
+        };
+        let worker = ThreadPlace {
+            id: 1,
+            name: "vpp_wk_0".into(),
+            kind: "workers",
+            tid: 12346,
+            scheduled: Some("fifo (50)".into()),
+            lcore: Some(2),
+            core: Some(2),
+            state: "running",
+            ..main.clone()
+        };
+        let long = ThreadPlace { id: 2, name: "a-name-of-thirty-two-characters-".into(), ..worker.clone() };
+        let waiting = ThreadPlace {
+            tid: 0,
+            scheduled: None,
+            lcore: None,
+            core: None,
+            socket: None,
+            state: "not started",
+            ..worker.clone()
+        };
+        let want = "\
+ID     Name                Type        LWP     Sched Policy (Priority)  lcore  Core   Socket State
+0      vpp_main                        12345   other (0)                1      1      0      wait
+1      vpp_wk_0            workers     12346   fifo (50)                2      2      0      running
+2      a-name-of-thirty-two-characters- workers     12346   fifo (50)                2      2      0      running
+1      vpp_wk_0            workers     0                                                     not started
+";
+        assert_eq!(text(&[main, worker, long, waiting]), want);
+    }
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
