@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 /// |---|---|
 /// | [`Writer::text`] | [`Writer::value`], [`Writer::field`] |
 /// | | [`Writer::object`], [`Writer::array`], [`Writer::end`] |
+/// | | [`Writer::string`], [`Writer::piece`], [`Writer::end`] |
 /// | [`Writer::table`], [`Writer::row`], [`Writer::text_row`] | [`Writer::row`] |
 #[derive(Debug)]
 pub struct Writer {
@@ -142,7 +143,24 @@ impl Writer {
         }
     }
 
-    /// Closes the object or array that was opened last. Nothing in text.
+    /// Opens a long string, which is written in pieces: a member of the object that is open. Nothing in text.
+    pub fn string(&mut self, key: &str) {
+        if self.json {
+            self.key(key);
+            self.out.push('"');
+            self.open.push(('"', false));
+        }
+    }
+
+    /// Adds to the string that is open. Nothing in text.
+    pub fn piece(&mut self, text: &str) {
+        if matches!(self.open.last(), Some(('"', _))) {
+            let quoted = Value::from(text).to_string();
+            self.out.push_str(&quoted[1..quoted.len() - 1]);
+        }
+    }
+
+    /// Closes the object, array or string that was opened last. Nothing in text.
     pub fn end(&mut self) {
         if let Some((bracket, filled)) = self.open.pop() {
             if filled {

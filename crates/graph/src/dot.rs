@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The graph as a picture, made from what the graph itself knows.
 
-use crate::NodeInfo;
 use crate::registry::has_last_word;
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use crate::{NodeInfo, World};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
 
 const HEAD: &str = r##"digraph ferrovia {
   graph [rankdir=LR, newrank=true, ranksep=0.7, nodesep=0.12, style=rounded, color="#cccccc", fontname="Helvetica", fontsize=11, fontcolor="#666666", labelloc=b, label="green: brings packets in   blue: sends them   red: where they end   red border: drops some   dashed: not there"];
@@ -36,49 +36,140 @@ fn look(node: &NodeInfo) -> &'static str {
     }
 }
 
-/// Graphviz text of these nodes, but for those in `hidden`.
-pub(crate) fn dot(mut nodes: Vec<NodeInfo>, hidden: &[&str]) -> String {
-    let is_hidden = |name: &str| hidden.contains(&name);
-    nodes.retain(|n| !is_hidden(&n.name));
-    nodes.iter_mut().for_each(|n| n.next.retain(|next| !is_hidden(next)));
-    let nodes = &nodes[..];
-    let mut families: BTreeMap<&str, Vec<&NodeInfo>> = BTreeMap::new();
-    for node in nodes {
-        let family = if node.input || is_end(&node.name) { "" } else { family(node) };
-        families.entry(family).or_default().push(node);
-    }
-    let mut out = String::from(HEAD);
-    for (i, (family, members)) in families.iter().enumerate() {
-        let framed = !family.is_empty() && members.len() > 1;
-        let indent = if framed { "    " } else { "  " };
-        // Writing to a String can't fail.
-        if framed {
-            let _ = writeln!(out, "  subgraph cluster_{i} {{\n    labelloc=t; label=\"{family}\";");
-        }
-        for node in members {
-            let _ = writeln!(out, "{indent}\"{}\"{};", node.name, look(node));
-        }
-        if framed {
-            out.push_str("  }\n");
-        }
-    }
-    for (rank, of) in [("min", nodes.iter().filter(|n| n.input).collect::<Vec<_>>()), ("max", ends(nodes))] {
-        let names: Vec<_> = of.iter().map(|n| format!("\"{}\"", n.name)).collect();
-        let _ = writeln!(out, "  {{ rank={rank}; {} }}", names.join("; "));
-    }
-    for node in nodes {
-        let shown = node.next.iter().filter(|next| is_end(&node.name) || !is_end(next));
-        for next in shown {
-            let _ = writeln!(out, "  \"{}\" -> \"{next}\";", node.name);
-        }
-    }
-    out.push_str("}\n");
-    out
+/// Names on a line that lists nodes.
+const NAMES: usize = 32;
+
+/// The graph's text in the language of Graphviz, made a line at a time: with many interfaces it is long.
+pub struct Picture {
+    /// Nodes that are left out.
+    hidden: BTreeSet<&'static str>,
+    nodes: Vec<NodeInfo>,
+    /// Positions in `nodes`, by family.
+    families: BTreeMap<String, Vec<usize>>,
+    /// Positions of the nodes that packets come in by, and of the last ones where they end.
+    ranks: [Vec<usize>; 2],
+    at: At,
 }
 
-/// The last of the nodes where packets end.
-fn ends(nodes: &[NodeInfo]) -> Vec<&NodeInfo> {
-    nodes.iter().filter(|n| is_end(&n.name) && n.next.is_empty()).collect()
+/// Position in the text.
+enum At {
+    /// The node with this index is read next. What follows is written when all nodes are known.
+    Read(usize),
+    /// The family with this number is next.
+    Family(usize),
+    /// The member at this position of a family is next, and whether the family has a frame.
+    Member(usize, Vec<usize>, usize, bool),
+    /// The names at this position of a rank are next.
+    Rank(usize, usize),
+    /// The edge of a node is next: positions of node and edge.
+    Edge(usize, usize),
+    Done,
+}
+
+impl Picture {
+    pub(crate) fn new(hidden: BTreeSet<&'static str>) -> Self {
+        let (nodes, families, ranks) = (Vec::new(), BTreeMap::new(), [Vec::new(), Vec::new()]);
+        Self { hidden, nodes, families, ranks, at: At::Read(0) }
+    }
+
+    fn add(&mut self, mut node: NodeInfo) {
+        if self.hidden.contains(&*node.name) {
+            return;
+        }
+        node.next.retain(|next| !self.hidden.contains(&**next));
+        let (at, ends) = (self.nodes.len(), is_end(&node.name));
+        let family = if node.input || ends { "" } else { family(&node) };
+        self.families.entry(family.to_string()).or_default().push(at);
+        if node.input {
+            self.ranks[0].push(at);
+        }
+        if ends && node.next.is_empty() {
+            self.ranks[1].push(at);
+        }
+        self.nodes.push(node);
+    }
+
+    /// Reads a node, or adds the next line. False if there is nothing more.
+    pub fn step(&mut self, world: &World, out: &mut String) -> bool {
+        if let At::Read(index) = self.at {
+            // Nodes that are made meanwhile have higher indices, or those of nodes that have gone.
+            match world.node_indices().nth(index) {
+                Some(node) => {
+                    world.node_info(node).into_iter().for_each(|node| self.add(node));
+                    self.at = At::Read(index + 1);
+                }
+                None => {
+                    out.push_str(HEAD);
+                    self.at = At::Family(0);
+                }
+            }
+            return true;
+        }
+        // Writing to a String can't fail.
+        let _ = self.write(out);
+        !matches!(self.at, At::Done)
+    }
+
+    fn write(&mut self, out: &mut String) -> fmt::Result {
+        let nodes = &self.nodes;
+        match std::mem::replace(&mut self.at, At::Done) {
+            At::Read(_) | At::Done => {}
+            At::Family(number) => match self.families.pop_first() {
+                Some((family, members)) => {
+                    let framed = !family.is_empty() && members.len() > 1;
+                    if framed {
+                        let label = format!("labelloc=t; label=\"{family}\";");
+                        writeln!(out, "  subgraph cluster_{number} {{\n    {label}")?;
+                    }
+                    self.at = At::Member(number, members, 0, framed);
+                }
+                None => self.at = At::Rank(0, 0),
+            },
+            At::Member(number, members, at, framed) => match members.get(at).map(|at| &nodes[*at]) {
+                Some(node) => {
+                    let indent = if framed { "    " } else { "  " };
+                    writeln!(out, "{indent}\"{}\"{};", node.name, look(node))?;
+                    self.at = At::Member(number, members, at + 1, framed);
+                }
+                None => {
+                    if framed {
+                        out.push_str("  }\n");
+                    }
+                    self.at = At::Family(number + 1);
+                }
+            },
+            At::Rank(rank, at) => match self.ranks.get(rank) {
+                Some(all) => {
+                    let end = all.len().min(at + NAMES);
+                    let names: Vec<_> =
+                        all[at..end].iter().map(|n| format!("\"{}\"", nodes[*n].name)).collect();
+                    if at == 0 {
+                        write!(out, "  {{ rank={}; ", ["min", "max"][rank])?;
+                    } else {
+                        out.push_str("    ");
+                    }
+                    out.push_str(&names.join("; "));
+                    let more = end < all.len();
+                    out.push_str(if more { ";\n" } else { " }\n" });
+                    self.at = if more { At::Rank(rank, end) } else { At::Rank(rank + 1, 0) };
+                }
+                None => self.at = At::Edge(0, 0),
+            },
+            At::Edge(at, edge) => match nodes.get(at) {
+                Some(node) => match node.next.get(edge) {
+                    Some(next) => {
+                        if is_end(&node.name) || !is_end(next) {
+                            writeln!(out, "  \"{}\" -> \"{next}\";", node.name)?;
+                        }
+                        self.at = At::Edge(at, edge + 1);
+                    }
+                    None => self.at = At::Edge(at + 1, 0),
+                },
+                None => out.push_str("}\n"),
+            },
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +199,15 @@ mod tests {
             node("error-drop", false, &["drop"]),
             node("drop", false, &[]),
         ];
-        let text = dot(nodes, &["capture"]);
+        let mut picture = Picture::new(BTreeSet::from(["capture"]));
+        nodes.into_iter().for_each(|node| picture.add(node));
+        picture.at = At::Family(0);
+        let mut text = String::from(HEAD);
+        while !matches!(picture.at, At::Done) {
+            let before = text.len();
+            picture.write(&mut text).expect("memory");
+            assert!(text.ends_with('\n') && text.len() - before < 200, "whole lines, one at a time: {text}");
+        }
         assert!(!text.contains("capture"), "{text}");
         assert_eq!(text.matches("subgraph").count(), 2, "ip4 and pg0: {text}");
         assert_eq!(text.matches("-> \"error-drop\"").count(), 0);

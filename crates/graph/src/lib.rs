@@ -53,6 +53,7 @@ pub use ask::Asked;
 pub use clock::Clock;
 pub use crash::crash_context;
 pub use cx::Cx;
+pub use dot::Picture;
 pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};

@@ -6,6 +6,7 @@ mod features;
 use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::dispatch::ErasedNode;
+use crate::dot::Picture;
 use crate::handoff;
 use crate::input::{ErasedInput, InputMode};
 use crate::live::LiveNames;
@@ -22,7 +23,7 @@ use crate::{Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, Threa
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -454,11 +455,20 @@ impl World {
     /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs
     /// would tie them together, so it is left out.
     pub fn dot(&self) -> String {
-        let arcs = self.arc_list();
-        let on = |node: &str| arcs.iter().filter(|(_, features)| features.contains(&node)).count();
-        let mut hidden: Vec<_> = arcs.iter().flat_map(|(_, features)| features).copied().collect();
-        hidden.retain(|node| on(node) > 1);
-        crate::dot::dot(self.nodes(), &hidden)
+        let (mut picture, mut text) = (self.picture(), String::new());
+        while picture.step(self, &mut text) {}
+        text
+    }
+
+    /// The same, to be made line by line by [`Picture::step`].
+    pub fn picture(&self) -> Picture {
+        let (mut on, mut hidden) = (BTreeSet::new(), BTreeSet::new());
+        for node in self.arc_list().iter().flat_map(|(_, features)| features) {
+            if !on.insert(*node) {
+                hidden.insert(*node);
+            }
+        }
+        Picture::new(hidden)
     }
 }
 

@@ -103,6 +103,15 @@ fn write(node: &NodeInfo, index: &HashMap<Arc<str>, NodeIndex>, previous: &[Arc<
 }
 
 pub fn dot(world: &World, _: &Matches) -> Result<Output, Error> {
-    let dot = world.dot();
-    Ok(Output::both(dot.clone(), json!({ "dot": dot })))
+    let (mut picture, mut lines, mut begun) = (world.picture(), String::new(), false);
+    Ok(Output::record_while(move |world: &World, out: &mut Writer| {
+        if !std::mem::replace(&mut begun, true) {
+            out.string("dot");
+        }
+        let more = picture.step(world, &mut lines);
+        out.text(|text| text.push_str(&lines));
+        out.piece(&lines);
+        lines.clear();
+        Ok(more)
+    }))
 }

@@ -343,3 +343,51 @@ fn steps_end_where_they_say_so() {
     );
     assert_eq!(whole(&World::new(0), "show while record -j"), "{}\n");
 }
+
+/// A string that is as long as a table comes in slices, whole in JSON also where it is cut.
+#[test]
+fn a_long_string_is_written_in_pieces() {
+    static CLI: &[Command<()>] = &[Command {
+        path: "show text",
+        usage: "",
+        help: "",
+        run: |_, _| {
+            let (mut n, mut begun) = (0, false);
+            Ok(Output::record_while(move |_: &(), out: &mut Writer| {
+                if !std::mem::replace(&mut begun, true) {
+                    out.string("all");
+                }
+                n += 1;
+                let line = format!("\"{n}\"\\\n");
+                out.text(|text| text.push_str(&line));
+                out.piece(&line);
+                if n == 1000 {
+                    out.end();
+                    out.piece("nothing is open");
+                    out.field("more", 1);
+                }
+                Ok(n < 1000)
+            }))
+        },
+    }];
+    let tree = Tree::new(CLI).unwrap();
+    let run = |line: &str, cancel: bool| {
+        let (mut runner, mut said, mut turns) = (Runner::default(), Vec::new(), 0);
+        runner.line(&tree, &(), line, false, &mut said);
+        while runner.poll(&tree, &(), Duration::ZERO, &mut said).is_none() {
+            turns += 1;
+            if cancel {
+                runner.cancel();
+            }
+        }
+        (turns, said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect::<String>())
+    };
+    let (turns, text) = run("show text", false);
+    assert!(turns >= 3 && text.lines().count() == 1000, "{turns} turns: {text}");
+    let (_, json) = run("show text -j", false);
+    let json: Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    assert_eq!(json, json!({ "all": text, "more": 1 }));
+    let (_, json) = run("show text -j", true);
+    let json: Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    assert!(json["all"].as_str().is_some_and(|all| !all.is_empty() && text.starts_with(all)), "{json}");
+}
