@@ -40,6 +40,13 @@ fn peak<R>(f: impl FnOnce() -> R) -> (R, usize) {
     (result, (most - before) as usize)
 }
 
+/// Runs `f`; gives how often this thread took or gave back memory meanwhile: a measure of work that is the same on every machine.
+fn allocations<R>(f: impl FnOnce() -> R) -> (R, u64) {
+    let before = ALLOCATIONS.get();
+    let result = f();
+    (result, ALLOCATIONS.get() - before)
+}
+
 // SAFETY: the system's allocator, asked in the same way.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

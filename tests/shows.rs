@@ -14,8 +14,14 @@ use serde_json::Value;
 /// Bytes of a piece: a slice ends at 64 KiB, with the row that it is at.
 const PIECE: usize = 256 << 10;
 
-/// The archive is made by the other commands; a picture is one text, as long as the graph is large.
-const LEFT_OUT: &[&str] = &["show tech-support", "show graph dot", "show vlib graphviz"];
+/// How often memory is taken or given back in one turn at most: a slice has 256 items, and each takes some. All entries of a table
+/// in one turn take more, however fast the machine is.
+const TURN: u64 = 250 * cli::SLICE as u64;
+/// The same for lines of a configuration, which take less.
+const LINES: u64 = 80 * cli::SLICE as u64;
+
+/// The archive is made by the other commands.
+const LEFT_OUT: &[&str] = &["show tech-support"];
 
 /// Answers that are maps of names, or have some: keys are what is named.
 const MAPS: &[&str] =
@@ -55,6 +61,18 @@ struct Loaded {
     tree: Tree<World>,
     /// Answers that don't keep what docs/json.md promises.
     wrong: Vec<String>,
+    /// The most that was done in one turn.
+    most: u64,
+    /// Where configurations are saved.
+    _dir: tempfile::TempDir,
+}
+
+/// Lets configurations be saved in a directory.
+fn open_store(dir: &std::path::Path) {
+    let file = Some(dir.join("config"));
+    let saved = daemon::config::model::Saved { file, ..Default::default() };
+    let config = daemon::config::Config { saved, ..Default::default() };
+    store::open(&config, &daemon::process::paths::Paths::new(&config));
 }
 
 impl Loaded {
@@ -63,7 +81,9 @@ impl Loaded {
         let mut tree = Tree::new(commands::own::<World>()).expect("commands that fit together");
         tree.add(store::commands::all::<World>()).expect("paths of their own");
         tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).expect("paths of their own");
-        let mut this = Self { bench: Bench::new(plugins::ALL), tree, wrong: Vec::new() };
+        let dir = tempfile::tempdir().expect("a directory");
+        open_store(dir.path());
+        let mut this = Self { bench: Bench::new(plugins::ALL), tree, wrong: Vec::new(), most: 0, _dir: dir };
         let few = (n / 50).clamp(20, 1000);
         for i in 0..few {
             this.run(&format!("create loopback interface instance {i}"));
@@ -121,7 +141,9 @@ impl Loaded {
 
     fn turn(&mut self, runner: &mut Runner, said: &mut Vec<Said>) -> Option<cli::Result<()>> {
         let now = Duration::from_nanos(self.bench.world.clock.now());
-        let ended = runner.poll(&self.tree, &self.bench.world, now, said);
+        let poll = || runner.poll(&self.tree, &self.bench.world, now, said);
+        let (ended, work) = super::allocations(poll);
+        self.most = self.most.max(work);
         if ended.is_none() && !runner.is_long() {
             // Its threads answer.
             self.bench.rt.turn(true);
@@ -153,7 +175,8 @@ impl Loaded {
     fn ask(&mut self, line: &str, cancel: bool) -> (usize, File, cli::Result<()>) {
         let mut file = tempfile::tempfile().expect("a file");
         let (mut runner, mut said, mut pieces) = (Runner::default(), Vec::new(), 0);
-        runner.line(&self.tree, &self.bench.world, line, false, &mut said);
+        let begin = || runner.line(&self.tree, &self.bench.world, line, false, &mut said);
+        (_, self.most) = super::allocations(begin);
         loop {
             let ended = self.turn(&mut runner, &mut said);
             for Said::Answer(text) | Said::Chunk(text) in said.drain(..) {
@@ -171,10 +194,19 @@ impl Loaded {
         }
     }
 
+    /// Runs a command that goes over the whole configuration.
+    fn whole(&mut self, line: &str) {
+        let (_, _, result) = self.ask(line, false);
+        result.unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(self.most <= LINES, "{line}: memory was taken {} times in a turn", self.most);
+    }
+
     fn check(&mut self, line: &str, n: usize) {
         for form in ["", " -j"] {
             let line = format!("{line}{form}");
             let ((pieces, file, result), taken) = super::peak(|| self.ask(&line, false));
+            let limit = if line.contains("config") { LINES } else { TURN };
+            assert!(self.most <= limit, "{line}: memory was taken {} times in a turn", self.most);
             if let Err(e) = &result {
                 assert_eq!(pieces, 0, "{line}: {e}");
             } else if !form.is_empty() {
@@ -202,6 +234,11 @@ impl Loaded {
 
 fn every_show(n: usize) {
     let mut loaded = Loaded::new(n);
+    // What is saved is what all is compared with; then it is another.
+    loaded.whole("save");
+    loaded.run(&format!("ip route del 30.0.0.0/32 count {n} via 10.64.0.9 loop0"));
+    loaded.whole("save");
+    loaded.run(&format!("ip route add 30.0.0.0/32 count {n} via 10.64.0.9 loop0"));
     for line in loaded.shows() {
         loaded.check(&line, n);
     }
@@ -217,6 +254,7 @@ fn every_show(n: usize) {
         ("show ip4 neighbors", n),
         ("show ip6 neighbors", n),
         ("show running-config", 5 * n),
+        ("show config diff", n),
     ] {
         let (pieces, file, result) = loaded.ask(line, false);
         let lines = std::io::BufRead::lines(BufReader::new(file)).count();
@@ -225,6 +263,9 @@ fn every_show(n: usize) {
             "{line}: {lines} lines, {pieces} pieces"
         );
     }
+    loaded.whole("rollback 0");
+    loaded.whole("rollback 1");
+    loaded.whole("commit confirmed 1");
 }
 
 #[test]

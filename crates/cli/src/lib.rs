@@ -133,7 +133,7 @@ pub use date::Date;
 pub use error::{Error, ErrorKind, Result};
 pub use kind::{Kind, Value};
 pub use lex::is_open;
-pub use list::{List, SLICE, pieces};
+pub use list::{List, SLICE, pieces, slice};
 pub use matches::{Arg, FromArg, Matches};
 pub use near::nearest;
 pub use output::{Output, Task, TaskState};

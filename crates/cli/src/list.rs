@@ -12,6 +12,20 @@ const TIME: Duration = Duration::from_millis(2);
 /// or has so many bytes.
 const BYTES: usize = 64 << 10;
 
+/// Runs `step` for one slice: until it gives false, so many times, or as long as a slice may take. Gives whether there is more.
+pub fn slice(mut step: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    for _ in 0..SLICE {
+        if !step() {
+            return false;
+        }
+        if start.elapsed() >= TIME {
+            break;
+        }
+    }
+    true
+}
+
 /// The rows of a long answer, one after the other.
 pub(crate) trait Rows<W> {
     /// Writes the next item; false if there is none.

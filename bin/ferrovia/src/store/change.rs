@@ -12,11 +12,14 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
 
 use cli::script;
 use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
 use graph::{ConfigLine, ConfigLines};
 
+use super::file::Reading;
 use super::pending::{self, Rest};
 use crate::run::World;
 
@@ -24,14 +27,16 @@ use crate::run::World;
 pub struct Change<W> {
     /// What is changed to, for messages.
     name: String,
-    target: Vec<String>,
+    text: Arc<String>,
+    /// Where the lines of what is changed to stand in its text.
+    target: Vec<Range<usize>>,
     /// Index into `target` by the line's hash: there may be a million lines.
     places: HashMap<u64, usize>,
     hasher: RandomState,
     /// To be taken back, the next one last.
     undo: Vec<ConfigLine>,
-    /// To be run. `None`: to be found out, when nothing is to be taken back.
-    todo: Option<VecDeque<String>>,
+    /// To be run, by their indices in `target`. `None`: to be found out, when nothing is to be taken back.
+    todo: Option<VecDeque<usize>>,
     /// Tried a second time already.
     retried: HashSet<String>,
     /// What is running.
@@ -44,6 +49,8 @@ pub struct Change<W> {
 
 /// Phase of a change.
 enum At {
+    /// The target is being read.
+    Read(Reading),
     /// The target is looked through. Of what is wrong in it some lines are told.
     Target { rest: Rest, wrong: String, count: usize },
     /// The configuration in force is read for what is to be taken back.
@@ -112,17 +119,27 @@ fn names<W>(tree: &Tree<W>, line: &str) -> BTreeSet<String> {
 /// The next lines of the configuration in force, and whether there are more.
 fn some<W: World>(world: &W, lines: &mut ConfigLines) -> (Vec<ConfigLine>, bool) {
     let mut next = Vec::new();
-    let more = (0..SLICE).all(|_| world.config_step(lines, &mut next));
+    let more = cli::slice(|| world.config_step(lines, &mut next));
     (next, more)
 }
 
 impl<W: World> Change<W> {
     /// To what the text says; `name` stands in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        let name = name.into();
-        let rest = Rest::new(&name, text.into(), false);
+        let mut this = Self::at(name.into(), At::Run);
+        this.target(text.into());
+        this
+    }
+
+    /// To a text that is read in slices.
+    pub fn open(name: impl Into<String>, reading: Reading) -> Self {
+        Self::at(name.into(), At::Read(reading))
+    }
+
+    fn at(name: String, at: At) -> Self {
         Self {
             name,
+            text: Arc::default(),
             target: Vec::new(),
             places: HashMap::new(),
             hasher: RandomState::new(),
@@ -131,9 +148,20 @@ impl<W: World> Change<W> {
             retried: HashSet::new(),
             now: None,
             done: Vec::new(),
-            at: At::Target { rest, wrong: String::new(), count: 0 },
+            at,
             world: PhantomData,
         }
+    }
+
+    fn target(&mut self, text: String) {
+        let rest = Rest::new(&self.name, text, false);
+        self.text = Arc::clone(&rest.text);
+        self.at = At::Target { rest, wrong: String::new(), count: 0 };
+    }
+
+    /// A line of the target.
+    fn line(&self, at: usize) -> &str {
+        &self.text[self.target[at].clone()]
     }
 
     /// Where a line stands in the target.
@@ -149,18 +177,12 @@ impl<W: World> Change<W> {
         mut wrong: String,
         mut count: usize,
     ) -> Result<At> {
-        for _ in 0..SLICE {
-            let Some((text, number)) = rest.next() else {
-                if count == 0 {
-                    return Ok(At::Undo(world.config_lines()));
-                }
-                let text = format!("{wrong}{}: {count} wrong lines, nothing was changed", self.name);
-                return Err(Error::usage(text));
-            };
-            let line = text.trim().to_string();
+        let pending = pending::all();
+        let more = cli::slice(|| {
+            let (Some((text, number)), Some(span)) = (rest.next(), rest.span()) else { return false };
+            let line = text.trim();
             // A line that failed to load doesn't prevent a rollback to the others.
-            let known =
-                |e: &Error| pending::all().failed.iter().any(|p| p.reason == e.brief() && p.text == line);
+            let known = |e: &Error| pending.failed.iter().any(|p| p.reason == e.brief() && p.text == line);
             for e in script::check(tree, text).into_iter().filter(|e| !known(&e.error)) {
                 count += 1;
                 if count <= LISTED {
@@ -169,11 +191,19 @@ impl<W: World> Change<W> {
                     let _ = writeln!(wrong, "{}:{at}:{column}: {}", self.name, e.error.brief());
                 }
             }
-            self.places.insert(self.hasher.hash_one(&line), self.target.len());
-            self.target.push(line);
+            self.places.insert(self.hasher.hash_one(line), self.target.len());
+            self.target.push(span);
             rest.skip();
+            true
+        });
+        if more {
+            return Ok(At::Target { rest, wrong, count });
         }
-        Ok(At::Target { rest, wrong, count })
+        if count == 0 {
+            return Ok(At::Undo(world.config_lines()));
+        }
+        let text = format!("{wrong}{}: {count} wrong lines, nothing was changed", self.name);
+        Err(Error::usage(text))
     }
 
     /// Notes what is in the way of a line that failed, among some of the configuration in force.
@@ -272,21 +302,32 @@ impl<W: World> Change<W> {
 
     /// Runs the next lines until one has more to do than it could by itself, or fails. `None`: there is none left.
     fn run(&mut self, tree: &Tree<W>, world: &W) -> Option<Step> {
-        for _ in 0..SLICE {
+        let mut step = Some(Step::More(String::new()));
+        cli::slice(|| {
             let now = match self.undo.pop() {
                 Some(line) => Doing::Undo(line),
-                None => Doing::Do(self.todo.as_mut()?.pop_front()?),
+                None => match self.todo.as_mut().and_then(VecDeque::pop_front) {
+                    Some(at) => Doing::Do(self.line(at).to_string()),
+                    None => {
+                        step = None;
+                        return false;
+                    }
+                },
             };
             // As at load: a line may wait for a device of the host.
             match world.restore(|| tree.execute(world, now.command())) {
-                Ok(outcome) if matches!(outcome.output, Output::Empty) => self.done.push(now.into_command()),
+                Ok(outcome) if matches!(outcome.output, Output::Empty) => {
+                    self.done.push(now.into_command());
+                    true
+                }
                 outcome => {
                     self.now = Some(now);
-                    return Some(Step::Ran(outcome));
+                    step = Some(Step::Ran(outcome));
+                    false
                 }
             }
-        }
-        Some(Step::More(String::new()))
+        });
+        step
     }
 }
 
@@ -314,6 +355,14 @@ impl<W: World> Sequence<W> for Change<W> {
             }
         }
         let at = match std::mem::replace(&mut self.at, At::Run) {
+            At::Read(mut reading) => match reading.step() {
+                Ok(None) => At::Read(reading),
+                Ok(Some(text)) => {
+                    self.target(text);
+                    return Step::More(String::new());
+                }
+                Err(error) => return Step::Failed(error),
+            },
             At::Target { rest, wrong, count } => match self.read((tree, world), rest, wrong, count) {
                 Ok(at) => at,
                 Err(error) => return Step::Failed(error),
@@ -335,8 +384,9 @@ impl<W: World> Sequence<W> for Change<W> {
                 if more { At::There(lines, there) } else { At::Missing(there, 0) }
             }
             At::Missing(there, from) => {
-                let lines = self.target.iter().skip(from).take(SLICE);
-                let missing = lines.filter(|l| !there.contains(&self.hasher.hash_one(l))).cloned();
+                let some = from..self.target.len().min(from + SLICE);
+                let is_missing = |at: &usize| !there.contains(&self.hasher.hash_one(self.line(*at)));
+                let missing: Vec<_> = some.filter(is_missing).collect();
                 self.todo.get_or_insert_default().extend(missing);
                 match from + SLICE {
                     next if next < self.target.len() => At::Missing(there, next),

@@ -6,12 +6,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use cli::{Command, Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Table, Tree, Writer};
+use cli::{Command, Error, Matches, Output, Result, Said, Sequence, Step, Table, Tree, Writer};
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
 use super::change::Change;
-use super::file::{self, Version};
+use super::file::{self, Reading};
 use super::load::{self, Load};
 use super::pending::Rest;
 use super::save::{self, Unconfirmed};
@@ -116,19 +116,30 @@ fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
     save::start(world, m, None)
 }
 
-fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let saved = store()?.read(m.get("version").unwrap_or(0)).map_err(|e| e.at(m.span("version")))?;
-    let state = RandomState::new();
-    let known = saved.lines.iter().map(|line| state.hash_one(line)).collect();
-    let (lines, running) = (world.config_lines(), HashSet::new());
-    let mut diff = Diff { saved, state, known, running, lines, at: At::Running, any: false };
-    Ok(Output::record_while(move |world: &W, out: &mut Writer| Ok(diff.step(world, out))))
+fn show_diff<W: World>(_: &W, m: &Matches) -> Result<Output> {
+    let number = m.get("version").unwrap_or(0);
+    let reading = store()?.reading(number).map_err(|e| e.at(m.span("version")))?;
+    let mut diff = Diff {
+        number,
+        date: String::new(),
+        saved: Rest::new("", String::new(), false),
+        state: RandomState::new(),
+        known: HashSet::new(),
+        running: HashSet::new(),
+        lines: ConfigLines::default(),
+        at: At::Read(reading),
+        any: false,
+    };
+    Ok(Output::record_while(move |world: &W, out: &mut Writer| diff.step(world, out)))
 }
 
-/// What a saved version and the configuration in force differ in. Lines are compared by hashes: the one in force may be long, and
-/// is read twice instead.
+/// What a saved version and the configuration in force differ in. Lines are compared by hashes: both may be long, and are gone
+/// through twice instead.
 struct Diff {
-    saved: Version,
+    number: u32,
+    date: String,
+    /// The saved version from the line at hand.
+    saved: Rest,
     state: RandomState,
     known: HashSet<u64>,
     running: HashSet<u64>,
@@ -139,40 +150,57 @@ struct Diff {
 }
 
 enum At {
-    /// The first reading of the configuration in force.
+    /// The saved version is being read.
+    Read(Reading),
+    /// The first time through the saved version.
+    Known,
+    /// The first time through the configuration in force.
     Running,
-    /// This line of the saved one.
-    Saved(usize),
-    /// The second reading.
+    /// The second time through the saved version.
+    Saved,
+    /// The second time through the configuration in force.
     Again,
 }
 
 impl Diff {
     /// One line; whether to go on.
-    fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> bool {
+    fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
         let mut next = Vec::new();
-        match self.at {
+        match &mut self.at {
+            At::Read(reading) => {
+                if let Some(text) = reading.step()? {
+                    self.date = file::head(&text, file::DATE);
+                    self.saved = Rest::new("", text, false);
+                    self.at = At::Known;
+                }
+            }
+            At::Known => match self.saved.next() {
+                Some((line, _)) => {
+                    self.known.insert(self.state.hash_one(line.trim()));
+                    self.saved.skip();
+                }
+                None => (self.lines, self.at) = (world.config_lines(), At::Running),
+            },
             At::Running => {
                 let more = world.config_step(&mut self.lines, &mut next);
                 self.running.extend(next.iter().map(|line| self.state.hash_one(&line.text)));
                 if !more {
-                    self.at = At::Saved(0);
-                    out.field("version", self.saved.number);
-                    out.field("date", self.saved.date.as_str());
+                    (self.saved, self.at) = (self.saved.again(), At::Saved);
+                    out.field("version", self.number);
+                    out.field("date", self.date.as_str());
                     out.array("removed");
                 }
             }
-            At::Saved(i) => match self.saved.lines.get(i) {
-                Some(line) => {
-                    self.at = At::Saved(i + 1);
-                    if !self.running.contains(&self.state.hash_one(line)) {
-                        let line = line.clone();
-                        self.differs('-', line, out);
-                    }
+            At::Saved => match self.saved.next() {
+                Some((line, _)) => {
+                    let line = line.trim();
+                    let gone = !self.running.contains(&self.state.hash_one(line));
+                    let line = gone.then(|| line.to_string());
+                    self.saved.skip();
+                    line.into_iter().for_each(|line| self.differs('-', line, out));
                 }
                 None => {
-                    self.at = At::Again;
-                    self.lines = world.config_lines();
+                    (self.lines, self.at) = (world.config_lines(), At::Again);
                     out.end();
                     out.array("added");
                 }
@@ -187,15 +215,15 @@ impl Diff {
                 if !more && !self.any {
                     out.text(|text| text.push_str("no difference\n"));
                 }
-                return more;
+                return Ok(more);
             }
         }
-        true
+        Ok(true)
     }
 
     fn differs(&mut self, sign: char, line: String, out: &mut Writer) {
         let first = !std::mem::replace(&mut self.any, true);
-        let Version { number, date, .. } = &self.saved;
+        let (number, date) = (self.number, &self.date);
         out.text(|text| {
             if first {
                 *text += &format!("--- version {number}, {date}\n+++ in force\n");
@@ -211,11 +239,11 @@ fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
     let left = until().map(|at| at.saturating_sub(world.now()).as_secs());
     let store = store()?;
     let numbers = store.numbers();
-    let counts = numbers.filter_map(move |n| store.text(n).ok().map(|text| Count::new(n, text))).flatten();
+    let counts =
+        numbers.filter_map(move |n| store.reading(n).ok().map(|reading| Count::new(n, reading))).flatten();
     let row = |row: Option<Count>, out: &mut Writer| {
-        if let Some(Count { number, rest, lines }) = row {
-            let of = |key| file::head(&rest.text, key).into();
-            out.row([number.into(), of(file::DATE), of(file::BY), lines.into()]);
+        if let Some(Count { number, date, by, lines, .. }) = row {
+            out.row([number.into(), date.into(), by.into(), lines.into()]);
         }
     };
     let Some(left) = left else {
@@ -252,29 +280,45 @@ enum Part {
     End,
 }
 
-/// Counts the lines of a version, some at a time.
+/// Reads a version and counts its lines, some at a time.
 struct Count {
     number: u32,
+    /// Until all is read.
+    reading: Option<Reading>,
+    date: String,
+    by: String,
     rest: Rest,
     lines: usize,
 }
 
 impl Count {
-    /// Gives nothing until all are counted.
-    fn new(number: u32, text: String) -> impl Iterator<Item = Option<Count>> {
-        let mut count = Some(Count { number, rest: Rest::new("", text, false), lines: 0 });
+    /// Gives nothing until all are counted. A version that can't be read is left out.
+    fn new(number: u32, reading: Reading) -> impl Iterator<Item = Option<Count>> {
+        let (date, by, rest) = (String::new(), String::new(), Rest::new("", String::new(), false));
+        let mut count = Some(Count { number, reading: Some(reading), date, by, rest, lines: 0 });
         std::iter::from_fn(move || {
             let mut now = count.take()?;
-            for _ in 0..SLICE {
-                if now.rest.next().is_none() {
-                    return Some(Some(now));
+            if let Some(reading) = &mut now.reading {
+                if let Some(text) = reading.step().ok()? {
+                    (now.date, now.by) = (file::head(&text, file::DATE), file::head(&text, file::BY));
+                    (now.rest, now.reading) = (Rest::new("", text, false), None);
                 }
-                now.rest.skip();
-                now.lines += 1;
+            } else if !cli::slice(|| now.count()) {
+                return Some(Some(now));
             }
             count = Some(now);
             Some(None)
         })
+    }
+
+    /// Counts a line, if there is one more.
+    fn count(&mut self) -> bool {
+        let more = self.rest.next().is_some();
+        if more {
+            self.rest.skip();
+            self.lines += 1;
+        }
+        more
     }
 }
 
@@ -352,15 +396,15 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
     load::idle()?;
     let number = m.req("version")?;
     let store = store()?;
-    let text = store.text(number).map_err(|e| e.at(m.span("version")))?;
-    Ok(Output::sequence::<W>(Change::new(store.path(number).display().to_string(), text)))
+    let reading = store.reading(number).map_err(|e| e.at(m.span("version")))?;
+    Ok(Output::sequence::<W>(Change::open(store.path(number).display().to_string(), reading)))
 }
 
 fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let Some(minutes) = m.get::<u64>("minutes") else {
         return save::start(world, m, Some(Unconfirmed::suspend()));
     };
-    let date = file::head(&store()?.text(0)?, file::DATE);
+    let date = store()?.head(0, file::DATE)?;
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
     let text = format!("back to what was saved {} in {minutes} minutes, unless `commit' comes first\n", date);
     Ok(Output::both(text, json!({ "rollback_in": minutes * 60, "saved": date })))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saved configurations: a file, and beside it what it was before, `FILE.1` the latest.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,17 +37,44 @@ pub struct Store {
     history: u32,
 }
 
-/// A saved version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// 0 is the last one, 1 the one before it.
-    pub number: u32,
-    /// When it was saved, as its header says.
-    pub date: String,
-    /// Who saved it.
-    pub by: String,
-    /// Its commands, one line each.
-    pub lines: Vec<String>,
+/// Bytes of a file that are read in one go.
+const PIECE: usize = 256 << 10;
+/// Bytes that a header has at most.
+const HEADER: u64 = 4096;
+
+/// A version's text on its way in, a piece at a time: it is as long as a configuration.
+pub struct Reading {
+    file: File,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Reading {
+    /// Starts to read a file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(path: PathBuf) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        let size = file.metadata()?.len();
+        // Room for all of it, and for the read that finds the end: what was read is not copied again.
+        let bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + PIECE);
+        Ok(Self { file, path, bytes })
+    }
+
+    /// Reads on; gives all of it at the end.
+    ///
+    /// # Errors
+    /// What the system says; a text that isn't UTF-8.
+    pub fn step(&mut self) -> Result<Option<String>, Error> {
+        let read =
+            (&self.file).take(PIECE as u64).read_to_end(&mut self.bytes).map_err(failed(&self.path))?;
+        if read == PIECE {
+            return Ok(None);
+        }
+        let text = String::from_utf8(std::mem::take(&mut self.bytes));
+        text.map(Some).map_err(|e| Error::failed(format!("{}: {e}", self.path.display())))
+    }
 }
 
 /// An error of the system, and about which file.
@@ -138,26 +166,38 @@ impl Store {
     /// # Errors
     /// One that isn't there; what the system says.
     pub fn text(&self, number: u32) -> Result<String, Error> {
-        let path = self.path(number);
-        std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+        std::fs::read_to_string(self.path(number)).map_err(|e| self.missing(number, e))
+    }
+
+    /// The same, to be read in slices.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn reading(&self, number: u32) -> Result<Reading, Error> {
+        Reading::new(self.path(number)).map_err(|e| self.missing(number, e))
+    }
+
+    /// The value of a key in a version's header.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn head(&self, number: u32, key: &str) -> Result<String, Error> {
+        let mut start = Vec::new();
+        let file = File::open(self.path(number)).map_err(|e| self.missing(number, e))?;
+        file.take(HEADER).read_to_end(&mut start).map_err(failed(&self.path(number)))?;
+        Ok(head(&String::from_utf8_lossy(&start), key))
+    }
+
+    fn missing(&self, number: u32, e: io::Error) -> Error {
+        match e.kind() {
             io::ErrorKind::NotFound if number == 0 => {
                 Error::not_found("nothing was saved yet").hint("`save' saves the configuration")
             }
             io::ErrorKind::NotFound => {
                 Error::not_found(format!("there is no version {number}")).hint("see `show config history'")
             }
-            _ => failed(&path)(e),
-        })
-    }
-
-    /// A version.
-    ///
-    /// # Errors
-    /// As [`Self::text`].
-    pub fn read(&self, number: u32) -> Result<Version, Error> {
-        let text = self.text(number)?;
-        let (date, by) = (head(&text, DATE), head(&text, BY));
-        Ok(Version { number, date, by, lines: lines(&text) })
+            _ => failed(&self.path(number))(e),
+        }
     }
 
     /// The numbers that versions may have. One more than are kept may be there, if a save was interrupted.

@@ -4,10 +4,11 @@
 //! They belong to the configuration all the same: `save` writes them again, until they are run or an operator forgets them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cli::script::Lines;
-use cli::{Error, SLICE, Tree};
+use cli::{Error, Tree};
 use graph::{ConfigLine, ConfigLines};
 
 use crate::run::World;
@@ -35,7 +36,7 @@ pub struct Rest {
     /// Its name.
     pub file: Arc<str>,
     /// All of it.
-    pub text: Arc<str>,
+    pub text: Arc<String>,
     /// It is the saved configuration.
     pub kept: bool,
     at: usize,
@@ -46,6 +47,18 @@ impl Rest {
     /// All of a file.
     pub fn new(file: &str, text: String, kept: bool) -> Rest {
         Rest { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
+    }
+
+    /// The same from the start.
+    pub fn again(&self) -> Rest {
+        Rest { at: 0, number: 1, ..self.clone() }
+    }
+
+    /// Where the next line stands in the text, without blanks around it.
+    pub fn span(&self) -> Option<Range<usize>> {
+        let line = Lines::new(&self.text[self.at..]).next()?;
+        let start = self.at + line.offset + line.text.len() - line.text.trim_start().len();
+        Some(start..self.at + line.offset + line.text.trim_end().len())
     }
 
     /// The next line and its number.
@@ -92,7 +105,7 @@ pub fn all() -> MutexGuard<'static, All> {
 /// and the lines that wait for something.
 pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLine>) {
     let mut lines = Vec::new();
-    let more = (0..SLICE).all(|_| world.config_step(from, &mut lines));
+    let more = cli::slice(|| world.config_step(from, &mut lines));
     all().forget_running(&lines);
     lines.retain(|line| line.waits.is_some());
     (more, lines)
@@ -152,6 +165,7 @@ mod tests {
         let mut rest = Rest::new("f", text.into(), true);
         let mut seen = Vec::new();
         while let Some((line, number)) = rest.next() {
+            assert_eq!(rest.span().map(|span| &text[span]), Some(line.trim()));
             seen.push((line.trim().to_string(), number));
             rest.skip();
             let left: Vec<_> = rest.lines().collect();

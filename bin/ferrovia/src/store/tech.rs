@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cli::{Error, HIDDEN, Output, Result, SLICE, Said, Sequence, Step, Tree};
+use cli::{Error, HIDDEN, Output, Result, Said, Sequence, Step, Tree};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use graph::ConfigLines;
@@ -165,7 +165,7 @@ impl<W: World> Gather<W> {
     fn read_config(&mut self, tree: &Tree<W>, world: &W) -> bool {
         let (lines, body) = self.config.get_or_insert_with(|| (world.config_lines(), Body::default()));
         let mut some = Vec::new();
-        let more = (0..SLICE).all(|_| world.config_step(lines, &mut some));
+        let more = cli::slice(|| world.config_step(lines, &mut some));
         for line in &some {
             self.secrets.extend(tree.secrets(&line.text).into_iter().map(String::from));
             if body.text.len() < CONFIG {

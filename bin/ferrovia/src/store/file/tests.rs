@@ -5,6 +5,29 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 
+/// A saved version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Version {
+    /// 0 is the last one, 1 the one before it.
+    number: u32,
+    /// When it was saved, as its header says.
+    date: String,
+    /// Who saved it.
+    by: String,
+    /// Its commands, one line each.
+    lines: Vec<String>,
+}
+
+impl Store {
+    /// A version.
+    fn read(&self, number: u32) -> Result<Version, Error> {
+        let text = self.text(number)?;
+        let (date, by) = (head(&text, DATE), head(&text, BY));
+        assert_eq!(self.head(number, DATE).as_ref(), Ok(&date));
+        Ok(Version { number, date, by, lines: lines(&text) })
+    }
+}
+
 /// All versions that can be read, the last one first.
 fn versions(store: &Store) -> Vec<Version> {
     store.numbers().filter_map(|n| store.read(n).ok()).collect()
@@ -31,6 +54,34 @@ fn versions_are_kept_and_the_oldest_goes() {
     let all: Vec<_> = store.file().parent().unwrap().read_dir().unwrap().flatten().collect();
     assert_eq!(all.len(), 4, "no temporary file is left: {all:?}");
     assert!(all.iter().all(|f| f.metadata().unwrap().mode() & 0o777 == 0o600));
+}
+
+#[test]
+fn a_long_version_is_read_in_pieces() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path().join("conf"), 1);
+    // Ends within a piece, at the end of one, and within a character there.
+    for length in [0, 10, PIECE - 1, PIECE, 3 * PIECE, 3 * PIECE + 7] {
+        let text = format!("{}é", "echo é\n".repeat(length / 8 + 1))[..]
+            .char_indices()
+            .take_while(|(at, c)| at + c.len_utf8() <= length)
+            .map(|(_, c)| c)
+            .collect::<String>();
+        std::fs::write(store.file(), &text).unwrap();
+        let (mut reading, mut pieces) = (store.reading(0).unwrap(), 1);
+        let read = loop {
+            let before = reading.bytes.len();
+            match reading.step().unwrap() {
+                Some(text) => break text,
+                None => assert_eq!(reading.bytes.len() - before, PIECE),
+            }
+            pieces += 1;
+        };
+        assert!(read == text && pieces == text.len() / PIECE + 1, "{length}: {} bytes", read.len());
+    }
+    std::fs::write(store.file(), [b'#', 0xff]).unwrap();
+    assert!(store.reading(0).unwrap().step().unwrap_err().message().contains("conf: invalid utf-8"));
+    assert!(store.reading(1).map(drop).unwrap_err().message().contains("no version 1"));
 }
 
 #[test]
