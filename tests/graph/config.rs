@@ -17,6 +17,7 @@ use crate::names;
 
 mod deletion;
 mod random;
+mod saving;
 
 /// Goes to the configuration of a file, as `rollback` does.
 static GO: &[Command<World>] = &[Command {

@@ -40,6 +40,10 @@ impl run::World for World {
         from.step(self, lines)
     }
 
+    fn config_changes(&self) -> u64 {
+        self.config_changes()
+    }
+
     fn restore<T>(&self, line: impl FnOnce() -> T) -> T {
         self.restore(line)
     }

@@ -72,6 +72,11 @@ pub trait World: cli::Live + 'static {
     /// Reads on; false if there is nothing more.
     fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
 
+    /// How often something has changed that lines of the configuration depend on.
+    fn config_changes(&self) -> u64 {
+        0
+    }
+
     /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
     fn restore<T>(&self, line: impl FnOnce() -> T) -> T
     where

@@ -7,7 +7,7 @@
 
 use crate::{Shared, SwIfIndex, World};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// When a line's turn is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -171,13 +171,15 @@ impl RunningConfig {
     /// All lines in their order.
     pub fn lines(mut self) -> ConfigLines {
         self.0.sort_by_key(Part::place);
-        ConfigLines { parts: self.0.into(), ready: VecDeque::new() }
+        ConfigLines { parts: self.0.into(), ..ConfigLines::default() }
     }
 }
 
 /// The lines of a configuration, made as they are read.
 #[derive(Default)]
 pub struct ConfigLines {
+    /// Plugins are asked one by one before the first line is made: the next one, and what those before it say.
+    asked: Option<(usize, RunningConfig)>,
     parts: VecDeque<Part>,
     ready: VecDeque<ConfigLine>,
 }
@@ -192,6 +194,16 @@ impl ConfigLines {
 
     /// Adds the next line, or looks at an entry of a table that has none. False if there is nothing more.
     pub fn step(&mut self, world: &World, lines: &mut Vec<ConfigLine>) -> bool {
+        if let Some((next, mut config)) = self.asked.take() {
+            match world.plugins().get(next) {
+                Some(plugin) => {
+                    (plugin.config)(world, &mut config);
+                    self.asked = Some((next + 1, config));
+                }
+                None => *self = config.lines(),
+            }
+            return true;
+        }
         if self.ready.is_empty() {
             match self.parts.pop_front() {
                 None => return false,
@@ -211,9 +223,19 @@ impl ConfigLines {
 impl World {
     /// The configuration in force: what all plugins say of theirs, line by line.
     pub fn config_lines(&self) -> ConfigLines {
-        let mut config = RunningConfig::default();
-        self.plugins().iter().for_each(|plugin| (plugin.config)(self, &mut config));
-        config.lines()
+        ConfigLines { asked: Some((0, RunningConfig::default())), ..ConfigLines::default() }
+    }
+
+    /// How often something has changed that lines of the configuration name or depend on: interfaces and their names, addresses,
+    /// tables. Between two readings that differ, a configuration that is read in slices may mix two states; while they are
+    /// equal, each line finds what it needs in the lines before it.
+    pub fn config_changes(&self) -> u64 {
+        self.get::<Changes>().0.load(Ordering::Relaxed)
+    }
+
+    /// Counts such a change.
+    pub fn note_config_change(&self) {
+        self.get::<Changes>().0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The whole configuration in force, at once: with a large one everything else waits.
@@ -242,5 +264,14 @@ struct Restoring(AtomicBool);
 impl Shared for Restoring {
     fn make(_: &World) -> Self {
         Self(AtomicBool::new(false))
+    }
+}
+
+/// Counts changes of what lines of the configuration depend on.
+struct Changes(AtomicU64);
+
+impl Shared for Changes {
+    fn make(_: &World) -> Self {
+        Self(AtomicU64::new(0))
     }
 }

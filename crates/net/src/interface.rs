@@ -149,6 +149,9 @@ impl Interfaces {
 
     /// Tells subscribers.
     pub(crate) fn tell(&self, world: &World, event: IfEvent) {
+        if !matches!(event, IfEvent::Link(..)) {
+            world.note_config_change();
+        }
         let all = self.inner().subscribers.clone();
         for subscriber in all {
             subscriber(world, event);
@@ -274,6 +277,7 @@ impl Interfaces {
         world.remove_node(interface.output);
         world.remove_node(interface.tx);
         self.inner().free.insert(sw_if.0);
+        world.note_config_change();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cli::{Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Task, TaskState, Tree};
+use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Task, TaskState, Tree};
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
@@ -55,6 +55,8 @@ pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>)
     let (lines, place) = (world.config_lines(), m.span("file"));
     Ok(Output::sequence::<W>(Save {
         lines,
+        changes: world.config_changes(),
+        again: AGAIN,
         file,
         place,
         by: asker(),
@@ -64,9 +66,21 @@ pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>)
     }))
 }
 
+/// How often the configuration is read again because it has changed meanwhile.
+const AGAIN: usize = 3;
+
 /// The configuration on its way to a file.
+///
+/// It is read in slices, and commands are run in between. A text of two states might have a route by an interface that it doesn't
+/// make, and couldn't be loaded. So if what lines depend on has changed when all is read ([`World::config_changes`]), it is read
+/// anew; if it changes each time, the last time it is read in one go. Routes and neighbours may come and go meanwhile: no other
+/// line depends on theirs.
 struct Save {
     lines: ConfigLines,
+    /// What [`World::config_changes`] gave before the first line.
+    changes: u64,
+    /// How often it may still be read again in slices.
+    again: usize,
     file: Option<PathBuf>,
     /// Position of the file name in the command.
     place: Option<Range<usize>>,
@@ -116,12 +130,22 @@ impl Save {
 impl<W: World> Sequence<W> for Save {
     fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
         let mut lines = Vec::new();
-        let more = (0..SLICE).all(|_| world.config_step(&mut self.lines, &mut lines));
+        let more = cli::slice(|| world.config_step(&mut self.lines, &mut lines));
         self.add(lines);
-        match more {
-            true => Step::More(String::new()),
-            false => self.write().map_or_else(Step::Failed, |writing| Step::Done(Output::task(writing))),
+        if more {
+            return Step::More(String::new());
         }
+        let changes = world.config_changes();
+        if self.changes != changes {
+            (self.body, self.n, self.changes) = (Body::default(), 0, changes);
+            if self.again > 0 {
+                self.again -= 1;
+                self.lines = world.config_lines();
+                return Step::More(String::new());
+            }
+            self.add(world.running_config());
+        }
+        self.write().map_or_else(Step::Failed, |writing| Step::Done(Output::task(writing)))
     }
 
     fn cancel(&mut self) -> Error {

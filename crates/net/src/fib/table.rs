@@ -33,6 +33,7 @@ impl<F: Net> Fib<F> {
             && !table.owners.contains(&source)
         {
             table.owners.push(source);
+            world.note_config_change();
         }
         Ok(index)
     }
@@ -120,6 +121,7 @@ impl<F: Net> Fib<F> {
             }
             gone
         };
+        world.note_config_change();
         for source in gone.into_iter().chain([source]) {
             self.remove_all(world, index, source)?;
         }
