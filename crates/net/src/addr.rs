@@ -2,6 +2,7 @@
 //! Addresses of interfaces, and the routes that come with them.
 
 mod held;
+mod networks;
 mod routes;
 mod unnumbered;
 
@@ -13,11 +14,13 @@ use crate::{IfEvent, IfKind, Interfaces, LinkLocals};
 use cli::Error;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
+use networks::{Networks, Taken};
 use routes::Route;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
+use unnumbered::Lent;
 use wire::{Address, Prefix};
 
 /// What one interface has.
@@ -52,6 +55,8 @@ impl<A> Default for Here<A> {
 /// The addresses of all interfaces, of one protocol.
 pub struct Addresses<F: Net> {
     all: Mutex<BTreeMap<SwIfIndex, Here<F::Addr>>>,
+    networks: Mutex<Networks<F::Addr>>,
+    lent: Mutex<Lent>,
     slots: Slots<Vec<Prefix<F::Addr>>>,
     fib: Arc<Fib<F>>,
     interfaces: Arc<Interfaces>,
@@ -70,7 +75,14 @@ impl<F: Net> Shared for Addresses<F> {
                 }
             }
         });
-        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib: world.get(), interfaces }
+        Self {
+            all: Mutex::default(),
+            networks: Mutex::default(),
+            lent: Mutex::default(),
+            slots: Slots::new(world.qsbr.clone()),
+            fib: world.get(),
+            interfaces,
+        }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -97,6 +109,10 @@ impl<F: Net> Addresses<F> {
         self.all.lock().expect("no panic inside")
     }
 
+    fn networks(&self) -> MutexGuard<'_, Networks<F::Addr>> {
+        self.networks.lock().expect("no panic inside")
+    }
+
     /// The addresses that an interface speaks by, with the lengths of their networks, for workers; the first is the usual source.
     #[inline(always)]
     pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
@@ -121,12 +137,7 @@ impl<F: Net> Addresses<F> {
 
     /// The interface that has this address, in a table.
     pub fn owner(&self, table: TableIndex, addr: F::Addr) -> Option<SwIfIndex> {
-        let owners: Vec<SwIfIndex> = {
-            let all = self.all();
-            let has = all.iter().filter(|(_, h)| h.addresses.iter().any(|a| a.addr() == addr));
-            has.map(|(sw_if, _)| *sw_if).collect()
-        };
-        owners.into_iter().find(|sw_if| self.table_of(*sw_if).ok() == Some(table))
+        self.networks().owner(table, addr).map(|(_, sw_if)| sw_if)
     }
 
     /// The table that an interface is in.
@@ -166,6 +177,7 @@ impl<F: Net> Addresses<F> {
         let table = self.table_of(sw_if)?;
         self.check_free(sw_if, table, prefix)?;
         self.all().entry(sw_if).or_default().addresses.push(prefix);
+        self.networks().insert(table, prefix, sw_if);
         self.publish(sw_if);
         self.sync_routes(world, sw_if)?;
         self.changed(world, sw_if)
@@ -191,7 +203,7 @@ impl<F: Net> Addresses<F> {
     /// # Errors
     /// One that isn't there (−60).
     pub fn remove(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
-        self.interfaces.check(sw_if)?;
+        let table = self.table_of(sw_if)?;
         {
             let mut all = self.all();
             let here = all.get_mut(&sw_if);
@@ -205,6 +217,7 @@ impl<F: Net> Addresses<F> {
             here.learned.retain(|p| *p != prefix);
             here.held.retain(|(address, _)| *address != prefix.addr());
         }
+        self.networks().remove(table, prefix, sw_if);
         self.publish(sw_if);
         self.sync_routes(world, sw_if)?;
         self.changed(world, sw_if)
@@ -248,28 +261,18 @@ impl<F: Net> Addresses<F> {
     }
 
     fn check_free(&self, sw_if: SwIfIndex, table: TableIndex, new: Prefix<F::Addr>) -> Result<(), Error> {
-        let in_use = |why| {
-            let code = if F::IS_V6 { retval::DUPLICATE_IF_ADDRESS } else { retval::ADDRESS_IN_USE };
-            Err(Error::failed(why).retval(code))
+        // The addresses of an interface don't change their table: it moves to another one without addresses only.
+        let Some(taken) = self.networks().taken(table, new, sw_if) else { return Ok(()) };
+        let why = match taken {
+            Taken::Same(old, other) => {
+                format!("{} has the address {old} already", self.interfaces.name(other))
+            }
+            Taken::Overlap(old, other) => {
+                format!("{new} overlaps with {old} of {}", self.interfaces.name(other))
+            }
         };
-        let others: Vec<_> = self.all().iter().map(|(i, h)| (*i, h.addresses.clone())).collect();
-        for (other, addresses) in others {
-            if self.table_of(other).ok() != Some(table) {
-                continue;
-            }
-            for old in addresses {
-                let name = self.interfaces.name(other);
-                if old.addr() == new.addr() {
-                    return in_use(format!("{name} has the address {old} already"));
-                }
-                // An interface may have several addresses of one network.
-                let same = other == sw_if && old.network() == new.network();
-                if !same && (old.covers(&new) || new.covers(&old)) {
-                    return in_use(format!("{new} overlaps with {old} of {name}"));
-                }
-            }
-        }
-        Ok(())
+        let code = if F::IS_V6 { retval::DUPLICATE_IF_ADDRESS } else { retval::ADDRESS_IN_USE };
+        Err(Error::failed(why).retval(code))
     }
 
     fn publish(&self, sw_if: SwIfIndex) {

@@ -7,6 +7,27 @@ use crate::fib::Net;
 use cli::Error;
 use graph::{SwIfIndex, World};
 use msg::retval;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The interfaces that use each interface's addresses: changes of an interface look at its own borrowers only.
+#[derive(Default)]
+pub(super) struct Lent(BTreeMap<SwIfIndex, BTreeSet<SwIfIndex>>);
+
+impl Lent {
+    fn change(&mut self, borrower: SwIfIndex, from: Option<SwIfIndex>, to: Option<SwIfIndex>) {
+        if let Some(from) = from
+            && let Some(borrowers) = self.0.get_mut(&from)
+        {
+            borrowers.remove(&borrower);
+            if borrowers.is_empty() {
+                self.0.remove(&from);
+            }
+        }
+        if let Some(to) = to {
+            self.0.entry(to).or_default().insert(borrower);
+        }
+    }
+}
 
 impl<F: Net> Addresses<F> {
     /// Lets an interface speak by another's addresses, or no longer. The protocol is enabled on it; what is reachable by it
@@ -28,7 +49,8 @@ impl<F: Net> Addresses<F> {
         if let Some(lender) = lender {
             self.check_lender(sw_if, lender)?;
         }
-        self.all().entry(sw_if).or_default().lender = lender;
+        let before = std::mem::replace(&mut self.all().entry(sw_if).or_default().lender, lender);
+        self.lent.lock().expect("no panic inside").change(sw_if, before, lender);
         self.publish(sw_if);
         self.changed(world, sw_if)
     }
@@ -61,7 +83,7 @@ impl<F: Net> Addresses<F> {
 
     /// Who speaks by an interface's addresses.
     pub fn borrowers(&self, lender: SwIfIndex) -> Vec<SwIfIndex> {
-        let all = self.all();
-        all.iter().filter(|(_, here)| here.lender == Some(lender)).map(|(sw_if, _)| *sw_if).collect()
+        let lent = self.lent.lock().expect("no panic inside");
+        lent.0.get(&lender).map_or_else(Vec::new, |borrowers| borrowers.iter().copied().collect())
     }
 }

@@ -37,6 +37,17 @@ impl Key {
         }
     }
 
+    /// Returns the interface that it belongs to.
+    fn sw_if(&self) -> Option<SwIfIndex> {
+        match *self {
+            Self::Neighbor(_, sw_if, _)
+            | Self::Glean(_, sw_if, _)
+            | Self::Receive(_, sw_if, _)
+            | Self::Multicast(_, sw_if) => Some(sw_if),
+            _ => None,
+        }
+    }
+
     /// What it shows of its target.
     fn shown(&self, adj: Adj) -> Adj {
         match *self {
@@ -58,6 +69,8 @@ struct Entry {
 pub(super) struct Inner {
     all: Vec<Option<Entry>>,
     pub(super) by_key: HashMap<Key, AdjIndex>,
+    /// Those of each interface that aren't copies: events of an interface reach its own.
+    by_if: HashMap<u32, BTreeSet<AdjIndex>>,
     /// Given back; packets on their way may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
     free: Vec<AdjIndex>,
@@ -92,6 +105,24 @@ impl Inner {
             entry.refs += 1;
         }
         Some(index)
+    }
+
+    /// Lists an adjacency under the interface of its key.
+    fn list_by_if(&mut self, key: &Key, index: AdjIndex) {
+        if let Some(sw_if) = key.sw_if() {
+            self.by_if.entry(sw_if.0).or_default().insert(index);
+        }
+    }
+
+    fn unlist_by_if(&mut self, key: &Key, index: AdjIndex) {
+        if let Some(sw_if) = key.sw_if()
+            && let Some(all) = self.by_if.get_mut(&sw_if.0)
+        {
+            all.remove(&index);
+            if all.is_empty() {
+                self.by_if.remove(&sw_if.0);
+            }
+        }
     }
 
     fn link(&mut self, target: AdjIndex, alias: AdjIndex) {
@@ -189,6 +220,7 @@ impl Adjacencies {
         self.counters.start(index.at());
         self.store(index, adj);
         inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
+        inner.list_by_if(&key, index);
         inner.by_key.insert(key, index);
         index
     }
@@ -297,6 +329,7 @@ impl Adjacencies {
             }
             let Some(entry) = slot.take() else { continue };
             inner.by_key.remove(&entry.key);
+            inner.unlist_by_if(&entry.key, index);
             match entry.key {
                 Key::LoadBalance(mut buckets) => {
                     buckets.sort_unstable();
@@ -348,8 +381,11 @@ impl Adjacencies {
 
     /// The adjacencies over an interface that show no other one.
     fn over(&self, sw_if: SwIfIndex) -> Vec<AdjIndex> {
-        let over = |i: &AdjInfo| i.sw_if() == Some(sw_if) && i.target.is_none();
-        self.list().iter().filter(|i| over(i)).map(|i| i.index).collect()
+        let mut all: Vec<AdjIndex> =
+            self.inner().by_if.get(&sw_if.0).map_or_else(Vec::new, |all| all.iter().copied().collect());
+        // One that is still held from before the interface's index was used again leads nowhere.
+        all.retain(|at| self.info(*at).is_some_and(|info| info.sw_if() == Some(sw_if)));
+        all
     }
 
     fn on_event(&self, world: &World, event: IfEvent) {

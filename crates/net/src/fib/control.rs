@@ -40,6 +40,8 @@ pub(super) struct Inner<F: Net> {
     pub vias: BTreeMap<(TableIndex, F::Addr), BTreeSet<ListId>>,
     /// Path lists that lead to this neighbour.
     pub hops: HashMap<NextHop, BTreeSet<ListId>>,
+    /// Path lists with a path on this interface.
+    pub by_if: BTreeMap<SwIfIndex, BTreeSet<ListId>>,
     /// Path lists with a recursive path over this next hop of the other protocol.
     pub crossing: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
     pub moved: Moved<F>,
@@ -59,6 +61,7 @@ impl<F: Net> Default for Inner<F> {
             interned: HashMap::default(),
             vias: BTreeMap::new(),
             hops: HashMap::new(),
+            by_if: BTreeMap::new(),
             crossing: BTreeMap::new(),
             moved: Moved::default(),
             attached: BTreeMap::new(),
@@ -458,7 +461,6 @@ impl<F: Net> Inner<F> {
 
     /// The lists with a path on this interface.
     fn lists_of(&self, sw_if: SwIfIndex) -> BTreeSet<ListId> {
-        let names = |list: &PathList<F>| list.paths.iter().any(|p| p.sw_if() == Some(sw_if));
-        self.lists.iter().filter(|(_, list)| names(list)).map(|(id, _)| id).collect()
+        self.by_if.get(&sw_if).cloned().unwrap_or_default()
     }
 }

@@ -52,6 +52,9 @@ impl<F: Net> Inner<F> {
             users: BTreeSet::new(),
         });
         for path in paths.iter() {
+            if let Some(sw_if) = path.sw_if() {
+                self.by_if.entry(sw_if).or_default().insert(id);
+            }
             match path.kind {
                 PathKind::Recursive { table, nexthop } => {
                     self.vias.entry((table, nexthop)).or_default().insert(id);
@@ -88,6 +91,9 @@ impl<F: Net> Inner<F> {
         let Some(list) = self.lists.remove(id) else { return };
         self.interned.remove(&list.paths);
         for path in list.paths.iter() {
+            if let Some(sw_if) = path.sw_if() {
+                unlist(&mut self.by_if, sw_if, id);
+            }
             match path.kind {
                 PathKind::Recursive { table, nexthop } => unlist(&mut self.vias, (table, nexthop), id),
                 PathKind::RecursiveOther { table, nexthop } => {
