@@ -16,6 +16,7 @@ use msg::retval;
 use net::{Interfaces, LinkLocals};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
@@ -73,6 +74,11 @@ struct Inner {
     settings: Settings,
     all: BTreeMap<(SwIfIndex, Ipv6Addr), State>,
     told: BTreeMap<(SwIfIndex, Ipv6Addr), u64>,
+}
+
+/// All that an interface may have.
+fn all_of(sw_if: SwIfIndex) -> RangeInclusive<(SwIfIndex, Ipv6Addr)> {
+    (sw_if, Ipv6Addr::UNSPECIFIED)..=(sw_if, Ipv6Addr::from_bits(u128::MAX))
 }
 
 /// The addresses of all interfaces that aren't simply ours.
@@ -139,6 +145,11 @@ impl Dad {
         self.inner().all.get(&(sw_if, ip)).copied()
     }
 
+    /// Those of an interface.
+    pub fn of(&self, sw_if: SwIfIndex) -> Vec<(Ipv6Addr, State)> {
+        self.inner().all.range(all_of(sw_if)).map(|((_, ip), state)| (*ip, *state)).collect()
+    }
+
     /// All addresses that aren't simply ours.
     pub fn list(&self) -> Vec<(SwIfIndex, Ipv6Addr, State)> {
         self.inner().all.iter().map(|((sw_if, ip), state)| (*sw_if, *ip, *state)).collect()
@@ -167,9 +178,14 @@ impl Dad {
 
     /// Forgets all but these addresses of an interface.
     pub fn retain(&self, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
+        fn forget<T>(all: &mut BTreeMap<(SwIfIndex, Ipv6Addr), T>, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
+            let there = all.range(all_of(sw_if)).map(|(key, _)| *key);
+            let gone: Vec<_> = there.filter(|(_, ip)| !ips.contains(ip)).collect();
+            gone.iter().for_each(|key| _ = all.remove(key));
+        }
         let mut inner = self.inner();
-        inner.all.retain(|(i, ip), _| *i != sw_if || ips.contains(ip));
-        inner.told.retain(|(i, ip), _| *i != sw_if || ips.contains(ip));
+        forget(&mut inner.all, sw_if, ips);
+        forget(&mut inner.told, sw_if, ips);
     }
 
     /// Forgets an interface.

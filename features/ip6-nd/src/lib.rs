@@ -36,6 +36,7 @@ mod compose;
 mod config;
 mod dad;
 mod dice;
+mod due;
 mod listen;
 mod mld;
 mod ours;

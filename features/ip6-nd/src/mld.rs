@@ -4,6 +4,7 @@
 
 use crate::compose::{listener, report_to};
 use crate::dice::Dice;
+use crate::due::Due;
 use crate::ours::AllOurs;
 use crate::protocol::{say, speaking};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
@@ -142,6 +143,8 @@ fn frames(records: &[(u8, Ipv6Addr)], version1: bool, mac: MacAddr, src: Ipv6Add
 /// What all interfaces listen to.
 pub struct Listener {
     links: Mutex<BTreeMap<SwIfIndex, Link>>,
+    /// When each interface's next report is due.
+    due: Mutex<Due>,
     queries: Mailbox<Query>,
     signal: Signal,
 }
@@ -149,7 +152,7 @@ pub struct Listener {
 impl Shared for Listener {
     fn make(world: &World) -> Self {
         let queries = Mailbox::new(QUERIES, world.processes.waker().clone());
-        Self { links: Mutex::default(), queries, signal: world.processes.signal() }
+        Self { links: Mutex::default(), due: Mutex::default(), queries, signal: world.processes.signal() }
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
@@ -162,6 +165,10 @@ impl Shared for Listener {
 impl Listener {
     fn links(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Link>> {
         self.links.lock().expect("no panic inside")
+    }
+
+    fn due(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().expect("no panic inside")
     }
 
     /// Starts the process.
@@ -194,7 +201,13 @@ impl Listener {
         }
         let here = world.get::<AllOurs>().here(sw_if);
         let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
-        self.links().entry(sw_if).or_default().sync(world.clock.now(), &wanted);
+        let next = {
+            let mut links = self.links();
+            let link = links.entry(sw_if).or_default();
+            link.sync(world.clock.now(), &wanted);
+            link.next_due()
+        };
+        self.due().set(sw_if, next);
         self.signal.raise();
     }
 
@@ -204,6 +217,7 @@ impl Listener {
             for group in link.groups.values_mut() {
                 (group.reports, group.due) = (TIMES, world.clock.now());
             }
+            self.due().set(sw_if, link.next_due());
         }
         self.signal.raise();
     }
@@ -211,22 +225,25 @@ impl Listener {
     /// Forgets an interface.
     pub fn clear(&self, sw_if: SwIfIndex) {
         self.links().remove(&sw_if);
+        self.due().set(sw_if, None);
     }
 
     fn run(&self, world: &World) -> Option<u64> {
         let (now, dice, ours) = (world.clock.now(), world.get::<Dice>(), world.get::<AllOurs>());
         self.queries.drain(|query| {
             let delay = dice.between(0, u64::from(query.within)) * 1_000_000;
-            if let Some(link) = self.links().get_mut(&SwIfIndex(query.sw_if)) {
+            let sw_if = SwIfIndex(query.sw_if);
+            if let Some(link) = self.links().get_mut(&sw_if) {
                 link.query(now, &query, delay);
+                self.due().set(sw_if, link.next_due());
             }
         });
-        let mut next: Option<u64> = None;
-        let all: Vec<SwIfIndex> = self.links().keys().copied().collect();
+        let all = self.due().take(now);
         for sw_if in all {
+            // Nothing is sent by an interface that is down: when it comes up, everything is reported.
             let pause = dice.between(INTERVAL / 10, INTERVAL);
             let Some(interface) = speaking(world, sw_if) else { continue };
-            let (records, version1, due) = {
+            let (records, version1, next) = {
                 let mut links = self.links();
                 let Some(link) = links.get_mut(&sw_if) else { continue };
                 let records = link.take_due(now, pause);
@@ -236,9 +253,9 @@ impl Listener {
             let src = ours.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
             let frames = frames(&records, version1, interface.mac, src);
             say(world, &interface, "listener-reports", frames);
-            next = [next, due].into_iter().flatten().min();
+            self.due().set(sw_if, next);
         }
-        next
+        self.due().next()
     }
 }
 

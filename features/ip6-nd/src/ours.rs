@@ -143,9 +143,9 @@ impl AllOurs {
 
 /// Keeps everybody from using what is asked for still, or somebody else's (RFC 4862 5.4, 5.4.5).
 fn hold_back(world: &World, sw_if: SwIfIndex) {
-    let all = world.get::<Dad>().list().into_iter().filter(|(i, ..)| *i == sw_if);
+    let all = world.get::<Dad>().of(sw_if).into_iter();
     let held: Vec<_> = all
-        .map(|(_, ip, state)| match state {
+        .map(|(ip, state)| match state {
             dad::State::Tentative { .. } => (ip, Hold::Tentative),
             dad::State::Duplicate => (ip, Hold::Duplicate),
         })

@@ -37,12 +37,16 @@ impl Shared for Proxies {
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
-        for (_, ip) in self.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
+        let hosts = self.hosts();
+        for (_, ip) in hosts.iter().copied().filter(|(i, _)| *i == sw_if) {
             // A host that is gone already is no error.
             let _ = self.change_host(world, sw_if, ip, false);
         }
         let _ = self.enable(world, sw_if, false);
-        publish_all(world);
+        // Without hosts, others answer for their own addresses only.
+        if !hosts.is_empty() {
+            publish_all(world);
+        }
     }
 }
 
@@ -164,13 +168,16 @@ impl Proxies {
 /// An interface has moved to another table: the hosts behind it with it.
 pub fn moved(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
-    for (_, ip) in proxies.hosts().into_iter().filter(|(i, _)| *i == sw_if) {
+    let hosts = proxies.hosts();
+    for (_, ip) in hosts.iter().copied().filter(|(i, _)| *i == sw_if) {
         let _ = proxies.change_host(world, sw_if, ip, false);
         if let Err(error) = proxies.change_host(world, sw_if, ip, true) {
             log::error!("{ip} is answered for no longer: {error}");
         }
     }
-    publish_all(world);
+    if !hosts.is_empty() {
+        publish_all(world);
+    }
 }
 
 /// Lets workers know of whom they answer for everywhere.

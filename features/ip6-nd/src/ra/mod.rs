@@ -9,6 +9,7 @@ pub use schedule::Schedule;
 
 use crate::compose::{Envelope, frame};
 use crate::dice::Dice;
+use crate::due::Due;
 use crate::ours::AllOurs;
 use crate::protocol::{say, speaking};
 use cli::{Error, Result};
@@ -52,6 +53,8 @@ pub struct Question {
 /// The router advertisements of all interfaces.
 pub struct Advertiser {
     links: Mutex<BTreeMap<SwIfIndex, Link>>,
+    /// When each interface's next advertisement is due.
+    due: Mutex<Due>,
     heard: Mailbox<Question>,
     signal: Signal,
 }
@@ -59,12 +62,13 @@ pub struct Advertiser {
 impl Shared for Advertiser {
     fn make(world: &World) -> Self {
         let heard = Mailbox::new(HEARD, world.processes.waker().clone());
-        Self { links: Mutex::default(), heard, signal: world.processes.signal() }
+        Self { links: Mutex::default(), due: Mutex::default(), heard, signal: world.processes.signal() }
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
         if let Some(sw_if) = deleted.of::<SwIfIndex>() {
             self.links().remove(sw_if);
+            self.due().set(*sw_if, None);
         }
     }
 }
@@ -72,6 +76,10 @@ impl Shared for Advertiser {
 impl Advertiser {
     fn links(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Link>> {
         self.links.lock().expect("no panic inside")
+    }
+
+    fn due(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().expect("no panic inside")
     }
 
     /// Passes a host's question to control; false if there is no room.
@@ -136,21 +144,27 @@ impl Advertiser {
     fn run(&self, world: &World) -> Option<u64> {
         let (now, dice) = (world.clock.now(), world.get::<Dice>());
         self.heard.drain(|question| {
-            if let Some(link) = self.links().get_mut(&SwIfIndex(question.sw_if)) {
+            let sw_if = SwIfIndex(question.sw_if);
+            if let Some(link) = self.links().get_mut(&sw_if) {
                 link.schedule.solicited(&question, &link.config, now, dice.throw());
+                // Hosts are answered alone at once.
+                self.due().set(sw_if, Some(now));
             }
         });
-        let mut due = Vec::new();
-        for (sw_if, link) in self.links().iter_mut() {
-            let sendings = link.schedule.take_due(&link.config, now, dice.throw());
+        let all = self.due().take(now);
+        for sw_if in all {
+            let (sendings, config) = {
+                let mut links = self.links();
+                let Some(link) = links.get_mut(&sw_if) else { continue };
+                let sendings = link.schedule.take_due(&link.config, now, dice.throw());
+                self.due().set(sw_if, link.schedule.next_due());
+                (sendings, link.config.clone())
+            };
             if !sendings.is_empty() {
-                due.push((*sw_if, sendings, link.config.clone()));
+                self.send(world, sw_if, &sendings, &config);
             }
         }
-        for (sw_if, sendings, config) in due {
-            self.send(world, sw_if, &sendings, &config);
-        }
-        self.links().values().filter_map(|link| link.schedule.next_due()).min()
+        self.due().next()
     }
 
     fn send(&self, world: &World, sw_if: SwIfIndex, sendings: &[schedule::Sending], config: &RaConfig) {
@@ -201,6 +215,7 @@ pub fn on_state(world: &World, sw_if: SwIfIndex) {
         let link = links.entry(sw_if).or_default();
         let on = speaks && !link.config.suppress;
         link.schedule.set_active(on, speaks, &link.config, world.clock.now());
+        advertiser.due().set(sw_if, link.schedule.next_due());
         on
     };
     if before != now {
