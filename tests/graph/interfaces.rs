@@ -4,9 +4,10 @@
 use daemon::plugins;
 use graph::World;
 use graph::drive::Bench;
-use net::Interfaces;
+use net::{Fib, Interfaces};
 use stats::{Reader, Space};
 use std::time::Instant;
+use wire::Ip6;
 
 /// All commands, read once.
 struct Console {
@@ -36,11 +37,12 @@ impl Console {
         self.run(line).unwrap_or_else(|e| panic!("{line}: {e}"))
     }
 
-    /// Nodes, names of them, reasons and entries of the stats directory.
-    fn state(&self) -> [usize; 4] {
+    /// Nodes, names of them, reasons, entries of the stats directory, and routes of IPv6 with those of links.
+    fn state(&self) -> [usize; 5] {
         let world = &self.bench.world;
         let listed = Reader::new(&world.stats).and_then(|reader| reader.list()).expect("readable").len();
-        [world.nodes().len(), world.node_names().len(), world.reasons().len(), listed]
+        let [routes, ..] = world.get::<Fib<Ip6>>().usage();
+        [world.nodes().len(), world.node_names().len(), world.reasons().len(), listed, routes.used]
     }
 }
 
@@ -92,6 +94,7 @@ fn generator_interfaces_leave_nothing_behind() {
     for i in 0..2000 {
         console.ok(&format!("create packet-generator interface pg{i}"));
         console.ok(&format!("set interface ip address pg{i} 10.0.0.1/24"));
+        console.ok(&format!("set interface ip address pg{i} 2001:db8::1/64"));
         console.ok(&format!("set interface state pg{i} up"));
         console.turn();
         console.ok(&format!("delete packet-generator interface pg{i}"));
@@ -128,6 +131,43 @@ fn memory_of_many_interfaces_is_linear() {
     // With their counters and the counters' names.
     let each = (first + second) * 1024 / u64::from(2 * N);
     assert!(each < 12 * 1024, "{each} bytes an interface");
+}
+
+/// Makes `n` interfaces with an address of either version each, and lets them go again; gives the seconds of each kind of command.
+fn with_addresses(n: u32) -> [(&'static str, f64); 6] {
+    let mut console = Console::new();
+    let mut times = ["create", "ip4", "ip6", "up", "mtu", "delete"].map(|what| (what, 0.0));
+    let mut run = |console: &mut Console, at: usize, line: String| {
+        let start = Instant::now();
+        console.ok(&line);
+        console.turn();
+        times[at].1 += start.elapsed().as_secs_f64();
+    };
+    for i in 0..n {
+        run(&mut console, 0, format!("create loopback interface instance {i}"));
+        run(&mut console, 1, format!("set interface ip address loop{i} 10.{}.{}.1/24", i >> 8, i & 255));
+        run(&mut console, 2, format!("set interface ip address loop{i} 2001:db8:{i:x}::1/64"));
+        run(&mut console, 3, format!("set interface state loop{i} up"));
+    }
+    for i in 0..n {
+        run(&mut console, 4, format!("set interface mtu 1400 loop{i}"));
+    }
+    for i in 0..n {
+        run(&mut console, 5, format!("delete loopback interface intfc loop{i}"));
+    }
+    times
+}
+
+/// Whatever one more interface costs, it doesn't look at all others.
+#[test]
+#[ignore = "long: 12,000 interfaces with addresses are made and deleted, a minute"]
+fn long_interfaces_with_addresses_take_linear_time() {
+    with_addresses(1000);
+    let (few, many) = (with_addresses(4000), with_addresses(8000));
+    for ((what, few), (_, many)) in few.into_iter().zip(many) {
+        println!("{what}: {few:.2} s for 4,000 interfaces, {many:.2} s for 8,000");
+        assert!(many < 3.0 * few + 0.2, "{what}: {few} s for 4,000 interfaces, {many} s for 8,000");
+    }
 }
 
 #[test]

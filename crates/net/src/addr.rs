@@ -65,6 +65,10 @@ pub struct Addresses<F: Net> {
 impl<F: Net> Shared for Addresses<F> {
     fn make(world: &World) -> Self {
         let interfaces: Arc<Interfaces> = world.get();
+        if F::IS_V6 {
+            // Made before: when the last address goes, link-local addresses give their table back.
+            world.get::<LinkLocals>();
+        }
         interfaces.subscribe(|world, event| {
             if let IfEvent::Admin(sw_if, _) = event {
                 let addresses = world.get::<Self>();

@@ -26,7 +26,7 @@ pub const STATE: StateDef = StateDef::many(|world| {
     world.get::<Fib<Ip4>>();
     world.get::<Fib<Ip6>>();
     world.get::<Neighbors>();
+    world.get::<LinkLocals>();
     world.get::<Addresses<Ip4>>();
     world.get::<Addresses<Ip6>>();
-    world.get::<LinkLocals>();
 });
