@@ -40,6 +40,7 @@ const STILL: &[(&str, &str)] = &[
         "a device's full queue: crates/driver/src/tests/rx.rs, and of the generator drivers/pg/src/tests.rs",
     ),
     ("/net/punt", "packets that a program takes at the punt socket: features/punt"),
+    ("/net/interface/link-speed", "a link of the host with a speed: drivers/af_packet/src/tests/netns.rs"),
     (
         "/net/nexthop/*",
         "a neighbour that stops to answer, and comes back: crates/net/src/fib/tests/nexthops.rs",
