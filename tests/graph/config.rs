@@ -410,3 +410,19 @@ fn a_large_change_goes_in_slices() {
         assert_eq!(last.abs_diff(before) as usize, ROUTES);
     }
 }
+
+/// An operator's choice stands against what the feature's owner wants, and both come back.
+#[test]
+fn what_an_operator_chose_against_an_owner_comes_back() {
+    let feature = "set interface feature pg0 arp-proxy arc arp";
+    let mut instance = Instance::after(&format!("create packet-generator interface pg0\n{feature}"));
+    let on = |i: &mut Instance| i.must("show interface features pg0").contains("arp-proxy");
+    assert!(on(&mut instance));
+    instance.must("set interface proxy-arp pg0 enable");
+    instance.must(&format!("{feature} disable"));
+    assert!(!on(&mut instance));
+    made_again(&mut instance, "a feature that its owner wants and the operator doesn't");
+    instance.must(feature);
+    assert!(on(&mut instance), "the owner's wish was kept");
+    assert!(!instance.config().contains("arc arp"), "{}", instance.config());
+}

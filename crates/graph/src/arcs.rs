@@ -99,10 +99,36 @@ pub(crate) struct Arc {
     pub end: NodeIndex,
     /// In order.
     pub features: Vec<(Feature, NodeIndex)>,
-    /// What is enabled: interface → (feature's place, config), in no order.
+    /// What their owners have enabled: interface → (feature's place, config), in order.
     enabled: HashMap<SwIfIndex, Vec<(usize, u32)>>,
+    /// What an operator has chosen against them: interface → (feature's place, on or off).
+    chosen: HashMap<SwIfIndex, Vec<(usize, bool)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
+}
+
+impl Arc {
+    fn unchoose(&mut self, feature: usize, sw_if: SwIfIndex) {
+        if let Some(list) = self.chosen.get_mut(&sw_if) {
+            list.retain(|(at, _)| *at != feature);
+            if list.is_empty() {
+                self.chosen.remove(&sw_if);
+            }
+        }
+    }
+
+    /// The features of an interface and their configuration, in order. One that only an operator wants has 0.
+    fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, u32)> {
+        let mut list = self.enabled.get(&sw_if).cloned().unwrap_or_default();
+        for (feature, on) in self.chosen.get(&sw_if).into_iter().flatten() {
+            match on {
+                true => list.push((*feature, 0)),
+                false => list.retain(|(at, _)| at != feature),
+            }
+        }
+        list.sort_unstable();
+        list
+    }
 }
 
 /// The control side of all arcs.
@@ -135,7 +161,8 @@ impl Arcs {
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }
-        self.all.push(Arc { def, end, features, enabled: HashMap::new(), ends: HashMap::new() });
+        let (enabled, chosen, ends) = Default::default();
+        self.all.push(Arc { def, end, features, enabled, chosen, ends });
         Ok(())
     }
 
@@ -143,7 +170,24 @@ impl Arcs {
         self.all.iter().position(|arc| arc.def.name == name).map(|i| ArcIndex(i as u16))
     }
 
-    /// Enables or disables a feature on an interface.
+    /// An arc and the place of a feature on it.
+    ///
+    /// # Errors
+    /// An arc or feature that doesn't exist, with those that do.
+    pub fn place(&self, arc: &str, feature: &str) -> Result<(ArcIndex, usize), String> {
+        let index = self.find(arc).ok_or_else(|| {
+            let names: Vec<_> = self.all.iter().map(|a| a.def.name).collect();
+            format!("no feature arc is named {arc}; there are {}", names.join(", "))
+        })?;
+        let features = &self.all[index.at()].features;
+        let at = features.iter().position(|(f, _)| f.node == feature).ok_or_else(|| {
+            let names: Vec<_> = features.iter().map(|(f, _)| f.node).collect();
+            format!("arc {arc} has no feature {feature}; it has {}", names.join(", "))
+        })?;
+        Ok((index, at))
+    }
+
+    /// Enables or disables a feature on an interface, for the feature's owner. What an operator chose before no longer holds.
     ///
     /// # Errors
     /// An interface that there is no room for; too many different chains.
@@ -154,6 +198,7 @@ impl Arcs {
         sw_if: SwIfIndex,
         config: Option<u32>,
     ) -> Result<(), String> {
+        self.all[arc.at()].unchoose(feature, sw_if);
         let enabled = &mut self.all[arc.at()].enabled;
         let mut list = enabled.remove(&sw_if).unwrap_or_default();
         list.retain(|(place, _)| *place != feature);
@@ -165,6 +210,40 @@ impl Arcs {
             enabled.insert(sw_if, list);
         }
         self.rebuild(arc, sw_if)
+    }
+
+    /// Enables or disables a feature on an interface, for an operator. What its owner wants is kept, and holds again when the operator takes
+    /// the choice back.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn choose(
+        &mut self,
+        arc: ArcIndex,
+        feature: usize,
+        sw_if: SwIfIndex,
+        on: bool,
+    ) -> Result<(), String> {
+        let of_arc = &mut self.all[arc.at()];
+        of_arc.unchoose(feature, sw_if);
+        let wanted = of_arc.enabled.get(&sw_if).is_some_and(|list| list.iter().any(|(at, _)| *at == feature));
+        if on != wanted {
+            of_arc.chosen.entry(sw_if).or_default().push((feature, on));
+        }
+        self.rebuild(arc, sw_if)
+    }
+
+    /// What operators have chosen: interface, arc, feature, on or off; in this order.
+    pub fn chosen(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
+        let of_arc = |arc: &Arc| {
+            let (name, features) = (arc.def.name, &arc.features);
+            let all =
+                arc.chosen.iter().flat_map(|(sw_if, list)| list.iter().map(|(at, on)| (*sw_if, *at, *on)));
+            all.map(|(sw_if, at, on)| (sw_if, name, features[at].0.node, on)).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.all.iter().flat_map(of_arc).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Gives an interface's chains an end of its own.
@@ -180,7 +259,8 @@ impl Arcs {
     pub fn forget(&mut self, sw_if: SwIfIndex) {
         for (i, arc) in self.all.iter_mut().enumerate() {
             arc.ends.remove(&sw_if);
-            if arc.enabled.remove(&sw_if).is_some()
+            let had = [arc.enabled.remove(&sw_if).is_some(), arc.chosen.remove(&sw_if).is_some()];
+            if had.contains(&true)
                 && let Some(start) = self.table.cell(ArcIndex(i as u16), sw_if)
             {
                 start.store(0, Ordering::Release);
@@ -191,8 +271,7 @@ impl Arcs {
     /// Features enabled on an interface, in order, with their configuration.
     pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, u32)> {
         let arc = &self.all[arc.at()];
-        let list = arc.enabled.get(&sw_if).map(Vec::as_slice).unwrap_or_default();
-        list.iter().map(|(place, config)| (arc.features[*place].0.node, *config)).collect()
+        arc.in_force(sw_if).into_iter().map(|(place, config)| (arc.features[place].0.node, config)).collect()
     }
 
     fn rebuild(&mut self, index: ArcIndex, sw_if: SwIfIndex) -> Result<(), String> {
@@ -201,7 +280,7 @@ impl Arcs {
             format!("sw_if_index {sw_if}: too many interfaces for feature arcs, {INTERFACES} at most")
         })?;
         let arc = &self.all[index.at()];
-        let list = arc.enabled.get(&sw_if).map(Vec::as_slice).unwrap_or_default();
+        let list = arc.in_force(sw_if);
         let start = if list.is_empty() {
             0
         } else {
@@ -306,6 +385,27 @@ mod tests {
         arcs.set(arc, 0, SwIfIndex(5), None).expect("room");
         arcs.set(arc, 1, SwIfIndex(5), None).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), None);
+        // An operator's choice goes before what the owner wants, until that changes or the choice is taken back.
+        arcs.set(arc, 1, SwIfIndex(6), Some(7)).expect("room");
+        for (feature, on, now, chosen) in [
+            (1, false, [].as_slice(), Some(("yy", false))),
+            (1, true, &[("yy", 7)], None),
+            (0, true, &[("x", 0), ("yy", 7)], Some(("x", true))),
+            (0, false, &[("yy", 7)], None),
+            (0, false, &[("yy", 7)], None),
+            (1, true, &[("yy", 7)], None),
+            (1, false, &[], Some(("yy", false))),
+        ] {
+            arcs.choose(arc, feature, SwIfIndex(6), on).expect("room");
+            assert_eq!(arcs.enabled(arc, SwIfIndex(6)), now, "{feature} {on}");
+            let all: Vec<_> = chosen.into_iter().map(|(node, on)| (SwIfIndex(6), "a", node, on)).collect();
+            assert_eq!(arcs.chosen(), all, "{feature} {on}");
+        }
+        arcs.set(arc, 1, SwIfIndex(6), Some(8)).expect("room");
+        assert_eq!((arcs.enabled(arc, SwIfIndex(6)), arcs.chosen()), (vec![("yy", 8)], Vec::new()));
+        arcs.choose(arc, 1, SwIfIndex(6), false).expect("room");
+        arcs.forget(SwIfIndex(6));
+        assert_eq!((table.start(arc, SwIfIndex(6)), arcs.chosen()), (None, Vec::new()));
         arcs.forget(SwIfIndex(3));
         assert_eq!((table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))), (None, Vec::new()));
         let beyond = SwIfIndex(INTERFACES as u32);

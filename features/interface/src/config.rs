@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was set for interfaces, as commands. Their drivers say how they are made.
 
-use crate::chosen::Chosen;
 use crate::rx::thread_words;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, World};
@@ -29,8 +28,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     for interface in &all {
         device(interface, config);
     }
-    for ((sw_if, arc, feature), on) in world.get::<Chosen>().list(world) {
-        let (name, feature, arc) = (quote(&interfaces.name(sw_if)), quote(&feature), quote(&arc));
+    for (sw_if, arc, feature, on) in world.chosen_features() {
+        let (name, feature, arc) = (quote(&interfaces.name(sw_if)), quote(feature), quote(arc));
         let (on, off) = if on { ("", " disable") } else { (" disable", "") };
         let line = format!("set interface feature {name} {feature} arc {arc}");
         config.push(Phase::Chosen, format!("{line}{on}"), format!("{line}{off}"));

@@ -28,14 +28,14 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-use graph::{ArcDef, NodeDef, Plugin, StateDef};
+use graph::{ArcDef, NodeDef, Plugin};
 use net::Interfaces;
 
 /// Interfaces.
 pub static PLUGIN: Plugin = Plugin {
     name: "interface",
     about: "Interfaces: output, drop and punt nodes, commands",
-    state: &[net::STATE, StateDef::of::<chosen::Chosen>()],
+    state: &[net::STATE],
     nodes: &[
         NodeDef::of::<drop::ErrorDrop>(),
         NodeDef::of::<drop::Drop>(),

@@ -5,7 +5,7 @@ use cli::{Error, Matches, Output};
 use graph::{SwIfIndex, World};
 use net::{Interfaces, MtuKind};
 
-use crate::chosen::Chosen;
+use crate::chosen;
 use crate::control;
 use std::sync::Arc;
 
@@ -61,6 +61,6 @@ pub fn promiscuous(w: &World, m: &Matches) -> Result<Output, Error> {
 
 pub fn feature(w: &World, m: &Matches) -> Result<Output, Error> {
     let (_, sw_if) = named(w, m)?;
-    w.get::<Chosen>().set(w, sw_if, m.str("arc"), m.str("feature"), !m.flag("disable"))?;
+    chosen::set(w, sw_if, m.str("arc"), m.str("feature"), !m.flag("disable"))?;
     Ok(Output::empty())
 }

@@ -43,16 +43,24 @@ impl World {
         config: Option<u32>,
     ) -> Result<(), String> {
         let mut registry = self.registry();
-        let index = registry.arcs.find(arc).ok_or_else(|| {
-            let names: Vec<_> = registry.arcs.all.iter().map(|a| a.def.name).collect();
-            format!("no feature arc is named {arc}; there are {}", names.join(", "))
-        })?;
-        let features = &registry.arcs.all[index.at()].features;
-        let at = features.iter().position(|(f, _)| f.node == feature).ok_or_else(|| {
-            let names: Vec<_> = features.iter().map(|(f, _)| f.node).collect();
-            format!("arc {arc} has no feature {feature}; it has {}", names.join(", "))
-        })?;
+        let (index, at) = registry.arcs.place(arc, feature)?;
         registry.arcs.set(index, at, sw_if, config)
+    }
+
+    /// Enables or disables a feature on an interface for an operator, whatever its owner wants. The owner's next
+    /// [`Self::set_feature`] holds instead.
+    ///
+    /// # Errors
+    /// As [`Self::set_feature`].
+    pub fn choose_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
+        let mut registry = self.registry();
+        let (index, at) = registry.arcs.place(arc, feature)?;
+        registry.arcs.choose(index, at, sw_if, on)
+    }
+
+    /// What operators have chosen against the owners of features: interface, arc, feature, on or off; in this order.
+    pub fn chosen_features(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
+        self.registry().arcs.chosen()
     }
 
     /// Gives an interface's chains of an arc an end of its own: its transmit node.

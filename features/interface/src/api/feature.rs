@@ -2,7 +2,7 @@
 //! Messages of the module `feature`.
 
 use super::Client;
-use crate::chosen::{self, Chosen};
+use crate::chosen;
 use cli::Result;
 use graph::World;
 use msg::{Message, Messages, Module, Str};
@@ -15,7 +15,7 @@ pub static API: Module<World> =
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: FeatureEnableDisable| {
         let sw_if = r.sw_if_index.existing(w)?;
-        w.get::<Chosen>().set(w, sw_if, r.arc_name.as_str(), r.feature_name.as_str(), r.enable)
+        chosen::set(w, sw_if, r.arc_name.as_str(), r.feature_name.as_str(), r.enable)
     });
     m.call(is_enabled);
 }
