@@ -18,7 +18,7 @@ const PIECE: usize = 256 << 10;
 /// in one turn take more, however fast the machine is.
 const TURN: u64 = 250 * cli::SLICE as u64;
 /// The same for lines of a configuration, which take less.
-const LINES: u64 = 80 * cli::SLICE as u64;
+const LINES: u64 = 120 * cli::SLICE as u64;
 
 /// The archive is made by the other commands.
 const LEFT_OUT: &[&str] = &["show tech-support"];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cli::{Command, Tree};
+use cli::{Command, Output, Tree};
 
 use crate::run::World;
 
@@ -44,10 +44,11 @@ impl World for Bare {
         self.start.elapsed() + Duration::from_nanos(self.ahead.load(Ordering::Relaxed))
     }
 
-    fn advance(&self, by: Duration) {
+    fn advance(&self, by: Duration) -> Output {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         // The closure always gives a value.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
+        Output::empty()
     }
 
     fn waker(&self) -> Arc<sync::Waker> {

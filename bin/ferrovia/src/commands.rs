@@ -265,8 +265,7 @@ fn set_clock_adjust<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let by = Duration::try_from_secs_f64(seconds).map_err(|_| {
         Error::failed("the clock moves forward only: timers rely on it").at(m.span("seconds"))
     })?;
-    world.advance(by);
-    Ok(Output::empty())
+    Ok(world.advance(by))
 }
 
 fn show_logging<W: World>(_: &W, m: &Matches) -> Result<Output> {

@@ -7,8 +7,8 @@ use crate::plugins;
 use crate::process::{self, paths::Paths};
 use crate::run::{self, Instance};
 use crate::socket::UnixSocket;
-use cli::{Command, Tree};
-use graph::{ConfigLine, ConfigLines, Plugin, ThreadPlan, Threads, World, WorldConfig};
+use cli::{Command, Output, Tree};
+use graph::{ConfigLine, ConfigLines, Plugin, Runtime, ThreadPlan, Threads, World, WorldConfig};
 use rustix::net::SocketType;
 use simd::Level;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,8 +24,10 @@ impl run::World for World {
         Duration::from_nanos(self.clock.now())
     }
 
-    fn advance(&self, by: Duration) {
+    fn advance(&self, by: Duration) -> Output {
         self.clock.adjust(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+        let _ = self.processes.run(self);
+        self.ask(Runtime::tick_now).then(|_| Ok(Output::empty()))
     }
 
     fn running_config(&self) -> Vec<ConfigLine> {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cli::{Command, Runner, Said, Tree};
+use cli::{Command, Output, Runner, Said, Tree};
 use rustix::net::SocketType;
 
 use crate::api;
@@ -39,8 +39,8 @@ pub trait World: cli::Live + 'static {
     /// The clock that every timer follows.
     fn now(&self) -> Duration;
 
-    /// Moves that clock on.
-    fn advance(&self, by: Duration);
+    /// Moves that clock on. The output is there when the timers that are due have run, on the threads too.
+    fn advance(&self, by: Duration) -> Output;
 
     /// What ends the control thread's sleep.
     fn waker(&self) -> Arc<sync::Waker>;

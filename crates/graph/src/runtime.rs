@@ -30,6 +30,9 @@ pub(crate) enum Message {
     Stop,
 }
 
+/// Nanoseconds between two ticks of a node.
+const SECOND: u64 = 1_000_000_000;
+
 /// Messages that are taken in a turn: many changes of the configuration don't keep packets waiting.
 const MESSAGES: usize = 256;
 
@@ -160,6 +163,13 @@ impl Runtime {
         self.ticks.push(node);
     }
 
+    /// Calls the [`tick`](Node::tick) of every node now: for who has moved the clock, and waits until timers have seen it.
+    pub fn tick_now(&mut self) {
+        self.core.now = self.core.clock.now();
+        let turn = self.reader.turn();
+        tick_all(&mut self.core, &mut self.nodes, &turn, &self.arcs, rdtsc());
+    }
+
     /// Brings a packet in at a node.
     pub fn inject(&mut self, node: NodeIndex, buffer: Owned) {
         self.core.inject(node, buffer);
@@ -279,13 +289,10 @@ impl Runtime {
                 clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
             }
         }
-        if self.core.now.wrapping_sub(self.last_tick) >= 1_000_000_000 {
+        if self.core.now.wrapping_sub(self.last_tick) >= SECOND {
             self.last_tick = self.core.now;
             self.gauges.set_cached(self.core.cache.free_count());
-            for slot in self.nodes.iter_mut().flatten() {
-                slot.node.tick(&slot.rt, &mut self.core, &turn, arcs);
-            }
-            clock = run_pending(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+            clock = tick_all(&mut self.core, &mut self.nodes, &turn, arcs, clock);
         }
         if !self.ticks.is_empty() || !self.core.again.is_empty() {
             self.ticks.append(&mut self.core.again);
@@ -360,6 +367,20 @@ impl Runtime {
             || !core.again.is_empty()
             || !self.mailbox.is_empty()
     }
+}
+
+/// Calls the `tick` of every node, and runs what they send.
+fn tick_all(
+    core: &mut Core,
+    nodes: &mut [Option<Box<NodeSlot>>],
+    turn: &sync::Turn<'_>,
+    arcs: &ArcTable,
+    clock: u64,
+) -> u64 {
+    for slot in nodes.iter_mut().flatten() {
+        slot.node.tick(&slot.rt, core, turn, arcs);
+    }
+    run_pending(core, nodes, turn, arcs, clock)
 }
 
 #[inline(always)]
