@@ -133,8 +133,8 @@ impl Space {
             Space::Interface => 1 << 17,
             // A driver's interface has nine or so.
             Space::Error => 1 << 21,
-            // An interface has two.
-            Space::Node => 1 << 18,
+            // An interface has two, and the plugins have some hundreds.
+            Space::Node => 2 * Space::Interface.capacity() + (1 << 12),
             Space::Route => 1 << 24,
             Space::Own => 1 << 22,
         }

@@ -184,7 +184,7 @@ fn one_node_too_many_is_an_error() {
     let world = bench.world.clone();
     let error = (0..=MAX_NODES).find_map(|i| world.add_node(&format!("n{i}"), |_, _| Over).err());
     let error = error.expect("there is an end");
-    assert_eq!((error.to_string(), error.code()), ("too many nodes, 262144 at most".into(), -162));
+    assert_eq!((error.to_string(), error.code()), ("too many nodes, 266240 at most".into(), -162));
     assert_eq!(world.nodes().len(), MAX_NODES);
     let (last, other) = (world.node("n262000").expect("there"), world.node("n4711").expect("there"));
     let out = bench.node("n262000", &[packet(1, 0)], |_| {});
