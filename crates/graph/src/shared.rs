@@ -4,6 +4,7 @@
 use crate::World;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)), and it is
@@ -66,6 +67,16 @@ struct Inner {
     declared: usize,
 }
 
+impl Inner {
+    /// Keeps a state that was made; if another thread was first, its one.
+    fn keep<T: Shared>(&mut self, key: TypeId, new: Arc<T>) -> Arc<dyn Any + Send + Sync> {
+        let Entry::Vacant(place) = self.by_type.entry(key) else { return self.by_type[&key].clone() };
+        place.insert(new.clone());
+        self.made.push((std::any::type_name::<T>(), new.clone()));
+        new
+    }
+}
+
 /// The states of an instance.
 #[derive(Default)]
 pub(crate) struct States(Mutex<Inner>);
@@ -81,12 +92,7 @@ impl States {
         let state = found.unwrap_or_else(|| {
             // Not under the lock: it asks for others.
             let new = Arc::new(T::make(world));
-            let mut inner = self.inner();
-            if !inner.by_type.contains_key(&key) {
-                inner.by_type.insert(key, new.clone());
-                inner.made.push((std::any::type_name::<T>(), new.clone()));
-            }
-            inner.by_type[&key].clone()
+            self.inner().keep(key, new)
         });
         state.downcast().expect("stored under its own type")
     }

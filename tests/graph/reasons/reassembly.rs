@@ -42,7 +42,7 @@ impl Way {
             return w.frames(&counter, frames);
         }
         let packets: Vec<_> = frames.iter().map(|frame| frame[14..].to_vec()).collect();
-        let node = u32::from(w.bench.index("error-drop").0);
+        let node = w.bench.index("error-drop").0;
         w.at(&counter, &self.node, "pg0", &packets, |b| b.set_scratch(Then { node }));
     }
 

@@ -153,7 +153,7 @@ const NO_SUCH_NODE: i32 = -4;
 const NO_SUCH_NODE2: i32 = -5;
 
 fn node_index(w: &World, _: &Caller<'_, World>, r: GetNodeIndex) -> Result<GetNodeIndexReply> {
-    Ok(GetNodeIndexReply { node_index: u32::from(node(w, r.node_name.as_str())?.0) })
+    Ok(GetNodeIndexReply { node_index: node(w, r.node_name.as_str())?.0 })
 }
 
 /// Asks that packets may go from one node to another.
@@ -173,7 +173,7 @@ struct AddNodeNextReply {
 fn link(w: &World, from: &str, to: &str) -> Result<u32> {
     node(w, from)?;
     let to = node(w, to).map_err(|e| e.retval(NO_SUCH_NODE2))?;
-    Ok(u32::from(to.0))
+    Ok(to.0)
 }
 
 fn add_node_next(w: &World, _: &Caller<'_, World>, r: AddNodeNext) -> Result<AddNodeNextReply> {

@@ -59,7 +59,7 @@ impl Node for Switch {
             3 => SwitchTo::Continue,
             4 => SwitchTo::Gone,
             5 => SwitchTo::Mine,
-            n => SwitchTo::Node(NodeIndex(u32::from(n) % 3 + DYNAMIC_BASE.load(Ordering::Relaxed) as u32)),
+            n => SwitchTo::Node(NodeIndex(u32::from(n) % 3 + DYNAMIC_BASE.load(Ordering::Relaxed))),
         }
     }
     fn keep(&mut self, mut buffer: Owned, cx: &mut Cx<'_, false>) {
@@ -124,7 +124,7 @@ fn packet(first: u8, id: u32) -> Vec<u8> {
 
 fn names(bench: &Bench) -> (u32, Vec<String>) {
     // Three nodes that nobody brings, to be chosen at run time.
-    let base = bench.index("a").0 as u32;
+    let base = bench.index("a").0;
     DYNAMIC_BASE.store(base, Ordering::Relaxed);
     (base, bench.world.nodes().iter().map(|n| n.name.to_string()).collect())
 }

@@ -38,7 +38,7 @@ impl Exit {
     }
 }
 
-/// An interface and its output node in one number: the upper halves of both, then the lower ones, which stand in an [`Ordinary`] like
+/// An interface and its output node in one number: the upper halves of both, then the lower ones, which stand in an [`net::Ordinary`] like
 /// this.
 #[inline(always)]
 fn over(tx_if: u32, output: NodeIndex) -> u64 {

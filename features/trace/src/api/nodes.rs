@@ -103,10 +103,10 @@ fn get(
     let details = |node: &NodeInfo| {
         let arcs = node.next.iter().filter(|_| r.want_arcs);
         GraphNodeDetails {
-            index: u32::from(node.index.0),
+            index: node.index.0,
             name: (*node.name).into(),
             flags: NodeFlag(flags(node)),
-            arcs_out: arcs.filter_map(|name| Some(u32::from(w.node(name)?.0))).collect(),
+            arcs_out: arcs.filter_map(|name| Some(w.node(name)?.0)).collect(),
         }
     };
     Ok((nodes.iter().map(details).collect(), GraphNodeGetReply { cursor: u32::MAX }))

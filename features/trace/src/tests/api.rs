@@ -152,7 +152,7 @@ fn nodes_are_told_by_name_number_and_flags() {
         assert!(reply.as_ref().map_or(true, |r| r.cursor == u32::MAX));
         reply.map(|_| all.into_iter().map(|n| (n.index, n.name.as_str().to_string())).collect::<Vec<_>>())
     };
-    let input = u32::from(bench.index("test-input").0);
+    let input = bench.index("test-input").0;
     let want = vec![(input, "test-input".to_string())];
     assert_eq!(get(u32::MAX, "test-input", 0), Ok(want.clone()));
     assert_eq!(get(input, "", 0), Ok(want.clone()));
