@@ -426,3 +426,21 @@ fn what_an_operator_chose_against_an_owner_comes_back() {
     assert!(on(&mut instance), "the owner's wish was kept");
     assert!(!instance.config().contains("arc arp"), "{}", instance.config());
 }
+
+/// A lender in another table is refused, but both interfaces may be moved to different ones afterwards.
+#[test]
+fn lent_addresses_come_back_across_tables() {
+    for moved in ["pg0", "pg1"] {
+        let mut instance = Instance::after(
+            "create packet-generator interface pg0\ncreate packet-generator interface pg1\nip table add 7\n\
+             set interface unnumbered pg1 use pg0",
+        );
+        instance.must(&format!("set interface ip table {moved} 7"));
+        made_again(&mut instance, moved);
+        let text = instance.config();
+        instance.go_to("");
+        assert_eq!(instance.config(), "", "{moved}");
+        instance.go_to(&text);
+        assert_eq!(instance.config(), text, "{moved}");
+    }
+}

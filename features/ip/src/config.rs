@@ -21,6 +21,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     crate::super_path::say(world, config);
     tables::<Ip4>(world, config);
     tables::<Ip6>(world, config);
+    unnumbered(world, config);
     interfaces::<Ip4>(world, config);
     interfaces::<Ip6>(world, config);
     links(world, config);
@@ -71,6 +72,23 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     }
 }
 
+/// Unnumbered interfaces. These lines stand before those that bind interfaces to tables: a lender in another table is refused, but
+/// both may be moved to different tables afterwards, as in VPP.
+fn unnumbered(world: &World, config: &mut RunningConfig) {
+    // The command sets both versions.
+    let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
+    for interface in interfaces.list() {
+        if let Some(lender) = addresses.unnumbered(interface.sw_if) {
+            let (name, lender) = (quote(&interface.name), quote(&interfaces.name(lender)));
+            config.push(
+                Phase::Bindings,
+                format!("set interface unnumbered {name} use {lender}"),
+                format!("set interface unnumbered del {name}"),
+            );
+        }
+    }
+}
+
 fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, addresses) = (world.get::<Fib<F>>(), world.get::<Addresses<F>>());
     for interface in world.get::<Interfaces>().list() {
@@ -85,14 +103,6 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
                 Phase::Addresses,
                 format!("enable {} interface {name}", F::NAME),
                 format!("disable {} interface {name}", F::NAME),
-            );
-        }
-        if let Some(lender) = addresses.unnumbered(interface.sw_if).filter(|_| !F::IS_V6) {
-            let lender = quote(&world.get::<Interfaces>().name(lender));
-            config.push(
-                Phase::Addresses,
-                format!("set interface unnumbered {name} use {lender}"),
-                format!("set interface unnumbered del {name}"),
             );
         }
         let set = |prefix: &Prefix<F::Addr>| !addresses.is_learned(interface.sw_if, *prefix);
