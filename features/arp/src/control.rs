@@ -166,7 +166,12 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     let now: Vec<Ipv4Addr> = own.iter().map(|p| p.addr()).collect();
     let arp = world.get::<Arp>();
-    let before = arp.inner().own.insert(sw_if, now.clone()).unwrap_or_default();
+    let before = {
+        let own = &mut arp.inner().own;
+        // An interface that is being deleted loses its addresses last, and leaves nothing here.
+        if now.is_empty() { own.remove(&sw_if) } else { own.insert(sw_if, now.clone()) }
+    };
+    let before = before.unwrap_or_default();
     if arp.announces() {
         announce_some(world, sw_if, now.into_iter().filter(|ip| !before.contains(ip)).collect());
     }

@@ -230,7 +230,9 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     let before = {
         let nd = world.get::<Nd>();
         let mut known = nd.known.lock().expect("no panic inside");
-        known.insert(sw_if, now.clone()).unwrap_or_default()
+        // An interface that is being deleted loses its addresses last, and leaves nothing here.
+        let before = if now.is_empty() { known.remove(&sw_if) } else { known.insert(sw_if, now.clone()) };
+        before.unwrap_or_default()
     };
     let new: Vec<Ipv6Addr> = now.iter().copied().filter(|ip| !before.contains(ip)).collect();
     let dad = world.get::<Dad>();
