@@ -39,7 +39,7 @@ pub trait World: cli::Live + 'static {
     /// The clock that every timer follows.
     fn now(&self) -> Duration;
 
-    /// Moves that clock on. The output is there when the timers that are due have run, on the threads too.
+    /// Moves that clock forward. The output completes when all timers that are due have run, on the threads as well.
     fn advance(&self, by: Duration) -> Output;
 
     /// What ends the control thread's sleep.
@@ -72,7 +72,7 @@ pub trait World: cli::Live + 'static {
     /// Reads on; false if there is nothing more.
     fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
 
-    /// How often something has changed that lines of the configuration depend on.
+    /// Number of changes so far to objects that configuration lines refer to.
     fn config_changes(&self) -> u64 {
         0
     }
@@ -359,8 +359,7 @@ fn look<W: World>(
     [sessions, background, processes, api].into_iter().flatten().min()
 }
 
-/// A script of startup.conf with its macros replaced. If it isn't to be strict, a macro that can't be replaced is logged, and all are
-/// left as they are.
+/// Replaces the macros in a script of startup.conf. Unless `strict`, an undefined macro is logged and the script is left unchanged.
 fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
     match macros::expand(&text) {
         Ok(text) => Ok(text.into_owned()),
@@ -402,7 +401,7 @@ fn startup<W: World>(
                 continue;
             }
         };
-        // What was saved stands for itself.
+        // Saved configurations contain no macros.
         let text = if Some(path) == saved { text } else { expanded(&name, text, strict)? };
         let mut runner = Runner::default();
         match strict {

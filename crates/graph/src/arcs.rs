@@ -99,9 +99,9 @@ pub(crate) struct Arc {
     pub end: NodeIndex,
     /// In order.
     pub features: Vec<(Feature, NodeIndex)>,
-    /// What their owners have enabled: interface → (feature's place, config), in order.
+    /// Features that their owners have enabled on each interface, as (position in `features`, configuration), by position.
     enabled: HashMap<SwIfIndex, Vec<(usize, u32)>>,
-    /// What an operator has chosen against them: interface → (feature's place, on or off).
+    /// Features that an operator has switched on or off on each interface against their owners.
     chosen: HashMap<SwIfIndex, Vec<(usize, bool)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
@@ -117,7 +117,8 @@ impl Arc {
         }
     }
 
-    /// The features of an interface and their configuration, in order. One that only an operator wants has 0.
+    /// The features in force on an interface with their configuration, by position. The configuration of one that only an
+    /// operator wants is 0.
     fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, u32)> {
         let mut list = self.enabled.get(&sw_if).cloned().unwrap_or_default();
         for (feature, on) in self.chosen.get(&sw_if).into_iter().flatten() {
@@ -187,7 +188,7 @@ impl Arcs {
         Ok((index, at))
     }
 
-    /// Enables or disables a feature on an interface, for the feature's owner. What an operator chose before no longer holds.
+    /// Enables or disables a feature on an interface for the feature's owner. This ends an operator's choice.
     ///
     /// # Errors
     /// An interface that there is no room for; too many different chains.
@@ -212,8 +213,8 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// Enables or disables a feature on an interface, for an operator. What its owner wants is kept, and holds again when the operator takes
-    /// the choice back.
+    /// Enables or disables a feature on an interface for an operator. The owner's setting is kept, and is in force again when the
+    /// operator takes the choice back.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -233,7 +234,7 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// What operators have chosen: interface, arc, feature, on or off; in this order.
+    /// The choices of operators, sorted: interface, arc, feature, and whether it is on.
     pub fn chosen(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         let of_arc = |arc: &Arc| {
             let (name, features) = (arc.def.name, &arc.features);
@@ -259,8 +260,8 @@ impl Arcs {
     pub fn forget(&mut self, sw_if: SwIfIndex) {
         for (i, arc) in self.all.iter_mut().enumerate() {
             arc.ends.remove(&sw_if);
-            let had = [arc.enabled.remove(&sw_if).is_some(), arc.chosen.remove(&sw_if).is_some()];
-            if had.contains(&true)
+            let (enabled, chosen) = (arc.enabled.remove(&sw_if), arc.chosen.remove(&sw_if));
+            if (enabled.is_some() || chosen.is_some())
                 && let Some(start) = self.table.cell(ArcIndex(i as u16), sw_if)
             {
                 start.store(0, Ordering::Release);

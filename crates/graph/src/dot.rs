@@ -2,7 +2,7 @@
 //! The graph as a picture, made from what the graph itself knows.
 
 use crate::registry::has_last_word;
-use crate::{NodeInfo, World};
+use crate::{NodeIndex, NodeInfo, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -39,7 +39,7 @@ fn look(node: &NodeInfo) -> &'static str {
 /// Names on a line that lists nodes.
 const NAMES: usize = 32;
 
-/// The graph's text in the language of Graphviz, made a line at a time: with many interfaces it is long.
+/// Generator of the graph's Graphviz text, one line at a time, since it is long with many interfaces.
 pub struct Picture {
     /// Nodes that are left out.
     hidden: BTreeSet<&'static str>,
@@ -53,8 +53,8 @@ pub struct Picture {
 
 /// Position in the text.
 enum At {
-    /// The node with this index is read next. What follows is written when all nodes are known.
-    Read(usize),
+    /// Indices of the nodes that aren't read yet. All nodes are read before the first line is written.
+    Read(Box<dyn Iterator<Item = NodeIndex>>),
     /// The family with this number is next.
     Family(usize),
     /// The member at this position of a family is next, and whether the family has a frame.
@@ -67,9 +67,12 @@ enum At {
 }
 
 impl Picture {
-    pub(crate) fn new(hidden: BTreeSet<&'static str>) -> Self {
+    pub(crate) fn new(
+        hidden: BTreeSet<&'static str>,
+        indices: impl Iterator<Item = NodeIndex> + 'static,
+    ) -> Self {
         let (nodes, families, ranks) = (Vec::new(), BTreeMap::new(), [Vec::new(), Vec::new()]);
-        Self { hidden, nodes, families, ranks, at: At::Read(0) }
+        Self { hidden, nodes, families, ranks, at: At::Read(Box::new(indices)) }
     }
 
     fn add(&mut self, mut node: NodeInfo) {
@@ -91,13 +94,9 @@ impl Picture {
 
     /// Reads a node, or adds the next line. False if there is nothing more.
     pub fn step(&mut self, world: &World, out: &mut String) -> bool {
-        if let At::Read(index) = self.at {
-            // Nodes that are made meanwhile have higher indices, or those of nodes that have gone.
-            match world.node_indices().nth(index) {
-                Some(node) => {
-                    world.node_info(node).into_iter().for_each(|node| self.add(node));
-                    self.at = At::Read(index + 1);
-                }
+        if let At::Read(indices) = &mut self.at {
+            match indices.next() {
+                Some(node) => world.node_info(node).into_iter().for_each(|node| self.add(node)),
                 None => {
                     out.push_str(HEAD);
                     self.at = At::Family(0);
@@ -199,7 +198,7 @@ mod tests {
             node("error-drop", false, &["drop"]),
             node("drop", false, &[]),
         ];
-        let mut picture = Picture::new(BTreeSet::from(["capture"]));
+        let mut picture = Picture::new(BTreeSet::from(["capture"]), std::iter::empty());
         nodes.into_iter().for_each(|node| picture.add(node));
         picture.at = At::Family(0);
         let mut text = String::from(HEAD);

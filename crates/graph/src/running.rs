@@ -5,7 +5,7 @@
 //! back. What is learned, and what follows from other lines (routes of addresses), isn't said. The phases order the lines of
 //! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
 
-use crate::{Shared, SwIfIndex, World};
+use crate::{SwIfIndex, World};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -178,7 +178,7 @@ impl RunningConfig {
 /// The lines of a configuration, made as they are read.
 #[derive(Default)]
 pub struct ConfigLines {
-    /// Plugins are asked one by one before the first line is made: the next one, and what those before it say.
+    /// Index of the plugin to ask next, and the configuration of those before it; `None` once all were asked.
     asked: Option<(usize, RunningConfig)>,
     parts: VecDeque<Part>,
     ready: VecDeque<ConfigLine>,
@@ -226,16 +226,16 @@ impl World {
         ConfigLines { asked: Some((0, RunningConfig::default())), ..ConfigLines::default() }
     }
 
-    /// How often something has changed that lines of the configuration name or depend on: interfaces and their names, addresses,
-    /// tables. Between two readings that differ, a configuration that is read in slices may mix two states; while they are
-    /// equal, each line finds what it needs in the lines before it.
+    /// Number of changes so far to objects that configuration lines refer to: interfaces and their names, addresses, tables. If the
+    /// number is the same before and after a configuration is read in slices, every line finds what it needs in the lines before
+    /// it; otherwise the text may mix two states.
     pub fn config_changes(&self) -> u64 {
-        self.get::<Changes>().0.load(Ordering::Relaxed)
+        self.config.changes.load(Ordering::Relaxed)
     }
 
     /// Counts such a change.
     pub fn note_config_change(&self) {
-        self.get::<Changes>().0.fetch_add(1, Ordering::Relaxed);
+        self.config.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The whole configuration in force, at once: with a large one everything else waits.
@@ -245,33 +245,23 @@ impl World {
 
     /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
     pub fn restore<T>(&self, line: impl FnOnce() -> T) -> T {
-        let restoring = self.get::<Restoring>();
-        restoring.0.store(true, Ordering::Relaxed);
+        self.config.restoring.store(true, Ordering::Relaxed);
         let result = line();
-        restoring.0.store(false, Ordering::Relaxed);
+        self.config.restoring.store(false, Ordering::Relaxed);
         result
     }
 
     /// Whether the command at hand is a line of a saved configuration.
     pub fn is_restoring(&self) -> bool {
-        self.get::<Restoring>().0.load(Ordering::Relaxed)
+        self.config.restoring.load(Ordering::Relaxed)
     }
 }
 
-/// The command at hand is a line of a saved configuration. Only the control thread asks.
-struct Restoring(AtomicBool);
-
-impl Shared for Restoring {
-    fn make(_: &World) -> Self {
-        Self(AtomicBool::new(false))
-    }
-}
-
-/// Counts changes of what lines of the configuration depend on.
-struct Changes(AtomicU64);
-
-impl Shared for Changes {
-    fn make(_: &World) -> Self {
-        Self(AtomicU64::new(0))
-    }
+/// State of an instance concerning its configuration. Only the control thread reads and writes it.
+#[derive(Default)]
+pub(crate) struct ConfigState {
+    /// The current command is a line of a saved configuration.
+    restoring: AtomicBool,
+    /// See [`World::config_changes`].
+    changes: AtomicU64,
 }

@@ -163,7 +163,8 @@ impl Runtime {
         self.ticks.push(node);
     }
 
-    /// Calls the [`tick`](Node::tick) of every node now: for who has moved the clock, and waits until timers have seen it.
+    /// Calls the [`tick`](Node::tick) of every node now. For commands that move the clock: their answer waits until all timers
+    /// that are due have run.
     pub fn tick_now(&mut self) {
         self.core.now = self.core.clock.now();
         let turn = self.reader.turn();

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)), and it is
 /// made at the start; state that nobody declares is made when first asked for.
 pub trait Shared: Send + Sync + Sized + 'static {
-    /// Makes it. May ask the instance for other state, but not in a circle: what it asks for here is made before it.
+    /// Makes it. May call [`World::get`] for other state, which is made first; not in a circle.
     fn make(world: &World) -> Self;
 
-    /// Removes what refers to an object that is being deleted. The object is still there. Called on the control thread, in the reverse of
+    /// Removes all references to an object that is being deleted and still exists. Called on the control thread, in the reverse of
     /// the order in which states were made: a state forgets the object before the states that it was made from.
     fn forget(&self, _world: &World, _deleted: &Deleted<'_>) {}
 }
@@ -47,7 +47,7 @@ impl StateDef {
     }
 }
 
-/// What the instance needs of a state, whatever its type.
+/// The part of [`Shared`] that doesn't depend on the state's type.
 trait AnyShared: Any + Send + Sync {
     fn forget(&self, world: &World, deleted: &Deleted<'_>);
 }
@@ -63,12 +63,12 @@ struct Inner {
     by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// In the order in which they were made, with their types' names.
     made: Vec<(&'static str, Arc<dyn AnyShared>)>,
-    /// How many were made at the start.
+    /// Number of states that were made at the start.
     declared: usize,
 }
 
 impl Inner {
-    /// Keeps a state that was made; if another thread was first, its one.
+    /// Stores a new state and returns it, or the one that another thread stored first.
     fn keep<T: Shared>(&mut self, key: TypeId, new: Arc<T>) -> Arc<dyn Any + Send + Sync> {
         let Entry::Vacant(place) = self.by_type.entry(key) else { return self.by_type[&key].clone() };
         place.insert(new.clone());
@@ -121,7 +121,7 @@ impl World {
         inner.declared = inner.made.len();
     }
 
-    /// The types of states that were made after the start since no plugin declares them: they haven't heard of what was deleted before.
+    /// Types of states that no plugin declares. They were made after the start, and missed earlier deletions.
     pub fn undeclared_states(&self) -> Vec<&'static str> {
         let inner = self.states.inner();
         inner.made[inner.declared..].iter().map(|(name, _)| *name).collect()

@@ -14,6 +14,7 @@ use crate::longest::Longest;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
+use crate::running::ConfigState;
 use crate::runtime::{Message, Runtime};
 use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
@@ -72,6 +73,7 @@ pub struct World {
     pub api: msg::Hub<World>,
     registry: Mutex<Registry>,
     pub(crate) states: States,
+    pub(crate) config: ConfigState,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
@@ -116,6 +118,7 @@ impl World {
             api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: States::default(),
+            config: ConfigState::default(),
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
@@ -460,7 +463,7 @@ impl World {
         text
     }
 
-    /// The same, to be made line by line by [`Picture::step`].
+    /// As [`Self::dot`], made line by line with [`Picture::step`].
     pub fn picture(&self) -> Picture {
         let (mut on, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for node in self.arc_list().iter().flat_map(|(_, features)| features) {
@@ -468,7 +471,7 @@ impl World {
                 hidden.insert(*node);
             }
         }
-        Picture::new(hidden)
+        Picture::new(hidden, self.node_indices())
     }
 }
 

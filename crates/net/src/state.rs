@@ -10,8 +10,8 @@ use crate::{
 use graph::StateDef;
 use wire::{Ip4, Ip6};
 
-/// All of it, for the plugin of the interfaces. An object that is deleted is let go of from the end: addresses go before neighbours, these
-/// before routes, and these before the adjacencies that they lead to.
+/// All shared state of this crate, for the plugin `interface`. [`graph::Shared::forget`] is called from the last to the first:
+/// addresses are removed before neighbours, neighbours before routes, and routes before the adjacencies that they use.
 pub const STATE: StateDef = StateDef::many(|world| {
     world.get::<IfCounters>();
     world.get::<Interfaces>();

@@ -4,7 +4,7 @@
 use super::*;
 use crate::{Deleted, Shared, StateDef};
 
-/// What was told to whom.
+/// Log of the calls of `forget`.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 

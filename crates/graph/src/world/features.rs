@@ -47,8 +47,8 @@ impl World {
         registry.arcs.set(index, at, sw_if, config)
     }
 
-    /// Enables or disables a feature on an interface for an operator, whatever its owner wants. The owner's next
-    /// [`Self::set_feature`] holds instead.
+    /// Enables or disables a feature on an interface for an operator, whatever its owner wants, until the owner's next
+    /// [`Self::set_feature`].
     ///
     /// # Errors
     /// As [`Self::set_feature`].
@@ -58,7 +58,7 @@ impl World {
         registry.arcs.choose(index, at, sw_if, on)
     }
 
-    /// What operators have chosen against the owners of features: interface, arc, feature, on or off; in this order.
+    /// The choices of operators against the owners of features, sorted: interface, arc, feature, and whether it is on.
     pub fn chosen_features(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         self.registry().arcs.chosen()
     }

@@ -83,7 +83,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use testkit::Rng;
 
-    /// What a look at all addresses says: whether a new address is one of them, or overlaps with one.
+    /// Linear search as an oracle: `Some(true)` if the address is taken, `Some(false)` if its network overlaps with another.
     fn slow(
         all: &[(TableIndex, Prefix<Ipv4Addr>, SwIfIndex)],
         (table, new, sw_if): (TableIndex, Prefix<Ipv4Addr>, SwIfIndex),

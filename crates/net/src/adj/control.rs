@@ -69,7 +69,7 @@ struct Entry {
 pub(super) struct Inner {
     all: Vec<Option<Entry>>,
     pub(super) by_key: HashMap<Key, AdjIndex>,
-    /// Those of each interface that aren't copies: events of an interface reach its own.
+    /// Adjacencies of each interface, without copies, so that an event of an interface doesn't walk all others.
     by_if: HashMap<u32, BTreeSet<AdjIndex>>,
     /// Given back; packets on their way may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
@@ -180,7 +180,7 @@ impl Shared for Adjacencies {
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
         for index in self.over(sw_if) {
-            // Whoever still holds it lets go; until then it leads nowhere.
+            // It drops packets until the last reference to it is released.
             self.change(index, |adj| {
                 *adj = Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
             });
@@ -383,7 +383,7 @@ impl Adjacencies {
     fn over(&self, sw_if: SwIfIndex) -> Vec<AdjIndex> {
         let mut all: Vec<AdjIndex> =
             self.inner().by_if.get(&sw_if.0).map_or_else(Vec::new, |all| all.iter().copied().collect());
-        // One that is still held from before the interface's index was used again leads nowhere.
+        // Some may be left from a deleted interface with the same index: these drop, and name no interface.
         all.retain(|at| self.info(*at).is_some_and(|info| info.sw_if() == Some(sw_if)));
         all
     }

@@ -392,14 +392,11 @@ impl<F: Net> Fib<F> {
     }
 
     pub(super) fn on_interface(&self, world: &World, event: IfEvent) {
-        match event {
-            IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) => {
-                self.with(world, |inner, cx| {
-                    let lists = inner.lists_of(sw_if);
-                    inner.refresh(cx, lists);
-                });
-            }
-            _ => {}
+        if let IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) = event {
+            self.with(world, |inner, cx| {
+                let lists = inner.lists_of(sw_if);
+                inner.refresh(cx, lists);
+            });
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wire::{Address, Prefix};
 
 impl<F: Net> Fib<F> {
-    /// What follows the changes of neighbours.
+    /// Returns the subscriber that keeps host routes in step with the neighbours.
     pub(crate) fn follower(world: &World) -> neighbor::Subscriber {
         // Made before the neighbours, so that these are removed first when an interface goes.
         world.get::<Self>();

@@ -166,15 +166,15 @@ impl<F: Net> Fib<F> {
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
         self.mfib.forget_table(world, index);
+        let id = self.inner().table(index).ok().filter(|table| !table.of_link).map(|table| table.id);
+        world.forget(&DeletedTable::<F> { index, id, family: PhantomData });
         let mut inner = self.inner();
-        let gone = inner.tables[index.at()].take();
+        inner.tables[index.at()] = None;
         inner.unowned.remove(&index);
         inner.attached.values_mut().for_each(|tables| _ = tables.remove(&index));
-        let id = gone.filter(|table| !table.of_link).map(|table| table.id);
         id.inspect(|id| _ = inner.ids.remove(id));
         drop(inner);
         self.tables.clear(index.0);
-        world.forget(&DeletedTable::<F> { index, id, family: PhantomData });
         Ok(())
     }
 

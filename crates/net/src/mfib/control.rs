@@ -263,7 +263,7 @@ impl<F: Net> Mfib<F> {
         self.remove_where(world, table, |of, said| of == source && said.stale);
     }
 
-    /// Publishes the entries with paths over an interface anew; those of one that goes lose these paths before.
+    /// Publishes the entries with paths over an interface again. If the interface is being deleted, removes these paths first.
     pub(super) fn update_interface(&self, world: &World, sw_if: SwIfIndex, is_going: bool) {
         let names = |path: &MpathKind| path.sw_if() == Some(sw_if);
         let mut inner = self.inner();

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use table::{Due, Key, Table, Usage};
 use wire::{EtherType, Ip4, Ip6, MacAddr};
 
-/// What is told of changes.
+/// Called after each change of a neighbour.
 pub(crate) type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
 /// Asks neighbours whether they are still there: each at his station, or all, where that is the broadcast address.
 pub type Prober = fn(&World, &[Neighbor]);
