@@ -20,11 +20,14 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
     /// Bytes that this thread took and hasn't given back, and the most since the last [`peak`] began.
     static BYTES: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+    /// Bytes that this thread took, whether it gave them back or not.
+    static TAKEN: Cell<i64> = const { Cell::new(0) };
 }
 
 fn count(bytes: i64) {
     // A thread that is ending has no place to count any more, and carries no packets.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    let _ = TAKEN.try_with(|n| n.set(n.get() + bytes.max(0)));
     let _ = BYTES.try_with(|b| {
         let (now, most) = b.get();
         b.set((now + bytes, most.max(now + bytes)));
@@ -40,7 +43,8 @@ fn peak<R>(f: impl FnOnce() -> R) -> (R, usize) {
     (result, (most - before) as usize)
 }
 
-/// Runs `f`; gives how often this thread took or gave back memory meanwhile: a measure of work that is the same on every machine.
+/// Runs `f` and returns the number of allocations and frees of this thread meanwhile: a measure of work that is the same on every
+/// machine.
 fn allocations<R>(f: impl FnOnce() -> R) -> (R, u64) {
     let before = ALLOCATIONS.get();
     let result = f();
@@ -122,6 +126,39 @@ fn forwarding_takes_no_memory() {
     assert!(bench.count("ip4-icmp-error", "dest_unreach_sent") > 0);
     bench.cli("packet-generator disable-stream").expect("streams to stop");
     bench.settle();
+}
+
+/// Makes `n` interfaces with an address of either version each, and deletes them. Returns the bytes that each kind of command
+/// allocated: whatever copies a table shows in them.
+fn interfaces_with_addresses(n: u32) -> [(&'static str, i64); 6] {
+    let mut bench = Bench::new(plugins::ALL);
+    let tree = cli::Tree::new(plugins::ALL.iter().flat_map(|p| p.cli)).expect("fits together");
+    let mut work = ["create", "ip4", "ip6", "up", "mtu", "delete"].map(|what| (what, 0));
+    let mut run = |kind: usize, line: String| {
+        let before = TAKEN.get();
+        tree.execute(&bench.world, &line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        bench.settle();
+        work[kind].1 += TAKEN.get() - before;
+    };
+    for i in 0..n {
+        run(0, format!("create loopback interface instance {i}"));
+        run(1, format!("set interface ip address loop{i} 10.{}.{}.1/24", i >> 8, i & 255));
+        run(2, format!("set interface ip address loop{i} 2001:db8:{i:x}::1/64"));
+        run(3, format!("set interface state loop{i} up"));
+    }
+    (0..n).for_each(|i| run(4, format!("set interface mtu 1400 loop{i}")));
+    (0..n).for_each(|i| run(5, format!("delete loopback interface intfc loop{i}")));
+    work
+}
+
+/// The cost of one more interface doesn't grow with the number of interfaces.
+#[test]
+fn interfaces_with_addresses_take_linear_work() {
+    let (few, many) = (interfaces_with_addresses(400), interfaces_with_addresses(800));
+    for ((what, few), (_, many)) in few.into_iter().zip(many) {
+        assert!(2 * many < 5 * few, "{what}: {few} bytes for 400 interfaces, {many} for 800");
+        println!("{what}: {few} bytes for 400 interfaces, {many} for 800");
+    }
 }
 
 /// Between a host behind a tap and one behind a veth pair, super-packets with partial checksums and all.

@@ -7,6 +7,7 @@ use graph::drive::Bench;
 use net::{Fib, Interfaces};
 use stats::{Reader, Space};
 use std::time::Instant;
+use testkit::pkt;
 use wire::Ip6;
 
 /// All commands, read once.
@@ -133,41 +134,66 @@ fn memory_of_many_interfaces_is_linear() {
     assert!(each < 12 * 1024, "{each} bytes an interface");
 }
 
-/// Makes `n` interfaces with an address of either version each, and lets them go again; gives the seconds of each kind of command.
-fn with_addresses(n: u32) -> [(&'static str, f64); 6] {
-    let mut console = Console::new();
-    let mut times = ["create", "ip4", "ip6", "up", "mtu", "delete"].map(|what| (what, 0.0));
-    let mut run = |console: &mut Console, at: usize, line: String| {
-        let start = Instant::now();
-        console.ok(&line);
+/// A packet of each version between the hosts behind two new interfaces, by the super-path and by the graph: what comes out.
+fn forwarded(console: &mut Console) -> Vec<Vec<u8>> {
+    let dir = tempfile::tempdir().expect("a directory");
+    for port in 1..=2 {
+        for line in [
+            format!("create packet-generator interface pg{port} hw-addr 02:fe:00:00:00:0{port}"),
+            format!("set interface state pg{port} up"),
+            format!("set interface ip address pg{port} 10.{port}.0.1/24"),
+            format!("set interface ip address pg{port} 2001:db8:{port}::1/64"),
+            format!("set ip neighbor pg{port} 10.{port}.0.2 02:aa:00:00:00:0{port} static"),
+            format!("set ip neighbor pg{port} 2001:db8:{port}::2 02:aa:00:00:00:0{port} static"),
+        ] {
+            console.ok(&line);
+        }
+    }
+    // Addresses of IPv6 are in use when nobody else has them.
+    console.bench.world.clock.adjust(5_000_000_000);
+    console.turn();
+    let from = console.bench.world.get::<Interfaces>().find("pg1").expect("there");
+    let ether = pkt::ether("02:aa:00:00:00:01", "02:fe:00:00:00:01");
+    let frames = [
+        ether.clone().ip4("10.1.0.2", "10.2.0.2").ttl(9).udp(7, 9).payload_len(20).build(),
+        ether.ip6("2001:db8:1::2", "2001:db8:2::2").ttl(9).udp(7, 9).payload_len(20).build(),
+    ];
+    let mut out = Vec::new();
+    for way in ["on", "off"] {
+        let file = dir.path().join(way);
+        console.ok(&format!("set super-path {way}"));
         console.turn();
-        times[at].1 += start.elapsed().as_secs_f64();
-    };
-    for i in 0..n {
-        run(&mut console, 0, format!("create loopback interface instance {i}"));
-        run(&mut console, 1, format!("set interface ip address loop{i} 10.{}.{}.1/24", i >> 8, i & 255));
-        run(&mut console, 2, format!("set interface ip address loop{i} 2001:db8:{i:x}::1/64"));
-        run(&mut console, 3, format!("set interface state loop{i} up"));
+        console.ok(&format!("packet-generator capture pg2 pcap {}", file.display()));
+        for frame in &frames {
+            console.bench.arrive(from, frame);
+        }
+        console.turn();
+        console.ok("packet-generator capture pg2 disable");
+        out.extend(fixture::read_pcap(&file));
     }
-    for i in 0..n {
-        run(&mut console, 4, format!("set interface mtu 1400 loop{i}"));
-    }
-    for i in 0..n {
-        run(&mut console, 5, format!("delete loopback interface intfc loop{i}"));
-    }
-    times
+    out
 }
 
-/// Whatever one more interface costs, it doesn't look at all others.
+/// Indices of their nodes need more than 16 bits, which compact records of adjacencies don't have.
 #[test]
-#[ignore = "long: 12,000 interfaces with addresses are made and deleted, a minute"]
-fn long_interfaces_with_addresses_take_linear_time() {
-    with_addresses(1000);
-    let (few, many) = (with_addresses(4000), with_addresses(8000));
-    for ((what, few), (_, many)) in few.into_iter().zip(many) {
-        println!("{what}: {few:.2} s for 4,000 interfaces, {many:.2} s for 8,000");
-        assert!(many < 3.0 * few + 0.2, "{what}: {few} s for 4,000 interfaces, {many} s for 8,000");
+fn packets_pass_by_interfaces_with_high_numbers() {
+    let few = forwarded(&mut Console::new());
+    let ether = pkt::ether("02:fe:00:00:00:02", "02:aa:00:00:00:02");
+    let sent = [
+        ether.clone().ip4("10.1.0.2", "10.2.0.2").ttl(8).udp(7, 9).payload_len(20).build(),
+        ether.ip6("2001:db8:1::2", "2001:db8:2::2").ttl(8).udp(7, 9).payload_len(20).build(),
+    ];
+    assert_eq!(few, [&sent[..], &sent[..]].concat());
+    let mut console = Console::new();
+    for made in 1..=33_000 {
+        console.ok("create loopback interface");
+        if made % 64 == 0 {
+            console.turn();
+        }
     }
+    assert_eq!(forwarded(&mut console), few);
+    let node = console.bench.world.node("pg2-tx").expect("there");
+    assert!(node.at() > 0xffff, "{node}");
 }
 
 #[test]
