@@ -14,10 +14,10 @@ use serde_json::Value;
 /// Bytes of a piece: a slice ends at 64 KiB, with the row that it is at.
 const PIECE: usize = 256 << 10;
 
-/// How often memory is taken or given back in one turn at most: a slice has 256 items, and each takes some. All entries of a table
-/// in one turn take more, however fast the machine is.
+/// Upper limit of allocations and frees in one turn. A slice has at most 256 items; a whole table in one turn exceeds this on any
+/// machine.
 const TURN: u64 = 250 * cli::SLICE as u64;
-/// The same for lines of a configuration, which take less.
+/// The same limit for configuration lines, which need fewer.
 const LINES: u64 = 120 * cli::SLICE as u64;
 
 /// The archive is made by the other commands.
@@ -234,7 +234,7 @@ impl Loaded {
 
 fn every_show(n: usize) {
     let mut loaded = Loaded::new(n);
-    // What is saved is what all is compared with; then it is another.
+    // Two versions are saved: one equal to the running configuration, one that differs from it.
     loaded.whole("save");
     loaded.run(&format!("ip route del 30.0.0.0/32 count {n} via 10.64.0.9 loop0"));
     loaded.whole("save");

@@ -45,8 +45,7 @@ pub fn all(evaluate: bool) -> Vec<(String, String)> {
     macros.iter().map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
-/// A script, or a line that was typed, with its macros replaced. What a script's own `define` lines say holds for the lines behind
-/// them.
+/// Replaces the macros in a script or a typed line. A `define` in the script is in force for the lines after it.
 ///
 /// # Errors
 /// The line, from 1, and what is wrong with it.
@@ -77,8 +76,8 @@ fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize,
     Ok(out.into())
 }
 
-/// The name that `text`, which stands behind a `$`, begins with, and what is behind the macro. A name without parentheses is one of a
-/// macro only if there is such a macro: `None` for any other text.
+/// Splits the text after a `$` into the macro's name and the rest. `None` if it is no macro: a name without parentheses has to be
+/// defined.
 fn name<'t>(text: &'t str, macros: &Macros) -> Result<Option<(&'t str, &'t str)>, String> {
     if let Some(text) = text.strip_prefix('(') {
         let (name, rest) = text.split_once(')').ok_or("a macro without its `)'")?;

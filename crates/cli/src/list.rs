@@ -12,7 +12,7 @@ const TIME: Duration = Duration::from_millis(2);
 /// or has so many bytes.
 const BYTES: usize = 64 << 10;
 
-/// Runs `step` for one slice: until it gives false, so many times, or as long as a slice may take. Gives whether there is more.
+/// Calls `step` until it returns false, at most [`SLICE`] times and for the time of a slice. Returns false if `step` did.
 pub fn slice(mut step: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     for _ in 0..SLICE {

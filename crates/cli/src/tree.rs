@@ -91,7 +91,7 @@ pub struct Tree<W: 'static> {
 /// Callback before each command: gets the command's path, and its line with secrets hidden.
 pub type Watch = fn(path: &'static str, line: &str);
 
-/// Replaces macros in a text; the error is the line, from 1, and what is wrong with it.
+/// Replaces macros in a text. The error is a line number, from 1, and a message.
 pub type Expand = fn(text: &str) -> std::result::Result<Cow<'_, str>, (usize, String)>;
 
 /// Replacement text for a secret.

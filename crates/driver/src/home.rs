@@ -48,7 +48,7 @@ impl Trash {
     }
 }
 
-/// What drivers share. Each driver's plugin declares it.
+/// State that all drivers share, listed by the plugin of each driver.
 pub const STATE: StateDef = StateDef::many(|world| {
     world.get::<Home>();
     world.get::<Trash>();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests that change something, for the log. The first ones of a burst are reported one by one, the others by a summary, so that a
-//! client with 100,000 routes a second costs a few lines and, for each request, a counter.
+//! Log of requests that change the configuration. The first requests of a burst get a line each, the rest one summary, so that a client
+//! that adds 100,000 routes a second causes a few lines.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Takes a line about the client of this name: a request that it made, or several of them.
+/// Receives a client's name and a line about one or more of its requests.
 pub type Watch = fn(client: &str, line: &str);
 
-/// Requests of a burst that are reported one by one.
+/// Number of requests of a burst that get a line each.
 const SINGLE: u32 = 20;
-/// A burst ends when so long nothing has come.
+/// A burst ends after this time without a request.
 const QUIET: Duration = Duration::from_secs(1);
-/// A burst that goes on is summed up so often.
+/// Interval between summaries of a burst that goes on.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Words of the names of requests that change nothing.
@@ -47,7 +47,7 @@ struct Burst {
 pub struct Changes(Option<Burst>);
 
 impl Changes {
-    /// Counts a request that was answered at `now`. Gives the line about it, if it is one of the first.
+    /// Counts a request that was answered at `now`. Returns its line, if it is one of the first of a burst.
     pub fn add(&mut self, now: Duration, name: &'static str, retval: i32) -> Option<String> {
         let burst =
             self.0.get_or_insert_with(|| Burst { since: now, last: now, single: 0, more: Vec::new() });

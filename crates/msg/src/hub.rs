@@ -33,7 +33,7 @@ pub struct Hub<W: 'static> {
     /// The trace keeps answers too.
     tracing_answers: AtomicBool,
     gone: Arc<Mutex<Vec<u32>>>,
-    /// What is called with changes that clients make.
+    /// Called with a line about each change that a client makes.
     changes: OnceLock<Watch>,
     /// API traces: of requests, and of replies.
     trace: [Mutex<Trace>; 2],

@@ -193,7 +193,7 @@ impl<W: 'static> Session<W> {
     /// A request that changes something was answered, by what is in the output from `before` on.
     fn changed(&mut self, hub: &Hub<W>, now: Duration, id: u16, before: usize) {
         let Some(client) = self.client.filter(|_| hub.watches_changes()) else { return };
-        // One whose bytes were no such message has no answer, and has changed nothing.
+        // A malformed request has no answer and changed nothing.
         let answer = self.out.waiting()[before..].get(HEADER..).and_then(|a| a.split_first_chunk::<2>());
         let Some((reply, body)) = answer else { return };
         let retval = hub.table().retval(u16::from_be_bytes(*reply), body).unwrap_or(0);

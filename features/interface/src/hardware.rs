@@ -2,9 +2,9 @@
 //! `show hardware-interfaces`, `clear hardware-interfaces`.
 
 use crate::control;
-use crate::layout::{NAME, centre};
+use crate::layout::NAME;
 use crate::names::chosen;
-use cli::{Error, Matches, Output, Writer};
+use cli::{Error, Matches, Output, Writer, centre};
 use graph::{ThreadIndex, World};
 use net::{IfKind, Interface, Interfaces, MtuKind};
 use serde_json::json;

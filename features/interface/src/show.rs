@@ -3,9 +3,9 @@
 
 use crate::address;
 use crate::control;
-use crate::layout::{NAME, centre};
+use crate::layout::NAME;
 use crate::names::{by_name, chosen};
-use cli::{Error, Matches, Output, Writer};
+use cli::{Error, Matches, Output, Writer, centre};
 use graph::{SwIfIndex, World};
 use net::{IfCounters, Interface, Interfaces, MtuKind};
 use serde_json::{Map, Value, json};

@@ -24,7 +24,7 @@ impl<F: Net> Shared for Containers<F> {
             if ip6 != F::IS_V6 {
                 return;
             }
-            // Those of an interface that changes tables move with it.
+            // Containers move with their interface to its new table.
             let containers = world.get::<Self>();
             for prefix in containers.remove_all(world, sw_if) {
                 if let Err(error) = containers.set(world, prefix, sw_if, true) {
@@ -52,7 +52,7 @@ impl<F: Net> Containers<F> {
         let of_interface = self.list().into_iter().filter(|(_, i)| *i == sw_if);
         let prefixes: Vec<_> = of_interface.map(|(prefix, _)| prefix).collect();
         for prefix in &prefixes {
-            // One that is gone already is no error.
+            // A container that is already gone is no error.
             let _ = self.set(world, *prefix, sw_if, false);
         }
         prefixes

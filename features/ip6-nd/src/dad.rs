@@ -145,7 +145,7 @@ impl Dad {
         self.inner().all.get(&(sw_if, ip)).copied()
     }
 
-    /// Those of an interface.
+    /// Tentative and duplicate addresses of an interface.
     pub fn of(&self, sw_if: SwIfIndex) -> Vec<(Ipv6Addr, State)> {
         self.inner().all.range(all_of(sw_if)).map(|((_, ip), state)| (*ip, *state)).collect()
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces by the time when something is due on them: a process looks at these, and at no others.
+//! Interfaces by due time, so that a process visits only those with work to do.
 
 use graph::SwIfIndex;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// When something is due on each interface.
+/// Due time of each interface.
 #[derive(Default)]
 pub struct Due {
     by_time: BTreeSet<(u64, SwIfIndex)>,
@@ -12,7 +12,7 @@ pub struct Due {
 }
 
 impl Due {
-    /// Notes when something is due on an interface; `None` for never.
+    /// Sets the due time of an interface; `None` for never.
     pub fn set(&mut self, sw_if: SwIfIndex, at: Option<u64>) {
         let old = match at {
             Some(at) => self.of.insert(sw_if, at),
@@ -26,7 +26,7 @@ impl Due {
         }
     }
 
-    /// Takes the interfaces out on which something is due by now.
+    /// Removes and returns the interfaces that are due at `now`.
     pub fn take(&mut self, now: u64) -> Vec<SwIfIndex> {
         let mut all = Vec::new();
         while let Some(&(at, sw_if)) = self.by_time.first().filter(|(at, _)| *at <= now) {
@@ -37,7 +37,7 @@ impl Due {
         all
     }
 
-    /// When the next thing is due.
+    /// The earliest due time.
     pub fn next(&self) -> Option<u64> {
         self.by_time.first().map(|(at, _)| *at)
     }

@@ -156,7 +156,7 @@ fn msize(n: u64) -> String {
     }
 }
 
-/// The heap, which all threads share: what is taken, and with what the machine could still give.
+/// The heap, shared by all threads. Its total is what is used plus what the machine has available.
 fn main_heap() -> Piece {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let used = kilobytes(&read("/proc/self/status"), "RssAnon").unwrap_or(0);
@@ -165,7 +165,7 @@ fn main_heap() -> Piece {
     Piece { title: "Thread 0 vpp_main", name: "main heap", pages, total: used + more, used }
 }
 
-/// Says what the words ask for, or all. `api-segment` and `numa-heaps` have an answer only where they are asked for: there are none.
+/// Shows the areas that are named, or all. `api-segment` and `numa-heaps` don't exist here and are shown only if they are named.
 pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
     let asks = |word: &str| m.flag(word);
     let words = ["main-heap", "stats-segment", "api-segment", "numa-heaps", "map"];

@@ -22,13 +22,13 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
         tables.reverse();
     }
     for table in tables {
-        // One that routes of another table lead to stays until these go.
+        // A table that routes of another table lead to stays until these are deleted.
         let _ = instance.run(&table.replace("table add", "table del"));
     }
     all.into_iter().map(|interface| interface.name).collect()
 }
 
-/// What a script has made goes with its interfaces, and nothing of it turns up when interfaces come again.
+/// Deleting interfaces removes all that a script configured on them, and none of it reappears on new interfaces.
 #[test]
 fn whatever_refers_to_an_interface_goes_with_it() {
     let nothing = Instance::new().shows();

@@ -133,8 +133,8 @@ fn show_diff<W: World>(_: &W, m: &Matches) -> Result<Output> {
     Ok(Output::record_while(move |world: &W, out: &mut Writer| diff.step(world, out)))
 }
 
-/// What a saved version and the configuration in force differ in. Lines are compared by hashes: both may be long, and are gone
-/// through twice instead.
+/// Difference between a saved version and the running configuration. Either may have a million lines, so only hashes of lines are
+/// kept, and both are read twice.
 struct Diff {
     number: u32,
     date: String,

@@ -42,7 +42,7 @@ const PIECE: usize = 256 << 10;
 /// Bytes that a header has at most.
 const HEADER: u64 = 4096;
 
-/// A version's text on its way in, a piece at a time: it is as long as a configuration.
+/// A saved version that is read piece by piece, since it may be large.
 pub struct Reading {
     file: File,
     path: PathBuf,
@@ -50,10 +50,10 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Starts to read a file.
+    /// Opens a file.
     ///
     /// # Errors
-    /// What the system says.
+    /// As for [`File::open`].
     pub fn new(path: PathBuf) -> io::Result<Self> {
         let file = File::open(&path)?;
         let size = file.metadata()?.len();
@@ -62,10 +62,10 @@ impl Reading {
         Ok(Self { file, path, bytes })
     }
 
-    /// Reads on; gives all of it at the end.
+    /// Reads the next piece. Returns the whole text after the last one.
     ///
     /// # Errors
-    /// What the system says; a text that isn't UTF-8.
+    /// Reading failed, or the text isn't UTF-8.
     pub fn step(&mut self) -> Result<Option<String>, Error> {
         let read =
             (&self.file).take(PIECE as u64).read_to_end(&mut self.bytes).map_err(failed(&self.path))?;
@@ -169,7 +169,7 @@ impl Store {
         std::fs::read_to_string(self.path(number)).map_err(|e| self.missing(number, e))
     }
 
-    /// The same, to be read in slices.
+    /// Opens a version for reading in pieces.
     ///
     /// # Errors
     /// As [`Self::text`].

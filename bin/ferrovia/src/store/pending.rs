@@ -49,7 +49,7 @@ impl Rest {
         Rest { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
     }
 
-    /// The same from the start.
+    /// Returns to the first line.
     pub fn again(&self) -> Rest {
         Rest { at: 0, number: 1, ..self.clone() }
     }

@@ -66,7 +66,7 @@ pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>)
     }))
 }
 
-/// How often the configuration is read again because it has changed meanwhile.
+/// Number of times that the configuration is read again in slices because it changed meanwhile.
 const AGAIN: usize = 3;
 
 /// The configuration on its way to a file.
@@ -77,9 +77,9 @@ const AGAIN: usize = 3;
 /// line depends on theirs.
 struct Save {
     lines: ConfigLines,
-    /// What [`World::config_changes`] gave before the first line.
+    /// Value of [`World::config_changes`] when reading began.
     changes: u64,
-    /// How often it may still be read again in slices.
+    /// Number of times that it may still be read again in slices.
     again: usize,
     file: Option<PathBuf>,
     /// Position of the file name in the command.

@@ -25,7 +25,7 @@ impl<P: Protocol> Shared for Resolved<P> {
         Self(Mutex::default())
     }
 
-    /// What waits for neighbours on an interface goes with it.
+    /// Drops packets that wait for neighbours on a deleted interface.
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         if let Some(&sw_if) = deleted.of::<SwIfIndex>() {
             on_resolvers::<P>(world, move |resolver| resolver.give_up_on(sw_if.0));

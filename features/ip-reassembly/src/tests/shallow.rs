@@ -184,7 +184,7 @@ fn what_waits_goes_in_time_and_in_number() {
     assert_eq!(through(&mut rig, &many), []);
     let under_way = |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
     assert_eq!(under_way(&rig), 10);
-    // Whoever moves the clock can have all timers seen at once.
+    // All timers run at once after the clock has been moved.
     rig.bench.world.clock.adjust(1_500_000_000);
     rig.bench.rt.tick_now();
     assert_eq!((under_way(&rig), rig.bench.count(NODE, "reass_timeout")), (0, 11));

@@ -38,8 +38,8 @@ impl Exit {
     }
 }
 
-/// An interface and its output node in one number: the upper halves of both, then the lower ones, which stand in an [`net::Ordinary`] like
-/// this.
+/// An interface and its output node in one number: the upper halves of both, then the lower halves in the layout of
+/// [`net::Ordinary`].
 #[inline(always)]
 fn over(tx_if: u32, output: NodeIndex) -> u64 {
     let high = u64::from(tx_if >> 16) << 16 | u64::from(output.0 >> 16);

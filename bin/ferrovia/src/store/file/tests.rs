@@ -12,7 +12,7 @@ struct Version {
     number: u32,
     /// When it was saved, as its header says.
     date: String,
-    /// Who saved it.
+    /// User who saved it.
     by: String,
     /// Its commands, one line each.
     lines: Vec<String>,
