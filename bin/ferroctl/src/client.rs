@@ -71,6 +71,16 @@ impl Client {
         }
     }
 
+    /// Becomes true at ^C, and false when [`Self::ask`] has noticed.
+    pub fn interrupted(&self) -> Arc<AtomicBool> {
+        self.interrupted.clone()
+    }
+
+    /// Whether the last request was cancelled by ^C.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Whether ^C was pressed since the last request began, also if it was meant for something else.
     pub fn take_interrupt(&mut self) -> bool {
         self.interrupted.swap(false, Ordering::Relaxed) | std::mem::take(&mut self.cancelled)

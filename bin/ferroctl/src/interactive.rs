@@ -164,7 +164,7 @@ fn editor(
 /// Asks the daemon and shows what it says; connects anew when the daemon was started again. Gives true when ^C was pressed meanwhile.
 fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     let mut client = client.borrow_mut();
-    let mut screen = Screen::new(rows);
+    let mut screen = Screen::new(rows, client.interrupted());
     let mut errors = String::new();
     let asked = client.ask(request, &mut |reply| {
         match reply {
@@ -175,7 +175,7 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
         }
         true
     });
-    screen.end();
+    screen.end(client.is_cancelled());
     // Behind what was said before, and not into the pager's screen.
     eprint!("{errors}");
     let interrupted = client.take_interrupt();

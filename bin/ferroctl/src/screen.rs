@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Long answers on a terminal go through the operator's pager, while they come.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often ^C is looked at while the pager is full.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF` of Linux).
+const PIECE: usize = 4096;
+/// How long a pager may take to leave at ^C before it is told again.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How often a pager is told again: one that doesn't leave at ^C, such as `less` without `-K`, shows what it has.
+const REMINDERS: usize = 3;
 
 /// What one request says, on a terminal.
 pub struct Screen {
@@ -11,6 +25,8 @@ pub struct Screen {
     /// What has come of an answer that fits so far.
     held: String,
     to: To,
+    /// ^C was pressed, and the client hasn't noticed yet.
+    interrupted: Arc<AtomicBool>,
 }
 
 enum To {
@@ -24,9 +40,9 @@ enum To {
 
 impl Screen {
     /// A terminal of so many rows; 0: whatever comes is shown as it comes.
-    pub fn new(rows: usize) -> Self {
+    pub fn new(rows: usize, interrupted: Arc<AtomicBool>) -> Self {
         let to = if rows == 0 { To::Terminal } else { To::Held };
-        Self { rows, held: String::new(), to }
+        Self { rows, held: String::new(), to, interrupted }
     }
 
     /// Shows a piece of an answer: when there are more lines than the terminal has rows, by `$FERROCTL_PAGER`, `$PAGER` or `less`.
@@ -46,13 +62,13 @@ impl Screen {
 
     /// Shows what a running command says, at once.
     pub fn progress(&mut self, text: &str) {
-        self.settle();
+        self.settle(false);
         print(text);
     }
 
-    /// The request has ended: waits until the operator has left the pager.
-    pub fn end(mut self) {
-        self.settle();
+    /// The request has ended, or was stopped by ^C: waits until the operator has left the pager.
+    pub fn end(mut self, stopped: bool) {
+        self.settle(stopped);
     }
 
     /// Whether the operator has left the pager before the end.
@@ -60,19 +76,21 @@ impl Screen {
         matches!(self.to, To::Nobody(_))
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self, stopped: bool) {
         print(&std::mem::take(&mut self.held));
-        if let To::Pager(mut child, pipe) = std::mem::replace(&mut self.to, To::Terminal) {
-            drop(pipe);
-            let _ = child.wait();
-        }
+        let mut child = match std::mem::replace(&mut self.to, To::Terminal) {
+            To::Held | To::Terminal => return,
+            // Its input ends here.
+            To::Pager(child, _) | To::Nobody(child) => child,
+        };
+        wait(&mut child, || stopped || self.interrupted.load(Ordering::Relaxed));
     }
 
     fn write(&mut self, text: &str) -> bool {
         match std::mem::replace(&mut self.to, To::Terminal) {
             To::Pager(child, mut pipe) => {
                 // The pager takes what its operator wants to see: meanwhile the daemon makes no more of it.
-                self.to = match pipe.write_all(text.as_bytes()) {
+                self.to = match feed(&mut pipe, text.as_bytes(), &self.interrupted) {
                     Ok(()) => To::Pager(child, pipe),
                     Err(_) => To::Nobody(child),
                 };
@@ -87,12 +105,43 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
-    fn drop(&mut self) {
-        if let To::Pager(child, _) | To::Nobody(child) = &mut self.to {
-            let _ = child.wait();
+/// Writes to the pager. It is an error, too, if ^C is pressed before all is written.
+fn feed(pipe: &mut ChildStdin, mut bytes: &[u8], interrupted: &AtomicBool) -> io::Result<()> {
+    while !bytes.is_empty() {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
         }
+        match poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&TICK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let written = pipe.write(&bytes[..bytes.len().min(PIECE)])?;
+        bytes = &bytes[written..];
     }
+    Ok(())
+}
+
+/// Waits until the pager has ended. After ^C it is told again if it stays: `less` misses the signal when it comes just before it
+/// waits for a key.
+fn wait(child: &mut Child, interrupted: impl Fn() -> bool) {
+    let mut since: Option<Instant> = None;
+    let mut reminders = REMINDERS;
+    while reminders > 0 {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        if interrupted() {
+            let told = *since.get_or_insert_with(Instant::now);
+            if told.elapsed() >= PATIENCE {
+                let _ = kill_process(Pid::from_child(child), Signal::INT);
+                since = Some(Instant::now());
+                reminders -= 1;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.wait();
 }
 
 fn print(text: &str) {

@@ -268,6 +268,16 @@ fn interrupt_ends_a_long_answer_within_a_pager() {
     interrupts("less -FRXK");
 }
 
+/// `less` misses an interrupt that comes just before it waits for a key.
+#[test]
+fn interrupt_ends_a_pager_that_missed_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let pager = dir.path().join("pager");
+    let script = "trap 'trap - INT' INT\nhead -n 5\nwhile :; do sleep 0.05; done\n";
+    std::fs::write(&pager, script).expect("a script");
+    interrupts(&format!("sh {}", pager.display()));
+}
+
 #[test]
 fn interrupt_ends_a_long_answer_in_json() {
     let server = Server::start();
