@@ -7,6 +7,7 @@
 
 use crate::{SwIfIndex, World};
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// When a line's turn is.
@@ -72,8 +73,6 @@ pub struct ConfigLine {
     pub undo: String,
     /// What it waits for before it has its effect.
     pub waits: Option<String>,
-    /// Within the phase; equal ones stay as they were said.
-    order: u32,
 }
 
 /// Lines of a table that grows: adds those of its next entry, and says whether there was one.
@@ -82,14 +81,33 @@ type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
 enum Part {
     Line(ConfigLine),
     List(Phase, Lines),
+    Interfaces(Vec<Makers>),
 }
 
 impl Part {
-    fn place(&self) -> (Phase, u32) {
+    fn phase(&self) -> Phase {
         match self {
-            Self::Line(line) => (line.phase, line.order),
-            Self::List(phase, _) => (*phase, 0),
+            Self::Line(line) => line.phase,
+            Self::List(phase, _) => *phase,
+            Self::Interfaces(_) => Phase::Interfaces,
         }
+    }
+}
+
+/// The interfaces of a driver that are still to be said, by index, and what says how one is made.
+struct Makers {
+    left: Peekable<Box<dyn Iterator<Item = SwIfIndex>>>,
+    say: Box<dyn FnMut(&World, SwIfIndex, &mut Section<'_>)>,
+}
+
+impl Makers {
+    /// Adds the lines of the interface with the lowest index of all, and says whether there was one.
+    fn next(all: &mut [Self], world: &World, lines: &mut VecDeque<ConfigLine>) -> bool {
+        let first = all.iter_mut().filter_map(|m| Some((*m.left.peek()?, m))).min_by_key(|(sw_if, _)| *sw_if);
+        let Some((sw_if, makers)) = first else { return false };
+        makers.left.next();
+        (makers.say)(world, sw_if, &mut Section { phase: Phase::Interfaces, lines });
+        true
     }
 }
 
@@ -117,20 +135,21 @@ impl Section<'_> {
     /// Adds a line and the one that takes it back, as [`RunningConfig::push`] does.
     pub fn push(&mut self, text: impl Into<String>, undo: impl Into<String>) {
         let (text, undo) = (text.into(), undo.into());
-        self.lines.push_back(ConfigLine { phase: self.phase, text, undo, waits: None, order: 0 });
+        self.lines.push_back(ConfigLine { phase: self.phase, text, undo, waits: None });
+    }
+
+    /// Says what the line that was added last waits for before it has its effect.
+    pub fn waits(&mut self, what: impl Into<String>) {
+        if let Some(line) = self.lines.back_mut() {
+            line.waits = Some(what.into());
+        }
     }
 }
 
 impl RunningConfig {
     /// Adds a line and the one that takes it back. Values that may hold blanks are put through [`cli::quote`].
     pub fn push(&mut self, phase: Phase, text: impl Into<String>, undo: impl Into<String>) {
-        self.0.push(Part::Line(ConfigLine {
-            phase,
-            text: text.into(),
-            undo: undo.into(),
-            waits: None,
-            order: 0,
-        }));
+        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None }));
     }
 
     /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and everything else goes on in
@@ -149,28 +168,28 @@ impl RunningConfig {
         self.0.push(Part::List(phase, Box::new(next)));
     }
 
-    /// Says what the line that was added last waits for before it has its effect.
-    pub fn waits(&mut self, what: impl Into<String>) {
-        if let Some(Part::Line(line)) = self.0.last_mut() {
-            line.waits = Some(what.into());
+    /// Adds the lines that make a driver's interfaces, given by ascending index: `say` is called for one when its turn comes.
+    /// Interfaces are made in the order of their indices, whatever their drivers.
+    pub fn interfaces(
+        &mut self,
+        all: impl IntoIterator<Item = SwIfIndex, IntoIter: 'static>,
+        say: impl FnMut(&World, SwIfIndex, &mut Section<'_>) + 'static,
+    ) {
+        let all: Box<dyn Iterator<Item = SwIfIndex>> = Box::new(all.into_iter());
+        let makers = Makers { left: all.peekable(), say: Box::new(say) };
+        let part = self.0.iter_mut().find_map(|part| match part {
+            Part::Interfaces(makers) => Some(makers),
+            _ => None,
+        });
+        match part {
+            Some(others) => others.push(makers),
+            None => self.0.push(Part::Interfaces(vec![makers])),
         }
-    }
-
-    /// Adds the line that makes an interface: they are made in the order of their indices, whoever makes them.
-    pub fn interface(&mut self, sw_if: SwIfIndex, text: impl Into<String>, undo: impl Into<String>) {
-        let (phase, order) = (Phase::Interfaces, sw_if.0);
-        self.0.push(Part::Line(ConfigLine {
-            phase,
-            text: text.into(),
-            undo: undo.into(),
-            waits: None,
-            order,
-        }));
     }
 
     /// All lines in their order.
     pub fn lines(mut self) -> ConfigLines {
-        self.0.sort_by_key(Part::place);
+        self.0.sort_by_key(Part::phase);
         ConfigLines { parts: self.0.into(), ..ConfigLines::default() }
     }
 }
@@ -211,6 +230,11 @@ impl ConfigLines {
                 Some(Part::List(phase, mut next)) => {
                     if next(world, &mut self.ready) {
                         self.parts.push_front(Part::List(phase, next));
+                    }
+                }
+                Some(Part::Interfaces(mut all)) => {
+                    if Makers::next(&mut all, world, &mut self.ready) {
+                        self.parts.push_front(Part::Interfaces(all));
                     }
                 }
             }
@@ -264,4 +288,34 @@ pub(crate) struct ConfigState {
     restoring: AtomicBool,
     /// See [`World::config_changes`].
     changes: AtomicU64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorldConfig;
+
+    #[test]
+    fn interfaces_of_all_drivers_are_made_by_index_and_come_after_what_needs_nothing() {
+        let (world, _) =
+            World::new(&WorldConfig { buffers: 63, ..Default::default() }, &[]).expect("a world");
+        let mut config = RunningConfig::default();
+        for (driver, indices) in [("a", vec![1, 4]), ("b", vec![0, 2, 3])] {
+            config.interfaces(indices.into_iter().map(SwIfIndex), move |_, sw_if, lines| {
+                // One is gone when its turn comes.
+                if sw_if.0 != 2 {
+                    lines.push(format!("{driver}{sw_if}"), "");
+                    lines.waits(driver);
+                }
+            });
+            config.push(Phase::Settings, driver, "");
+        }
+        let lines = config.lines().all(&world);
+        assert_eq!(
+            lines.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(),
+            ["a", "b", "b0", "a1", "b3", "a4"]
+        );
+        assert_eq!(lines[3].waits.as_deref(), Some("a"));
+        assert_eq!(lines[0].waits, None);
+    }
 }

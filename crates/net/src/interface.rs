@@ -350,6 +350,13 @@ impl Interfaces {
         inner.all.iter().flatten().map(|interface| (interface.name.clone(), interface.sw_if)).collect()
     }
 
+    /// What interfaces were called when they were made, and are called now, of those that got another name.
+    pub fn renamed(&self) -> Vec<(String, String)> {
+        let inner = self.inner();
+        let renamed = inner.all.iter().flatten().filter(|i| i.name != i.made.name);
+        renamed.map(|i| (i.made.name.clone(), i.name.clone())).collect()
+    }
+
     /// Indices that were ever used, for the length of counter vectors.
     pub fn max(&self) -> usize {
         self.inner().all.len()

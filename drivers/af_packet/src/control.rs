@@ -5,7 +5,7 @@ use crate::device::{HostDevice, failed};
 use crate::{Config, HostInterface, Mode};
 use cli::Error;
 use driver::{Links, Takes, TxQueues};
-use graph::{RunningConfig, Shared, SwIfIndex, World};
+use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
@@ -145,7 +145,18 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
 
 /// Says which host interfaces there are.
 pub(crate) fn say(world: &World, config: &mut RunningConfig) {
-    world.get::<Hosts>().all().values().for_each(|(sw_if, device)| device.say(*sw_if, config));
+    let all: BTreeMap<_, _> = world.get::<Hosts>().list().into_iter().collect();
+    let indices: Vec<_> = all.keys().copied().collect();
+    let names = world.get::<Hosts>().names();
+    config.interfaces(indices, move |world, sw_if, lines| {
+        let device =
+            world.get::<Hosts>().all().get(&all[&sw_if]).filter(|(index, _)| *index == sw_if).cloned();
+        device.into_iter().for_each(|(_, device)| device.say_made(lines));
+    });
+    config.list(Phase::Devices, names, |world, name, lines| {
+        let device = world.get::<Hosts>().all().get(&name).cloned();
+        device.into_iter().for_each(|(_, device)| device.say_set(lines));
+    });
 }
 
 /// Takes a host interface away. The kernel's stays as it is.

@@ -4,7 +4,7 @@
 use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::Error;
 use driver::{LinkNews, LinkUser, RxQueues, Takes, TxQueues};
-use graph::{Phase, RunningConfig, SwIfIndex, World};
+use graph::{Section, SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
 use std::io;
@@ -116,10 +116,10 @@ impl HostDevice {
         Ok(())
     }
 
-    /// Says how it is made, and what was set since.
-    pub fn say(&self, sw_if: SwIfIndex, config: &mut RunningConfig) {
+    /// Says how it is made.
+    pub fn say_made(&self, lines: &mut Section<'_>) {
         let state = self.state();
-        let Config { name, version, rx_queues, mode, qdisc_bypass, .. } = &state.config;
+        let Config { name, version, rx_queues, mode, .. } = &state.config;
         let (given, made) = state.made;
         let name = cli::quote(name);
         let mut line = format!("create host-interface name {name}");
@@ -141,19 +141,26 @@ impl HostDevice {
         if made == Takes::default() {
             line += " cksum-gso-disable";
         }
-        config.interface(sw_if, line, format!("delete host-interface name {name}"));
+        lines.push(line, format!("delete host-interface name {name}"));
         if state.control.is_none() {
-            config.waits(format!("the host has no interface {}: opened when it comes", state.config.name));
+            lines.waits(format!("the host has no interface {}: opened when it comes", state.config.name));
         }
+    }
+
+    /// Says what was set since it was made.
+    pub fn say_set(&self, lines: &mut Section<'_>) {
+        let state = self.state();
+        let name = cli::quote(&state.config.name);
+        let (_, made) = state.made;
         if state.takes.csum != made.csum {
             let line = format!("set host-interface l4-cksum-offload {name}");
             let word = |on| if on { "on" } else { "off" };
             let (now, before) = (word(state.takes.csum), word(made.csum));
-            config.push(Phase::Devices, format!("{line} {now}"), format!("{line} {before}"));
+            lines.push(format!("{line} {now}"), format!("{line} {before}"));
         }
-        if *qdisc_bypass {
+        if state.config.qdisc_bypass {
             let line = format!("set host-interface qdisc-bypass {name}");
-            config.push(Phase::Devices, format!("{line} enable"), format!("{line} disable"));
+            lines.push(format!("{line} enable"), format!("{line} disable"));
         }
     }
 

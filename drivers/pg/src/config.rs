@@ -8,12 +8,24 @@ use crate::stream::StreamSpec;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, Made};
+use std::collections::BTreeMap;
 
 /// Writes the configuration of interfaces and streams.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    let (shared, interfaces) = (world.get::<Shared>(), world.get::<Interfaces>());
-    for (sw_if, mode, offloads) in shared.interfaces() {
-        let Ok(interface) = interfaces.get(sw_if) else { continue };
+    let shared = world.get::<Shared>();
+    let all = shared.interfaces().into_iter().map(|(sw_if, mode, offloads)| (sw_if, (mode, offloads)));
+    let all: BTreeMap<_, _> = all.collect();
+    let indices: Vec<_> = all.keys().copied().collect();
+    config.list(Phase::Devices, indices.clone(), |world, sw_if, lines| {
+        if world.get::<Shared>().filters(sw_if) {
+            let name = quote(&world.get::<Interfaces>().name(sw_if));
+            let line = format!("packet-generator mac-filter {name}");
+            lines.push(format!("{line} on"), format!("{line} off"));
+        }
+    });
+    config.interfaces(indices, move |world, sw_if, lines| {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let (mode, offloads) = all[&sw_if];
         let Made { name, mac, .. } = interface.made;
         let mut line = format!("create packet-generator interface {name}");
         if own_mac(&name) != Some(mac) {
@@ -27,12 +39,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             Mode::Ip4 => " mode ip4",
             Mode::Ip6 => " mode ip6",
         };
-        config.interface(sw_if, line, format!("delete packet-generator interface {name}"));
-        if shared.filters(sw_if) {
-            let line = format!("packet-generator mac-filter {}", quote(&interfaces.name(sw_if)));
-            config.push(Phase::Devices, format!("{line} on"), format!("{line} off"));
-        }
-    }
+        lines.push(line, format!("delete packet-generator interface {name}"));
+    });
     for stream in shared.streams() {
         let name = quote(&stream.spec.name);
         config.push(

@@ -7,23 +7,28 @@ use crate::{Config, Kind};
 use cli::quote;
 use graph::{RunningConfig, World};
 use net::{Interfaces, Made};
+use std::collections::BTreeMap;
 
 /// Says which taps there are. Their addresses are always said: those that aren't given are drawn by chance.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    let (taps, interfaces) = (world.get::<Taps>(), world.get::<Interfaces>());
+    let mut all = BTreeMap::new();
     for kind in [Kind::Tap, Kind::Tun] {
-        for (id, sw_if, tap) in taps.numbered(kind) {
-            let Ok(interface) = interfaces.get(sw_if) else { continue };
-            let Made { name, mac, .. } = interface.made;
-            let usual = format!("{}{id}", kind_name(kind));
-            let mut line = format!("create tap id {id} hw-addr {mac}");
-            if name != usual {
-                line += &format!(" if-name {}", quote(&name));
-            }
-            line += &host(&tap.config, &usual);
-            config.interface(sw_if, line, format!("delete tap {}", quote(&name)));
-        }
+        all.extend(world.get::<Taps>().numbered(kind).into_iter().map(|(id, sw_if, _)| (sw_if, (kind, id))));
     }
+    let indices: Vec<_> = all.keys().copied().collect();
+    config.interfaces(indices, move |world, sw_if, lines| {
+        let (kind, id) = all[&sw_if];
+        let tap = world.get::<Taps>().get(kind, id).filter(|(index, _)| *index == sw_if);
+        let (Some((_, tap)), Ok(interface)) = (tap, world.get::<Interfaces>().get(sw_if)) else { return };
+        let Made { name, mac, .. } = interface.made;
+        let usual = format!("{}{id}", kind_name(kind));
+        let mut line = format!("create tap id {id} hw-addr {mac}");
+        if name != usual {
+            line += &format!(" if-name {}", quote(&name));
+        }
+        line += &host(&tap.config, &usual);
+        lines.push(line, format!("delete tap {}", quote(&name)));
+    });
 }
 
 fn host(c: &Config, usual: &str) -> String {

@@ -57,6 +57,11 @@ impl Taps {
         of_kind.map(|((_, id), (sw_if, tap))| (*id, *sw_if, tap.clone())).collect()
     }
 
+    /// The tap of a kind with this number.
+    pub fn get(&self, kind: Kind, id: u32) -> Option<(SwIfIndex, Arc<TapDevice>)> {
+        self.all().get(&(kind_name(kind), id)).cloned()
+    }
+
     /// The tap with this interface.
     ///
     /// # Errors

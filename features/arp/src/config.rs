@@ -23,18 +23,18 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     if world.get::<Arp>().announces() {
         config.push(Phase::Settings, "set arp announce on", "set arp announce off");
     }
-    for range in world.get::<Ranges>().list() {
+    config.list(Phase::Features, world.get::<Ranges>().list(), |world, range, lines| {
         let table = match world.get::<Fib<Ip4>>().table_id(TableIndex(range.table)) {
             // The table was deleted, and nobody asks there.
-            None => continue,
+            None => return,
             Some(0) => String::new(),
             Some(id) => format!("table-id {id} "),
         };
         let rest = format!("{table}start {} end {}", range.start, range.end);
-        config.push(Phase::Features, format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));
-    }
-    for sw_if in world.get::<Arp>().proxies() {
+        lines.push(format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));
+    });
+    config.list(Phase::Features, world.get::<Arp>().proxies(), |world, sw_if, lines| {
         let line = format!("set interface proxy-arp {}", quote(&world.get::<Interfaces>().name(sw_if)));
-        config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
-    }
+        lines.push(format!("{line} enable"), format!("{line} disable"));
+    });
 }

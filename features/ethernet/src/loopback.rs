@@ -101,19 +101,19 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
 
 /// Says which loopback interfaces there are.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    for interface in world.get::<Interfaces>().list() {
-        let (sw_if, Made { name, mac, .. }) = (interface.sw_if, interface.made);
+    config.interfaces(world.get::<Interfaces>().indices(), |world, sw_if, lines| {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let Made { name, mac, .. } = interface.made;
         let Some(instance) = name.strip_prefix("loop").filter(|_| interface.device.driver() == DRIVER) else {
-            continue;
+            return;
         };
         let own = instance.parse().is_ok_and(|n| own_mac(n) == mac);
         let mac = if own { String::new() } else { format!(" mac {mac}") };
-        config.interface(
-            sw_if,
+        lines.push(
             format!("create loopback interface instance {instance}{mac}"),
             format!("delete loopback interface intfc {name}"),
         );
-    }
+    });
 }
 
 /// Takes a loopback interface away.

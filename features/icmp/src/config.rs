@@ -28,8 +28,11 @@ fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
         let line = format!("{set} {what}");
         config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
-    for interface in world.get::<Interfaces>().list().iter().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
-        let line = format!("{set} redirect {}", quote(&interface.name));
-        config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
-    }
+    config.list(Phase::Features, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
+        let interface = world.get::<Interfaces>().get(sw_if);
+        if let Some(interface) = interface.ok().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
+            let line = format!("{set} redirect {}", quote(&interface.name));
+            lines.push(format!("{line} enable"), format!("{line} disable"));
+        }
+    });
 }

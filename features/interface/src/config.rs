@@ -3,46 +3,43 @@
 
 use crate::rx::thread_words;
 use cli::quote;
-use graph::{InputMode, Phase, RunningConfig, World};
+use graph::{InputMode, Phase, RunningConfig, Section, World};
 use net::{Interface, Interfaces};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let interfaces = world.get::<Interfaces>();
-    let all = interfaces.list();
-    let names: Vec<_> = all.iter().map(|i| (i.made.name.as_str(), i.name.as_str())).collect();
-    for (from, to) in renames(&names) {
+    let names = renames(interfaces.renamed(), |name| interfaces.find(name).is_ok());
+    config.list(Phase::Names, names, |_, (from, to), lines| {
         let (from, to) = (quote(&from), quote(&to));
-        config.push(
-            Phase::Names,
-            format!("set interface name {from} {to}"),
-            format!("set interface name {to} {from}"),
-        );
-    }
+        lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
+    });
     let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
     if mode != usual {
         let line = "set interface default rx-mode";
         config.push(Phase::Settings, format!("{line} {mode}"), format!("{line} {usual}"));
     }
-    for interface in &all {
-        device(interface, config);
-    }
-    for (sw_if, arc, feature, on) in world.chosen_features() {
-        let (name, feature, arc) = (quote(&interfaces.name(sw_if)), quote(feature), quote(arc));
+    config.list(Phase::Devices, interfaces.indices(), |world, sw_if, lines| {
+        world.get::<Interfaces>().get(sw_if).iter().for_each(|interface| device(interface, lines));
+    });
+    config.list(Phase::Chosen, world.chosen_features(), |world, (sw_if, arc, feature, on), lines| {
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
         let (on, off) = if on { ("", " disable") } else { (" disable", "") };
-        let line = format!("set interface feature {name} {feature} arc {arc}");
-        config.push(Phase::Chosen, format!("{line}{on}"), format!("{line}{off}"));
-    }
-    for interface in all.iter().filter(|i| i.admin_up) {
-        let line = format!("set interface state {}", quote(&interface.name));
-        config.push(Phase::Up, format!("{line} up"), format!("{line} down"));
-    }
+        let line = format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
+        lines.push(format!("{line}{on}"), format!("{line}{off}"));
+    });
+    config.list(Phase::Up, interfaces.indices(), |world, sw_if, lines| {
+        if let Some(interface) = world.get::<Interfaces>().get(sw_if).ok().filter(|i| i.admin_up) {
+            let line = format!("set interface state {}", quote(&interface.name));
+            lines.push(format!("{line} up"), format!("{line} down"));
+        }
+    });
 }
 
-fn device(i: &Interface, config: &mut RunningConfig) {
+fn device(i: &Interface, lines: &mut Section<'_>) {
     let name = quote(&i.name);
-    let mut push = |text: String, undo: String| config.push(Phase::Devices, text, undo);
+    let mut push = |text: String, undo: String| lines.push(text, undo);
     if !i.tag.is_empty() {
         push(format!("set interface tag {name} {}", quote(&i.tag)), format!("clear interface tag {name}"));
     }
@@ -75,32 +72,33 @@ fn device(i: &Interface, config: &mut RunningConfig) {
     }
 }
 
-/// Renames in an order in which every new name is free. Where names go round in a circle, one waits under another name.
-fn renames(all: &[(&str, &str)]) -> Vec<(String, String)> {
-    let known: BTreeSet<&str> = all.iter().flat_map(|(made, now)| [*made, *now]).collect();
-    let mut left: Vec<_> = all.iter().filter(|(made, now)| made != now).copied().collect();
+/// Renames, given as what an interface was called when it was made and is called now, in an order in which every new name is
+/// free. Where names go round in a circle, one waits under a name that nobody has (`taken` says of a name that somebody has it).
+fn renames(all: Vec<(String, String)>, taken: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let known: BTreeSet<&String> = all.iter().flat_map(|(made, now)| [made, now]).collect();
     // The same names make the same lines, whatever the order of the interfaces.
-    left.sort_unstable();
-    let mut taken: BTreeSet<&str> = left.iter().map(|(made, _)| *made).collect();
+    let mut left: BTreeMap<&String, &String> = all.iter().map(|(made, now)| (made, now)).collect();
     let mut done = Vec::new();
-    let mut waits: Vec<(String, String)> = Vec::new();
-    while !left.is_empty() {
-        let free = left.iter().position(|(_, now)| !taken.contains(*now));
-        let (made, now) = left.remove(free.unwrap_or(0));
-        taken.remove(made);
-        if free.is_some() {
-            done.push((made.to_string(), now.to_string()));
+    while let Some((first, now)) = left.pop_first() {
+        // The holder of the wanted name goes first, and before it the holder of the name that it wants.
+        let mut chain = vec![(first.clone(), now.clone())];
+        let mut wanted = now;
+        while let Some((made, now)) = left.remove_entry(wanted) {
+            chain.push((made.clone(), now.clone()));
+            wanted = now;
+        }
+        if wanted != first {
+            done.extend(chain.into_iter().rev());
             continue;
         }
-        let mut other = format!("{made}~");
-        while known.contains(other.as_str()) || waits.iter().any(|(wait, _)| *wait == other) {
+        let mut other = format!("{first}~");
+        while known.contains(&other) || taken(&other) {
             other.push('~');
         }
-        done.push((made.to_string(), other.clone()));
-        waits.push((other, now.to_string()));
+        chain[0].0.clone_from(&other);
+        done.push((first.clone(), other));
+        done.extend(chain.into_iter().rev());
     }
-    // The names that these wait for have been given up by now.
-    done.extend(waits);
     done
 }
 
@@ -108,7 +106,6 @@ fn renames(all: &[(&str, &str)]) -> Vec<(String, String)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     proptest! {
         #[test]
@@ -119,7 +116,9 @@ mod tests {
             let fixed: BTreeSet<_> = (0..some).map(|n| name(&n)).collect();
             prop_assume!(pairs.iter().all(|(_, now)| fixed.contains(now)));
             let mut names: BTreeMap<String, &str> = pairs.iter().map(|(made, _)| (made.to_string(), *made)).collect();
-            for (from, to) in renames(&pairs) {
+            let renamed = pairs.iter().filter(|(made, now)| made != now);
+            let renamed = renamed.map(|(made, now)| (made.to_string(), now.to_string())).collect();
+            for (from, to) in renames(renamed, |name| fixed.contains(name)) {
                 let who = names.remove(&from).expect("who is renamed is there");
                 prop_assert!(names.insert(to, who).is_none());
             }

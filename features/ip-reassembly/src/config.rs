@@ -26,17 +26,17 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             Kind::Full => "reassembly",
             Kind::Shallow => "virtual-reassembly",
         };
-        for interface in world.get::<Interfaces>().list() {
-            let on = |v6| control::is_enabled(world, interface.sw_if, kind, v6);
+        config.list(Phase::Features, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
+            let on = |v6| control::is_enabled(world, sw_if, kind, v6);
             let what = match (on(false), on(true)) {
-                (false, false) => continue,
+                (false, false) => return,
                 (true, false) => "ip4",
                 (false, true) => "ip6",
                 (true, true) => "on",
             };
-            let line = format!("set interface {word} {}", quote(&interface.name));
-            config.push(Phase::Features, format!("{line} {what}"), format!("{line} off"));
-        }
+            let line = format!("set interface {word} {}", quote(&world.get::<Interfaces>().name(sw_if)));
+            lines.push(format!("{line} {what}"), format!("{line} off"));
+        });
     }
 }
 

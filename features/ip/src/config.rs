@@ -48,14 +48,13 @@ fn word<F: Net>() -> &'static str {
 }
 
 fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
-    let fib = world.get::<Fib<F>>();
-    let ip = word::<F>();
-    for table in fib.list_tables() {
+    let (fib, ip) = (world.get::<Fib<F>>(), word::<F>());
+    config.list(Phase::Tables, fib.list_tables(), move |_, table, lines| {
         let id = table.id;
         if table.index != TableIndex::DEFAULT {
             let own = table.name != table_name::<F>(id);
             let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
-            config.push(Phase::Tables, format!("{ip} table add {id}{name}"), format!("{ip} table del {id}"));
+            lines.push(format!("{ip} table add {id}{name}"), format!("{ip} table del {id}"));
         }
         let flow = fib.flow_hash(table.index).unwrap_or_default();
         if flow != FlowHash::default() {
@@ -67,76 +66,82 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            config.push(Phase::Tables, line(flow), line(FlowHash::default()));
+            lines.push(line(flow), line(FlowHash::default()));
         }
-    }
+    });
 }
 
 /// Unnumbered interfaces. These lines stand before those that bind interfaces to tables: a lender in another table is refused, but
 /// both may be moved to different tables afterwards, as in VPP.
 fn unnumbered(world: &World, config: &mut RunningConfig) {
-    // The command sets both versions.
     let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
-    for interface in interfaces.list() {
-        if let Some(lender) = addresses.unnumbered(interface.sw_if) {
-            let (name, lender) = (quote(&interface.name), quote(&interfaces.name(lender)));
-            config.push(
-                Phase::Bindings,
+    config.list(Phase::Bindings, interfaces.indices(), move |_, sw_if, lines| {
+        // The command sets both versions.
+        if let Some(lender) = addresses.unnumbered(sw_if) {
+            let (name, lender) = (quote(&interfaces.name(sw_if)), quote(&interfaces.name(lender)));
+            lines.push(
                 format!("set interface unnumbered {name} use {lender}"),
                 format!("set interface unnumbered del {name}"),
             );
         }
-    }
+    });
 }
 
 fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
-    let (fib, addresses) = (world.get::<Fib<F>>(), world.get::<Addresses<F>>());
-    for interface in world.get::<Interfaces>().list() {
-        let name = quote(&interface.name);
+    let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
+    config.list(Phase::Bindings, interfaces.indices(), move |_, sw_if, lines| {
+        let Ok(interface) = interfaces.get(sw_if) else { return };
         let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
         if let Some(id) = fib.table_id(table).filter(|_| table != TableIndex::DEFAULT) {
-            let line = format!("set interface {} table {name}", word::<F>());
-            config.push(Phase::Bindings, format!("{line} {id}"), format!("{line} 0"));
+            let line = format!("set interface {} table {}", word::<F>(), quote(&interface.name));
+            lines.push(format!("{line} {id}"), format!("{line} 0"));
         }
-        if addresses.is_enabled(interface.sw_if) {
-            config.push(
-                Phase::Addresses,
+    });
+    let (addresses, interfaces) = (world.get::<Addresses<F>>(), world.get::<Interfaces>());
+    config.list(Phase::Addresses, interfaces.indices(), move |_, sw_if, lines| {
+        let name = quote(&interfaces.name(sw_if));
+        if addresses.is_enabled(sw_if) {
+            lines.push(
                 format!("enable {} interface {name}", F::NAME),
                 format!("disable {} interface {name}", F::NAME),
             );
         }
-        let set = |prefix: &Prefix<F::Addr>| !addresses.is_learned(interface.sw_if, *prefix);
-        for prefix in addresses.own(interface.sw_if).into_iter().filter(set) {
-            config.push(
-                Phase::Addresses,
+        let set = |prefix: &Prefix<F::Addr>| !addresses.is_learned(sw_if, *prefix);
+        for prefix in addresses.own(sw_if).into_iter().filter(set) {
+            lines.push(
                 format!("set interface ip address {name} {prefix}"),
                 format!("set interface ip address del {name} {prefix}"),
             );
         }
-    }
+    });
 }
 
 fn path_mtus<F: Net>(world: &World, config: &mut RunningConfig) {
-    for (id, to, mtu) in world.get::<PathMtus<F>>().list(world) {
+    config.list(Phase::Routes, world.get::<PathMtus<F>>().list(world), |_, (id, to, mtu), lines| {
         let of = if id == 0 { String::new() } else { format!(" table {id}") };
         let line = format!("ip path-mtu {to}");
-        config.push(Phase::Routes, format!("{line} {mtu}{of}"), format!("{line} del{of}"));
-    }
+        lines.push(format!("{line} {mtu}{of}"), format!("{line} del{of}"));
+    });
 }
 
 /// Link-local addresses that were set by hand, and directed broadcasts.
 fn links(world: &World, config: &mut RunningConfig) {
-    let links = world.get::<LinkLocals>();
-    for interface in world.get::<Interfaces>().list() {
-        if world.get::<DirectedBroadcast>().is_on(interface.sw_if) {
-            let line = format!("set interface ip directed-broadcast {}", quote(&interface.name));
-            config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
+    let indices = world.get::<Interfaces>().indices();
+    config.list(Phase::Features, indices, |world, sw_if, lines| {
+        if world.get::<DirectedBroadcast>().is_on(sw_if) {
+            let name = quote(&world.get::<Interfaces>().name(sw_if));
+            let line = format!("set interface ip directed-broadcast {name}");
+            lines.push(format!("{line} enable"), format!("{line} disable"));
         }
-        if let Some(address) = links.is_set(interface.sw_if) {
-            let line = format!("set ip6 link-local address {} {address}", quote(&interface.name));
-            config.push(Phase::Addresses, line.clone(), format!("{line} del"));
+    });
+    let indices = world.get::<Interfaces>().indices();
+    config.list(Phase::Addresses, indices, |world, sw_if, lines| {
+        if let Some(address) = world.get::<LinkLocals>().is_set(sw_if) {
+            let name = quote(&world.get::<Interfaces>().name(sw_if));
+            let line = format!("set ip6 link-local address {name} {address}");
+            lines.push(line.clone(), format!("{line} del"));
         }
-    }
+    });
 }
 
 /// One line for each path: what is added to a route doesn't disturb its other paths.

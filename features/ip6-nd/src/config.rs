@@ -23,33 +23,38 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         config.push(Phase::Settings, "set ip6 nd announce on", "set ip6 nd announce off");
     }
     let interfaces = world.get::<Interfaces>();
-    for (sw_if, link) in world.get::<Advertiser>().list() {
-        let name = quote(&interfaces.name(sw_if));
+    config.list(Phase::Features, interfaces.indices(), |world, sw_if, lines| {
+        let link = world.get::<Advertiser>().link(sw_if);
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
         for (set, unset) in advertised(&link.config, world.clock.now()) {
             let line = |rest: String| format!("ip6 nd {name} {rest}");
-            config.push(Phase::Features, line(set), line(unset));
+            lines.push(line(set), line(unset));
         }
-    }
-    for (sw_if, link) in world.get::<Receiver>().list().into_iter().filter(|(_, link)| link.autoconfig) {
+    });
+    config.list(Phase::Features, interfaces.indices(), |world, sw_if, lines| {
+        let (interfaces, link) = (world.get::<Interfaces>(), world.get::<Receiver>().link(sw_if));
+        if !link.autoconfig {
+            return;
+        }
         let name = quote(&interfaces.name(sw_if));
         let line = format!("ip6 nd address autoconfig {name}");
         let route = if link.default_route { " default-route" } else { "" };
-        config.push(Phase::Features, format!("{line}{route}"), format!("{line} disable"));
+        lines.push(format!("{line}{route}"), format!("{line} disable"));
         if !interfaces.get(sw_if).is_ok_and(|i| i.ip_enabled[1]) {
             // Autoconfiguration enabled IPv6 here, and an operator disabled it afterwards.
             let line = format!("disable ip6 interface {name}");
-            config.push(Phase::Features, line.clone(), line);
+            lines.push(line.clone(), line);
         }
-    }
+    });
     let proxies = world.get::<Proxies>();
-    for (sw_if, ip) in proxies.hosts() {
-        let line = format!("set ip6 nd proxy {}", quote(&interfaces.name(sw_if)));
-        config.push(Phase::Features, format!("{line} {ip}"), format!("{line} del {ip}"));
-    }
-    for sw_if in proxies.enabled() {
-        let line = format!("set interface ip6-nd proxy {}", quote(&interfaces.name(sw_if)));
-        config.push(Phase::Features, format!("{line} enable"), format!("{line} disable"));
-    }
+    config.list(Phase::Features, proxies.hosts(), |world, (sw_if, ip), lines| {
+        let line = format!("set ip6 nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
+        lines.push(format!("{line} {ip}"), format!("{line} del {ip}"));
+    });
+    config.list(Phase::Features, proxies.enabled(), |world, sw_if, lines| {
+        let line = format!("set interface ip6-nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
+        lines.push(format!("{line} enable"), format!("{line} disable"));
+    });
 }
 
 /// The rest of a line that sets, and of one that takes it back.

@@ -182,18 +182,18 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let checks = world.get::<Checks>();
-    for (vrf, network, ranges) in checks.list() {
+    config.list(Phase::Features, checks.list(), |_, (vrf, network, ranges), lines| {
         for range in ranges {
             let line = format!("set ip source-and-port-range-check vrf {vrf} {network} {range}");
-            config.push(Phase::Features, line.clone(), line + " del");
+            lines.push(line.clone(), line + " del");
         }
-    }
-    for (sw_if, vrfs) in checks.interfaces() {
+    });
+    config.list(Phase::Features, checks.interfaces(), |world, (sw_if, vrfs), lines| {
         let name = quote(&world.get::<Interfaces>().name(sw_if));
         let mut line = format!("set interface ip source-and-port-range-check {name}");
         for (way, vrf) in Way::ALL.into_iter().zip(vrfs) {
             line.extend(vrf.map(|vrf| format!(" {} {vrf}", way.name())));
         }
-        config.push(Phase::Features, line.clone(), line + " del");
-    }
+        lines.push(line.clone(), line + " del");
+    });
 }

@@ -9,7 +9,7 @@ use net::Interfaces;
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    for (key, taker) in world.get::<Punt>().list() {
+    config.list(Phase::Features, world.get::<Punt>().list(), |world, (key, taker), lines| {
         let what = describe(world, key);
         let (text, undo) = match taker {
             Taker::Punt => {
@@ -22,11 +22,12 @@ pub fn say(world: &World, config: &mut RunningConfig) {
                 format!("punt socket deregister {what}"),
             ),
         };
-        config.push(Phase::Features, text, undo);
-    }
-    let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
+        lines.push(text, undo);
+    });
     for (ip, v6) in [("ip", false), ("ip6", true)] {
-        for (rx, redirect) in world.get::<redirect::All>().list(v6) {
+        let redirects = world.get::<redirect::All>().list(v6);
+        config.list(Phase::Features, redirects, move |world, (rx, redirect), lines| {
+            let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
             let rx = rx.map_or("all".to_string(), name);
             let via = match redirect.via {
                 Some(redirect::Via { tx, nexthop: Some(addr) }) => format!("{addr} {}", name(tx)),
@@ -35,8 +36,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             };
             let line = format!("{ip} punt redirect");
             let add = format!("{line} add rx {rx} via {via}");
-            config.push(Phase::Features, add, format!("{line} del rx {rx}"));
-        }
+            lines.push(add, format!("{line} del rx {rx}"));
+        });
     }
 }
 

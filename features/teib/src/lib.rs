@@ -30,9 +30,10 @@ pub static PLUGIN: Plugin = Plugin {
 
 /// Says what was set.
 fn say(world: &World, config: &mut RunningConfig) {
-    for (sw_if, peer, Endpoint { nexthop, table }) in world.get::<Teib>().list() {
+    config.list(Phase::Routes, world.get::<Teib>().list(), |world, (sw_if, peer, to), lines| {
+        let Endpoint { nexthop, table } = to;
         let to = format!("{} peer {peer}", quote(&world.get::<Interfaces>().name(sw_if)));
         let of = if table == 0 { String::new() } else { format!(" nh-table-id {table}") };
-        config.push(Phase::Routes, format!("create teib {to} nh {nexthop}{of}"), format!("delete teib {to}"));
-    }
+        lines.push(format!("create teib {to} nh {nexthop}{of}"), format!("delete teib {to}"));
+    });
 }

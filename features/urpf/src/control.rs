@@ -229,16 +229,22 @@ pub fn accepted(world: &World) -> Vec<(u32, String)> {
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    for (check, How { mode, table, deny_default }) in world.get::<Urpf>().list() {
+    config.list(Phase::Features, world.get::<Urpf>().list(), |world, (check, how), lines| {
+        let How { mode, table, deny_default } = how;
         let name = quote(&world.get::<Interfaces>().name(check.sw_if));
         let (ip, way) = (if check.v6 { "ip6" } else { "ip4" }, if check.rx { "rx" } else { "tx" });
         let table = table.map_or(String::new(), |id| format!(" table {id}"));
         let line = |what: &str| format!("set urpf {ip} {way} {what} {name}");
         let deny = if deny_default { " deny-default" } else { "" };
-        config.push(Phase::Features, line(&format!("{}{deny}", mode.name())) + &table, line("off"));
-    }
-    for (table, prefix) in accepted(world) {
+        lines.push(line(&format!("{}{deny}", mode.name())) + &table, line("off"));
+    });
+    say_accepted::<Ip4>(world, config);
+    say_accepted::<Ip6>(world, config);
+}
+
+fn say_accepted<F: Net>(world: &World, config: &mut RunningConfig) {
+    config.list(Phase::Features, world.get::<Accepted<F>>().list(world), |_, (table, prefix), lines| {
         let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
-        config.push(Phase::Features, line("add"), line("del"));
-    }
+        lines.push(line("add"), line("del"));
+    });
 }
