@@ -103,7 +103,7 @@ fn what_commands_complete_is_known() {
 
 #[test]
 fn a_feature_of_every_arc_is_there_and_in_order() {
-    // An arc whose order is a circle, and a feature without its node, end the start: `world` panics.
+    // An arc whose order is a cycle, and a feature without its node, end the start: `world` panics.
     let world = world();
     let nodes: BTreeSet<Arc<str>> = world.nodes().into_iter().map(|n| n.name).collect();
     let arcs = world.arc_list();

@@ -29,3 +29,11 @@ pub static ALL: &[&Plugin] = &[
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn features_name_features_of_their_arcs() {
+        assert_eq!(graph::check_features(super::ALL), Ok(()));
+    }
+}

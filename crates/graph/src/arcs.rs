@@ -6,6 +6,10 @@
 //! number of interfaces. Chains are only ever added, never changed: a packet that is held, or on its way to another
 //! thread, keeps a valid position. Equal chains are stored once.
 
+mod order;
+
+pub use order::check_features;
+
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
 use mem::Reserve;
 use stats::Space;
@@ -30,9 +34,9 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features that come later, if they are there.
+    /// Features of this arc that come later. Each is declared by a plugin of the build, see [`check_features`]; it may be disabled.
     pub before: &'static [&'static str],
-    /// Features that come earlier, if they are there.
+    /// Features of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
 }
 
@@ -150,15 +154,14 @@ impl Arcs {
     /// Adds an arc with its features, which are put in order.
     ///
     /// # Errors
-    /// The names of features whose constraints form a circle.
+    /// The features whose constraints form a cycle.
     pub fn add(
         &mut self,
         def: ArcDef,
         end: NodeIndex,
         features: Vec<(Feature, NodeIndex)>,
     ) -> Result<(), String> {
-        let features = order(features)
-            .map_err(|circle| format!("arc {}: the order of {circle} is a circle", def.name))?;
+        let features = order::sorted(def.name, features)?;
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }
@@ -313,62 +316,18 @@ impl Arcs {
     }
 }
 
-/// Puts features in an order that keeps all constraints between those that are there; among the free ones, by name, so that
-/// the order doesn't depend on that of the plugins.
-fn order(mut features: Vec<(Feature, NodeIndex)>) -> Result<Vec<(Feature, NodeIndex)>, String> {
-    features.sort_by_key(|(f, _)| f.node);
-    let mut done: Vec<(Feature, NodeIndex)> = Vec::new();
-    while !features.is_empty() {
-        let ready = features.iter().position(|(f, _)| {
-            features.iter().all(|(other, _)| {
-                other.node == f.node || !(f.after.contains(&other.node) || other.before.contains(&f.node))
-            })
-        });
-        match ready {
-            Some(i) => done.push(features.remove(i)),
-            None => return Err(features.iter().map(|(f, _)| f.node).collect::<Vec<_>>().join(", ")),
-        }
-    }
-    Ok(done)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn feature(
-        node: &'static str,
-        after: &'static [&'static str],
-        before: &'static [&'static str],
-    ) -> (Feature, NodeIndex) {
-        (Feature { arc: "a", node, before, after }, NodeIndex(node.len() as u32))
-    }
-
-    #[test]
-    fn constraints_hold_and_names_decide_the_rest() {
-        let list = vec![
-            feature("nat", &["acl"], &[]),
-            feature("zz", &[], &["acl"]),
-            feature("acl", &[], &[]),
-            feature("aa", &["absent"], &[]),
-        ];
-        let names: Vec<_> = order(list).expect("no circle").iter().map(|(f, _)| f.node).collect();
-        assert_eq!(names, ["aa", "zz", "acl", "nat"]);
-    }
-
-    #[test]
-    fn a_circle_is_named() {
-        let list = vec![feature("a", &["b"], &[]), feature("b", &["a"], &[]), feature("c", &[], &[])];
-        assert_eq!(order(list).err().as_deref(), Some("a, b"));
-    }
 
     #[test]
     fn chains_start_end_and_are_shared() {
         let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
         let mut arcs = Arcs::new(table.clone());
         let def = ArcDef { name: "a", starts: &[], end: "end" };
-        arcs.add(def, NodeIndex(100), vec![feature("x", &[], &["yy"]), feature("yy", &[], &[])])
-            .expect("no circle");
+        let feature = |node, before| Feature { arc: "a", node, before, after: &[] };
+        let features = vec![(feature("x", &["yy"]), NodeIndex(1)), (feature("yy", &[]), NodeIndex(2))];
+        arcs.add(def, NodeIndex(100), features).expect("no cycle");
         let arc = arcs.find("a").expect("added");
         arcs.set(arc, 1, SwIfIndex(3), Some(7)).expect("room");
         arcs.set(arc, 0, SwIfIndex(3), Some(0)).expect("room");

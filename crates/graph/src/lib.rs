@@ -48,7 +48,7 @@ mod watch;
 mod words;
 mod world;
 
-pub use arcs::{ArcDef, Feature, Step};
+pub use arcs::{ArcDef, Feature, Step, check_features};
 pub use ask::Asked;
 pub use clock::Clock;
 pub use crash::crash_context;

@@ -88,7 +88,7 @@ impl World {
     /// Makes an instance of these plugins, and its threads' graphs: number 0 is the main thread's.
     ///
     /// # Errors
-    /// Buffers that can't be had; a name that two plugins give to a node; an arc whose order is a circle; what a
+    /// Buffers that can't be had; a name that two plugins give to a node; an arc whose order is a cycle; what a
     /// plugin's start says.
     pub fn new(
         config: &WorldConfig,

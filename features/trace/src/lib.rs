@@ -40,26 +40,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     nodes: &[NodeDef::of::<pcap::node::Capture>()],
     features: &[
-        // First of what looks at a packet, last of what changes it.
-        Feature {
-            arc: "device-input",
-            node: "pcap-capture",
-            before: &[
-                "worker-handoff",
-                "l2-patch",
-                "span-input",
-                "p2p-ethernet-input",
-                "bond-input",
-                "adl-input",
-            ],
-            after: &[],
-        },
-        Feature {
-            arc: "interface-output",
-            node: "pcap-capture",
-            before: &[],
-            after: &["nsim-output-feature", "flowprobe-output-l2", "ipsec-if-output", "span-output"],
-        },
+        Feature { arc: "device-input", node: "pcap-capture", before: &[], after: &[] },
+        Feature { arc: "interface-output", node: "pcap-capture", before: &[], after: &[] },
         Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
