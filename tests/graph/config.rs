@@ -4,9 +4,9 @@
 use cli::{Command, Output, Runner, Said, Tree};
 use daemon::store::{change::Change, script};
 use daemon::{plugins, store};
-use fixture::{NOT_STATE, Needs, read_pcap, scripts};
-use graph::World;
+use fixture::{read_pcap, scripts, transient};
 use graph::drive::Bench;
+use graph::{Needs, World};
 use net::{IfKind, Interfaces};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -315,26 +315,21 @@ fn every_command_that_sets_something_is_in_a_script() {
         let parsed = tree.parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
         used.extend(parsed.map(|p| p.command().path));
     }
-    let not_state =
-        |path: &str| NOT_STATE.iter().any(|(p, _)| path == *p || path.starts_with(&format!("{p} ")));
+    let is_transient = |path: &str| transient().any(|(p, _)| path == p || path.starts_with(&format!("{p} ")));
     let mut missing = Vec::new();
     for command in tree.commands() {
-        let (path, listed) = (command.path, not_state(command.path));
+        let (path, listed) = (command.path, is_transient(command.path));
         let scripted = used.contains(&path);
         if !listed && !scripted {
             missing.push(path);
         }
-        assert!(
-            !listed || !scripted || path.starts_with("clear "),
-            "`{path}' is in a script and in NOT_STATE"
-        );
+        assert!(!listed || !scripted || path.starts_with("clear "), "`{path}' is in a script and transient");
     }
     assert!(
         missing.is_empty(),
-        "{missing:?} stand in no script of tests/fixture/scripts: add lines with all that they set, and see that their plugin's \
-         `config' says them"
+        "{missing:?} stand in no plugin's examples: add lines with all that they set, and see that its `config' says them"
     );
-    for (path, _) in NOT_STATE {
+    for (path, _) in transient() {
         assert!(tree.commands().iter().any(|c| c.path.starts_with(path)), "there is no command `{path}'");
     }
 }

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use fixture::{Cable, Needs, Router, Site, Which, eventually, scripts};
+use fixture::{Cable, Router, Site, Which, eventually, scripts};
+use graph::Needs;
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::lab::{self, Netns};

@@ -62,7 +62,7 @@ pub use node::{
     Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
     name_of,
 };
-pub use plugin::Plugin;
+pub use plugin::{Needs, Plugin, Script};
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};

@@ -26,6 +26,10 @@ pub struct Plugin {
     pub api: &'static [Module<World>],
     /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
+    /// Its commands that set something, with all that they can set. Tests save and restore what these make.
+    pub examples: &'static [Script],
+    /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no example needs them.
+    pub transient: &'static [(&'static str, &'static str)],
     /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet: register with a parent, spawn a
     /// process. The plugins are called in the order of the list.
     pub start: fn(&Arc<World>) -> Result<(), String>,
@@ -43,6 +47,41 @@ impl Plugin {
         cli: &[],
         api: &[],
         config: |_, _| {},
+        examples: &[],
+        transient: &[],
         start: |_| Ok(()),
     };
+}
+
+/// What a script needs to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// An instance in the test's own process.
+    Nothing,
+    /// A daemon with two workers, in a namespace with the links `left` and `right`, beside a namespace whose name takes the
+    /// place of `HOST`.
+    Hosts,
+}
+
+/// Commands that make a state.
+#[derive(Debug, Clone, Copy)]
+pub struct Script {
+    /// What it is about.
+    pub name: &'static str,
+    /// What it needs.
+    pub needs: Needs,
+    /// One command a line.
+    pub lines: &'static str,
+}
+
+impl Script {
+    /// A script that needs nothing but an instance.
+    pub const fn here(name: &'static str, lines: &'static str) -> Self {
+        Self { name, needs: Needs::Nothing, lines }
+    }
+
+    /// A script that needs a daemon between hosts.
+    pub const fn hosts(name: &'static str, lines: &'static str) -> Self {
+        Self { name, needs: Needs::Hosts, lines }
+    }
 }

@@ -21,6 +21,7 @@ mod api;
 mod cli;
 mod control;
 mod device;
+mod examples;
 mod input;
 mod io;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,
     config: control::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {
         driver::start(world);

@@ -23,6 +23,7 @@ mod cli;
 mod config;
 mod control;
 mod device;
+mod examples;
 mod gro;
 mod input;
 mod offload;
@@ -51,6 +52,12 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
+    transient: &[
+        ("packet-generator capture", "is a capture that runs now"),
+        ("packet-generator enable-stream", "sends once"),
+        ("packet-generator disable-stream", "stops sending"),
+    ],
     api: &[api::API],
     start: process::start,
     ..Plugin::EMPTY

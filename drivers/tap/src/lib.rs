@@ -19,6 +19,7 @@ mod cli;
 mod config;
 mod control;
 mod device;
+mod examples;
 mod input;
 mod io;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {
         driver::start(world);

@@ -13,8 +13,8 @@ use std::fmt;
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, SwIfIndex, ThreadIndex, Trace,
-    World,
+    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex, ThreadIndex,
+    Trace, World,
 };
 use net::Interfaces;
 
@@ -34,6 +34,7 @@ pub static PLUGIN: Plugin = Plugin {
         Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: list },
     ],
     config: say,
+    examples: &[Script::here("long packets", "set sample local0 max 100")],
     ..Plugin::EMPTY
 };
 

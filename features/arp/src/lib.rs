@@ -22,6 +22,7 @@ mod cli;
 mod config;
 mod control;
 mod disabled;
+mod examples;
 mod frame;
 mod input;
 mod own;
@@ -58,6 +59,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
+    ..Plugin::EMPTY
 };

@@ -22,6 +22,7 @@ mod compose;
 mod config;
 mod echo;
 mod error;
+mod examples;
 mod input;
 mod limit;
 mod quoted;
@@ -58,6 +59,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     start: |world| {
         start::<Ip4>(world)?;
         start::<Ip6>(world)

@@ -18,6 +18,7 @@ mod config;
 mod control;
 mod drop;
 mod events;
+mod examples;
 mod hardware;
 mod layout;
 mod names;
@@ -49,6 +50,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API, api::feature::API],
     start: |world| {
         let interfaces = world.get::<Interfaces>();

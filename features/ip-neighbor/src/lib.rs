@@ -8,6 +8,7 @@
 mod api;
 mod config;
 mod control;
+mod examples;
 pub mod resolve;
 mod set;
 mod show;
@@ -26,6 +27,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<control::Sweep>()],
     cli: COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {
         // Readers of the stats segment find the counters of both protocols, counted or not.

@@ -29,6 +29,7 @@ mod api;
 mod cli;
 mod config;
 pub mod control;
+mod examples;
 mod fragment;
 mod full;
 mod place;
@@ -123,6 +124,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
     ..Plugin::EMPTY

@@ -38,6 +38,7 @@ mod config;
 mod container;
 mod control;
 mod drop;
+mod examples;
 mod extension;
 mod family;
 mod flow;
@@ -162,6 +163,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
+    transient: &[("adjacency counters", "is always enabled")],
     api: api::MODULES,
     start,
 };

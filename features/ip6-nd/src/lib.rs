@@ -37,6 +37,7 @@ mod config;
 mod dad;
 mod dice;
 mod due;
+mod examples;
 mod listen;
 mod mld;
 mod ours;
@@ -101,6 +102,8 @@ pub static PLUGIN: Plugin = Plugin {
     }],
     cli: cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
+    transient: &[("ip6 nd router-solicitation", "asks until somebody answers")],
     api: &[api::nd::API, api::dad::API, api::rd::API],
     start: protocol::start,
     ..Plugin::EMPTY

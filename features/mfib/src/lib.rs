@@ -34,6 +34,7 @@
 mod api;
 mod cli;
 mod config;
+mod examples;
 mod lookup;
 mod replicate;
 mod rewrite;
@@ -65,6 +66,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };

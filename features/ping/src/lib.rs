@@ -52,6 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
             run: traceroute::traceroute,
         },
     ],
+    transient: &[("ping", "asks once"), ("traceroute", "asks once")],
     api: &[api::API],
     start: |world| {
         world.get::<sessions::Sessions>().set_world(world);

@@ -18,6 +18,7 @@ mod api;
 mod check;
 mod cli;
 pub mod control;
+mod examples;
 mod ranges;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     config: control::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };

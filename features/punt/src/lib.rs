@@ -33,6 +33,7 @@ mod config;
 pub mod control;
 mod dispatch;
 mod esp;
+mod examples;
 mod nodes;
 mod reasons;
 mod redirect;
@@ -85,6 +86,11 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     config: config::say,
+    examples: examples::EXAMPLES,
+    transient: &[
+        ("ip punt policer", "is refused: policers aren't built yet"),
+        ("ip6 punt policer", "is refused: policers aren't built yet"),
+    ],
     api: api::MODULES,
     start: control::start,
 };

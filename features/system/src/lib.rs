@@ -12,6 +12,7 @@
 mod cli;
 pub mod control;
 mod errors;
+mod examples;
 mod gauges;
 mod graphs;
 mod lists;
@@ -44,6 +45,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: control::say,
+    examples: examples::EXAMPLES,
     start: |world| {
         rates::start(world);
         gauges::start(world);

@@ -8,6 +8,7 @@
 mod api;
 mod cli;
 mod control;
+mod examples;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<control::Teib>()],
     cli: self::cli::COMMANDS,
     config: say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };

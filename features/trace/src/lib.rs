@@ -45,6 +45,15 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
+    transient: &[
+        ("set trace filter function", "is for whoever looks at traces now"),
+        ("set pcap filter function", "is for whoever looks at packets now"),
+        ("set trace timestamp-format", "is for whoever looks at traces now"),
+        ("trace add", "is for the next packets"),
+        ("trace filter", "is for whoever looks at traces now"),
+        ("set bpf trace filter", "is for whoever looks at traces now"),
+        ("pcap trace", "is a capture that runs now"),
+    ],
     api: &[api::API, api::capture::API, api::function::BPF, api::nodes::API],
     start: |world| {
         world.register_live("input", control::inputs);

@@ -26,6 +26,7 @@ mod api;
 mod check;
 mod cli;
 pub mod control;
+mod examples;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +77,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     config: control::say,
+    examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };

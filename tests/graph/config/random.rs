@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random commands, then a restart: configuration, `show` output and forwarding are the same afterwards.
 
-use fixture::{Needs, scripts};
+use fixture::scripts;
+use graph::Needs;
 use testkit::Rng;
 
 use super::{Instance, made_again, sorted};

@@ -25,6 +25,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "api",
     about: "The binary API's door, and the daemon's own messages",
     cli: cli::COMMANDS,
+    transient: &[("api trace", "is a record that is made now")],
     api: &[vlib::API, vpe::API],
     ..Plugin::EMPTY
 };

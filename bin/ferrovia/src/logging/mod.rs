@@ -6,6 +6,7 @@
 //! `ferrovia_`). Levels are set per class. A class that writes too much is silenced for a while, and how much was
 //! dropped is said afterwards. Workers don't log: every call takes a lock.
 
+mod examples;
 mod ring;
 mod sink;
 #[cfg(test)]
@@ -307,8 +308,13 @@ pub fn say(config: &mut RunningConfig) {
 }
 
 /// The log's part of the configuration.
-pub static PLUGIN: Plugin =
-    Plugin { name: "logging", about: "What is logged", config: |_, config| say(config), ..Plugin::EMPTY };
+pub static PLUGIN: Plugin = Plugin {
+    name: "logging",
+    about: "What is logged",
+    config: |_, config| say(config),
+    examples: examples::EXAMPLES,
+    ..Plugin::EMPTY
+};
 
 /// Sets how many lines are kept.
 pub fn set_size(lines: usize) {
