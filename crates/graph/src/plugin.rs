@@ -4,6 +4,7 @@
 use crate::{ArcDef, Feature, NodeDef, RunningConfig, StateDef, World};
 use cli::Command;
 use msg::Module;
+use stats::metric::Metric;
 use std::sync::Arc;
 
 /// What a feature or a driver brings; listed in the daemon's `plugins.rs`.
@@ -26,6 +27,8 @@ pub struct Plugin {
     pub api: &'static [Module<World>],
     /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
+    /// Metrics of its counters, for monitoring systems.
+    pub metrics: &'static [Metric],
     /// Its commands that set something, with all that they can set. Tests save and restore what these make.
     pub examples: &'static [Script],
     /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no example needs them.
@@ -47,6 +50,7 @@ impl Plugin {
         cli: &[],
         api: &[],
         config: |_, _| {},
+        metrics: &[],
         examples: &[],
         transient: &[],
         start: |_| Ok(()),

@@ -16,6 +16,7 @@
 
 mod counter;
 pub mod layout;
+pub mod metric;
 mod reader;
 mod registry;
 mod ring;

@@ -21,6 +21,7 @@ mod events;
 mod examples;
 mod hardware;
 mod layout;
+mod metrics;
 mod names;
 mod output;
 mod rx;
@@ -50,6 +51,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     api: &[api::API, api::feature::API],
     start: |world| {

@@ -9,6 +9,7 @@ mod api;
 mod config;
 mod control;
 mod examples;
+mod metrics;
 pub mod resolve;
 mod set;
 mod show;
@@ -27,6 +28,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<control::Sweep>()],
     cli: COMMANDS,
     config: config::say,
+    metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

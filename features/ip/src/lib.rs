@@ -50,6 +50,7 @@ mod interface_rx;
 mod link_local;
 mod local;
 mod lookup;
+mod metrics;
 mod not_enabled;
 mod options;
 mod path_mtu;
@@ -163,6 +164,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     transient: &[("adjacency counters", "is always enabled")],
     api: api::MODULES,

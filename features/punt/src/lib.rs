@@ -93,4 +93,5 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     api: api::MODULES,
     start: control::start,
+    ..Plugin::EMPTY
 };

@@ -18,6 +18,7 @@ mod graphs;
 mod lists;
 mod machine;
 mod memory;
+mod metrics;
 mod nets;
 mod node;
 mod rates;
@@ -45,6 +46,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: control::say,
+    metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     start: |world| {
         rates::start(world);

@@ -10,9 +10,12 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use stats::Reader;
+use stats::metric::{Kind, Metric, Series, Snapshot};
 
-use super::metrics::{Kind, METRICS, Metric, OMITTED, PREFIX};
-use super::snapshot::{Series, Snapshot};
+use super::metrics::{self, OMITTED, PREFIX};
+
+/// By route and by adjacency there are too many; symlinks of interfaces and nodes show again what vectors hold.
+const LEFT_OUT: [&str; 5] = ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
 
 /// The whole answer to a scrape.
 ///
@@ -20,10 +23,14 @@ use super::snapshot::{Series, Snapshot};
 /// The segment can't be read.
 pub fn text(reader: &Reader) -> io::Result<String> {
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Scrape(Snapshot::read(reader)?)));
+    registry.register_collector(Box::new(Scrape(Snapshot::read(reader, is_wanted)?)));
     let mut text = String::new();
     encode(&mut text, &registry).map_err(io::Error::other)?;
     Ok(text)
+}
+
+fn is_wanted(name: &str) -> bool {
+    !LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[derive(Debug)]
@@ -32,7 +39,7 @@ struct Scrape(Snapshot);
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut omitted = 0;
-        for metric in METRICS {
+        for metric in metrics::all() {
             let mut series = Series::new(&self.0);
             (metric.fill)(&mut series);
             omitted += series.limit();

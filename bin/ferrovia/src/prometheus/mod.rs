@@ -4,13 +4,12 @@
 //! A thread of its own reads the stats segment as any other reader does, so a scrape touches neither the control thread nor one
 //! that carries packets. It makes the text anew at most every [`http::FRESH`]; scrapers that come meanwhile share it.
 //!
-//! - [`metrics`]: the table of metrics: what they are called and where they come from.
+//! - [`metrics`]: the list of metrics, most of them declared by plugins.
 //! - [`http`]: connections and their limits.
 
 mod encode;
 pub mod http;
 pub mod metrics;
-mod snapshot;
 #[cfg(test)]
 mod tests;
 

@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use proptest::prelude::*;
+use stats::metric::{Kind, SERIES, Series, Snapshot};
 use stats::{Registry, Space};
 
 use super::http::{Answer, CONNECTIONS, REQUEST, answer};
-use super::metrics::{Kind, METRICS, OMITTED};
-use super::snapshot::{SERIES, Series, Snapshot};
+use super::metrics::{OMITTED, all, sample_name};
 use super::*;
 
 /// A segment with something for every metric.
@@ -153,8 +153,8 @@ fn labels(mut text: &str) {
 #[test]
 fn every_metric_is_told_as_openmetrics_wants_it() {
     let families = parse(&text(&segment()));
-    for metric in METRICS.iter().chain([&OMITTED]) {
-        let sample = metric.sample_name();
+    for metric in all().chain([&OMITTED]) {
+        let sample = sample_name(metric);
         let name = sample.strip_suffix("_total").or(sample.strip_suffix("_info")).unwrap_or(&sample);
         let (kind, samples) = families.get(name).unwrap_or_else(|| panic!("{name} is missing"));
         let want = match metric.kind {
@@ -167,7 +167,14 @@ fn every_metric_is_told_as_openmetrics_wants_it() {
             assert!(metric.labels.iter().all(|l| series.contains(&format!("{l}=\""))), "{name}{series}");
         }
     }
-    assert_eq!(families.len(), METRICS.len() + 1);
+    assert_eq!(families.len(), all().count() + 1);
+}
+
+#[test]
+fn no_two_metrics_share_a_name() {
+    let names: Vec<String> = all().chain([&OMITTED]).map(sample_name).collect();
+    let unique: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(unique.len(), names.len(), "{names:?}");
 }
 
 #[test]
@@ -208,7 +215,7 @@ fn what_counts_is_kept_when_there_is_too_much() {
     registry.extend(Space::Interface, SERIES + over);
     registry.change(|c| (0..SERIES + over).for_each(|i| names.set(c, i, &format!("loop{i}"))));
     rx.lane(0).add(SERIES + over - 1, 1, 64);
-    let snapshot = Snapshot::read(&Reader::new(&registry).expect("a segment")).expect("readable");
+    let snapshot = Snapshot::read(&Reader::new(&registry).expect("a segment"), |_| true).expect("readable");
     let mut series = Series::new(&snapshot);
     series.by_interface("/if/rx", false, &[]);
     assert_eq!(series.limit(), over as u64);
@@ -368,7 +375,7 @@ fn written() -> Vec<(String, String)> {
 
 #[test]
 fn what_is_written_names_what_is_there() {
-    let known: BTreeSet<String> = METRICS.iter().chain([&OMITTED]).map(|m| m.sample_name()).collect();
+    let known: BTreeSet<String> = all().chain([&OMITTED]).map(sample_name).collect();
     for (file, text) in written() {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let used: BTreeSet<&str> =

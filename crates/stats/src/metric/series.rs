@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 
-use stats::{Reader, Value};
+use crate::{Reader, Value};
 
 /// Series of one metric at most: what is beyond is counted only. Those at zero go first.
 pub const SERIES: usize = 20_000;
@@ -25,16 +25,13 @@ pub struct Snapshot {
     stats: BTreeMap<String, Value>,
 }
 
-/// By route and by adjacency there are too many; symlinks of interfaces and nodes show again what vectors hold.
-const LEFT_OUT: [&str; 5] = ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
-
 impl Snapshot {
-    /// Reads the segment.
+    /// Reads the entries of the segment whose names are `wanted`.
     ///
     /// # Errors
     /// As [`Reader::read`].
-    pub fn read(reader: &Reader) -> io::Result<Self> {
-        let all = reader.read(|name| !LEFT_OUT.iter().any(|prefix| name.starts_with(prefix)))?;
+    pub fn read(reader: &Reader, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
+        let all = reader.read(wanted)?;
         Ok(Self { stats: all.into_iter().map(|stat| (stat.name, stat.value)).collect() })
     }
 
@@ -101,14 +98,10 @@ impl<'a> Series<'a> {
         over as u64
     }
 
-    fn push(&mut self, labels: impl IntoIterator<Item = impl Into<String>>, value: u64) {
+    /// Adds a sample.
+    pub fn push(&mut self, labels: impl IntoIterator<Item = impl Into<String>>, value: u64) {
         let labels = labels.into_iter().map(Into::into).collect();
         self.samples.push(Sample { labels, value });
-    }
-
-    /// Adds the build's version, commit and compiler.
-    pub fn build(&mut self, known: [&str; 3]) {
-        self.push(known, 1);
     }
 
     /// A scalar or gauge, with these labels.
@@ -152,13 +145,6 @@ impl<'a> Series<'a> {
         self.by_interface(name, false, labels);
         let new = self.samples.split_off(first);
         self.samples.extend(new.into_iter().filter(|sample| sample.value != 0));
-    }
-
-    /// Speeds by interface, where they are known: kilobits there, bytes here.
-    pub fn by_speed(&mut self, name: &str) {
-        let first = self.samples.len();
-        self.by_active_interface(name, &[]);
-        self.samples.iter_mut().skip(first).for_each(|sample| sample.value *= 1000 / 8);
     }
 
     /// A node counter: `node` and `worker`, where the node has run.
@@ -205,32 +191,22 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// ARP's or neighbour discovery's messages: `interface`, `protocol`, `direction` and `kind`.
-    pub fn by_message(&mut self, protocol: &str) {
+    /// A vector by interface and kind, where it has counted anything: `interface`, these labels, then the kind, which is the name's
+    /// next part below the prefix.
+    pub fn by_interface_and_part(&mut self, prefix: &str, labels: &[&str]) {
         let from = self.from;
-        for direction in ["rx", "tx"] {
-            for (kind, _) in from.below(&format!("/net/{protocol}/{direction}/")) {
-                let name = format!("/net/{protocol}/{direction}/{kind}");
-                self.by_active_interface(&name, &[protocol, direction, kind]);
-            }
+        for (part, _) in from.below(prefix) {
+            let labels: Vec<_> = labels.iter().copied().chain([part]).collect();
+            self.by_active_interface(&format!("{prefix}{part}"), &labels);
         }
     }
 
-    /// Neighbours' messages that were refused: `interface` and `reason`.
-    pub fn by_refusal(&mut self) {
+    /// A name for each interface: `interface`, these labels, and the name.
+    pub fn by_interface_name(&mut self, name: &str, labels: &[&str]) {
         let from = self.from;
-        for (reason, _) in from.below("/net/arp/refused/") {
-            self.by_active_interface(&format!("/net/arp/refused/{reason}"), &[reason]);
-        }
-    }
-
-    /// The table of each interface: `interface`, `family`, `vrf`.
-    pub fn by_table(&mut self, family: &str) {
-        let from = self.from;
-        let tables = from.names(&format!("/net/{family}/interface-tables")).to_vec();
-        for (interface, table) in from.names("/if/names").iter().zip(&tables) {
-            if !interface.is_empty() && !table.is_empty() {
-                self.push([interface, family, table.as_str()], 1);
+        for (interface, name) in from.names("/if/names").iter().zip(from.names(name)) {
+            if !interface.is_empty() && !name.is_empty() {
+                self.push([interface.as_str()].iter().chain(labels).copied().chain([name.as_str()]), 1);
             }
         }
     }
