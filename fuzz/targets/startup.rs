@@ -5,16 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 
-// The parser alone, so that the target doesn't compile a daemon.
-#[allow(dead_code, unused_imports)]
-#[path = "../../bin/ferrovia/src/config/mod.rs"]
-mod config;
-#[allow(dead_code)]
-#[path = "../../bin/ferrovia/src/reference/mod.rs"]
-mod reference;
-
-use config::Config;
-use config::text::Source;
+use daemon::config::Config;
+use startup::text::Source;
 
 fuzz_target!(|text: &str| {
     for source in [Source::file("f", text), Source::arguments(1, &text.split(' ').collect::<Vec<_>>())] {

@@ -10,7 +10,15 @@ use crate::sh::{self, Res};
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for [`SIDEWAYS`].
 const LAYERS: &[&[&str]] = &[
     &["crates/wire", "crates/mem", "crates/simd", "crates/sync"],
-    &["crates/buffer", "crates/tables", "crates/msg", "crates/cli", "crates/stats", "crates/netlink"],
+    &[
+        "crates/buffer",
+        "crates/tables",
+        "crates/msg",
+        "crates/cli",
+        "crates/startup",
+        "crates/stats",
+        "crates/netlink",
+    ],
     &["crates/graph", "crates/plugin-abi"],
     &["crates/net"],
     &["crates/driver"],
@@ -25,6 +33,8 @@ const SIDEWAYS: &[(&str, &str)] = &[
     ("drivers/*", "features/*"),
     // Commands and messages are two doors to one room: what goes wrong inside has the same words at both.
     ("crates/msg", "crates/cli"),
+    // Wrong words in startup.conf and in commands get hints by the same rule.
+    ("crates/startup", "crates/cli"),
     // The host's side of the C interface wraps a foreign node into one of ours.
     ("crates/plugin-abi", "crates/graph"),
 ];

@@ -10,7 +10,6 @@ use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState, Write
 
 use crate::build;
 use crate::config::Config;
-use crate::config::values::{Level, Value as _};
 use crate::logging;
 use crate::macros;
 use crate::origin;
@@ -19,6 +18,7 @@ use crate::run::World;
 use crate::seats::Peer;
 use crate::server;
 use cli::Date;
+use startup::value::{Level, Value as _};
 
 /// What the commands tell about this process.
 #[derive(Clone, Debug)]

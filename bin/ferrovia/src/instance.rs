@@ -114,9 +114,10 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
         log::warn!(target: "buffers", "default data-size {size}: buffers hold {} bytes here, longer packets are chained", buffer::DATA_SIZE);
     }
     let level = level(config);
+    let startup = config.of_plugins.0.clone();
     let node_counters = config.statseg.per_node_counters.unwrap_or(true);
     let (world, runtimes) =
-        World::new(&WorldConfig { threads, buffers, level, node_counters }, enabled(config))?;
+        World::new(&WorldConfig { threads, buffers, level, node_counters, startup }, enabled(config))?;
     if let Some(seconds) = config.statseg.update_interval {
         world.get::<system::Gauges>().set_interval(Duration::from_secs_f64(seconds));
     }

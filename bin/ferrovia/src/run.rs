@@ -15,7 +15,6 @@ use crate::api;
 use crate::build;
 use crate::commands::{self, About};
 use crate::config::Config;
-use crate::config::values::{Listen, Value as _};
 use crate::event::EventLoop;
 use crate::origin;
 use crate::process::paths::Paths;
@@ -28,6 +27,7 @@ use crate::server::{Door, Server};
 use crate::socket::{self, UnixSocket};
 use crate::store::load::Load;
 use crate::{logging, macros, reference, server, stats_socket, store};
+use startup::value::{Listen, Value as _};
 
 /// What the daemon is built around: the packet world, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {

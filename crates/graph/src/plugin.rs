@@ -4,6 +4,7 @@
 use crate::{ArcDef, Feature, NodeDef, RunningConfig, StateDef, World};
 use cli::Command;
 use msg::Module;
+use startup::StartupDef;
 use stats::metric::Metric;
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// Its sections of startup.conf; [`World::startup`] has what they say.
+    pub startup: &'static [StartupDef],
     /// State that its nodes and commands share, made before its nodes in this order; what a state is made from comes before it.
     pub state: &'static [StateDef],
     /// Its nodes.
@@ -43,6 +46,7 @@ impl Plugin {
     pub const EMPTY: Plugin = Plugin {
         name: "",
         about: "",
+        startup: &[],
         state: &[],
         nodes: &[],
         arcs: &[],

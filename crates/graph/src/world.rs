@@ -41,11 +41,19 @@ pub struct WorldConfig {
     pub level: Level,
     /// The counters of nodes stand in the stats directory.
     pub node_counters: bool,
+    /// What startup.conf says to plugins.
+    pub startup: startup::Values,
 }
 
 impl Default for WorldConfig {
     fn default() -> Self {
-        Self { threads: 1, buffers: 65_536, level: Level::detect(), node_counters: true }
+        Self {
+            threads: 1,
+            buffers: 65_536,
+            level: Level::detect(),
+            node_counters: true,
+            startup: startup::Values::default(),
+        }
     }
 }
 
@@ -73,6 +81,7 @@ pub struct World {
     pub api: msg::Hub<World>,
     registry: Mutex<Registry>,
     pub(crate) states: States,
+    startup: startup::Values,
     pub(crate) config: ConfigState,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
@@ -118,6 +127,7 @@ impl World {
             api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: States::default(),
+            startup: config.startup.clone(),
             config: ConfigState::default(),
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
@@ -161,6 +171,11 @@ impl World {
             .map_err(|e| format!("epoll: {e}"))?;
         world.start(&mut runtimes)?;
         Ok((world, runtimes))
+    }
+
+    /// What startup.conf says in the sections of this type.
+    pub fn startup<T: startup::Startup>(&self) -> T {
+        self.startup.get()
     }
 
     fn start(self: &Arc<Self>, runtimes: &mut [Runtime]) -> Result<(), String> {

@@ -16,6 +16,7 @@ mod api;
 mod cli;
 mod input;
 mod loopback;
+mod startup_conf;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -23,11 +24,14 @@ mod types;
 pub use types::{register_ethertype, register_ethertype_verified};
 
 use graph::{NodeDef, Plugin, StateDef};
+use startup::StartupDef;
+use startup_conf::Startup;
 
 /// Ethernet.
 pub static PLUGIN: Plugin = Plugin {
     name: "ethernet",
     about: "Ethernet: input, types, loopback interfaces",
+    startup: &[StartupDef::of::<Startup>()],
     state: &[StateDef::of::<types::Types>(), StateDef::of::<loopback::Loopbacks>()],
     nodes: &[NodeDef::of::<input::EthernetInput>()],
     cli: cli::COMMANDS,

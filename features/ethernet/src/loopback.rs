@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Loopback interfaces: always up while they are admin up; what is sent comes back in.
 
+use crate::startup_conf::Startup;
 use buffer::Buffer;
 use cli::Error;
 use graph::{Cx, Next, Node, RunningConfig, Shared, SwIfIndex, World};
@@ -86,7 +87,7 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
         kind: IfKind::Ethernet,
         device: Arc::new(Loopback { instance }),
         mac: mac.unwrap_or_else(|| own_mac(instance)),
-        mtu: 9000,
+        mtu: world.startup::<Startup>().default_mtu(),
         link_up: true,
     };
     let made = world.get::<Interfaces>().create(world, new, |world, thread, sw_if| LoopbackTx {

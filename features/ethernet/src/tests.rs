@@ -2,8 +2,10 @@
 use crate::{PLUGIN, loopback, register_ethertype};
 use buffer::Flags;
 use graph::drive::Bench;
-use graph::{Plugin, SwIfIndex};
-use net::{IfCounters, Interfaces};
+use graph::{Plugin, SwIfIndex, World, WorldConfig};
+use net::{IfCounters, Interfaces, MtuKind};
+use startup::Cursor;
+use startup::text::{Source, tokens};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use testkit::mutate::Mutator;
@@ -242,6 +244,21 @@ fn loopbacks_return_what_they_are_sent() {
     assert!(loopback::create(&bench.world, None, Some(0)).is_err());
     loopback::delete(&bench.world, sw_if).expect("deleted");
     assert_eq!(loopback::create(&bench.world, None, None).ok(), Some(sw_if));
+}
+
+#[test]
+fn loopbacks_have_the_mtu_of_startup_conf() {
+    let source = Source::file("startup.conf", "{ default-mtu 1400 }");
+    let tokens = tokens(&source).expect("braces in pairs");
+    let mut startup = startup::Values::new(PLUGIN.startup);
+    startup.read("ethernet", &mut Cursor::new(&source, &tokens)).expect("declared").expect("right");
+    for (startup, mtu) in [(startup, 1400), (startup::Values::default(), 9000)] {
+        let config = WorldConfig { buffers: 63, startup, ..WorldConfig::default() };
+        let (world, _runtimes) = World::new(&config, PLUGINS).expect("an instance");
+        let sw_if = loopback::create(&world, None, None).expect("created");
+        let made = world.get::<Interfaces>().get(sw_if).expect("it is there");
+        assert_eq!(made.mtu_of(MtuKind::Link), mtu);
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod path_mtu;
 mod protocols;
 mod rewrite;
 mod route_counts;
+mod startup_conf;
 mod super_path;
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,8 @@ pub use rewrite::{RewriteTrace, segment_len};
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
 use net::{Extension, Extensions, IfEvent, Interfaces};
+use startup::StartupDef;
+use startup_conf::Startup;
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -86,6 +89,7 @@ use wire::{EtherType, Ip4, Ip6, IpProtocol};
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
     about: "IPv4 and IPv6: input, lookup, rewrite, local delivery, routes",
+    startup: &[StartupDef::of::<Startup>()],
     state: &[
         StateDef::of::<protocols::Protocols<Ip4>>(),
         StateDef::of::<protocols::Protocols<Ip6>>(),

@@ -38,6 +38,7 @@ mod nodes;
 mod reasons;
 mod redirect;
 mod socket;
+mod startup_conf;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -48,12 +49,15 @@ pub use socket::serve;
 pub use state::{Key, Taker};
 
 use ::graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};
+use startup::StartupDef;
+pub use startup_conf::Startup;
 use wire::{Ip4, Ip6};
 
 /// Punt.
 pub static PLUGIN: Plugin = Plugin {
     name: "punt",
     about: "Packets for other programs, or for another router",
+    startup: &[StartupDef::of::<Startup>()],
     state: &[
         StateDef::of::<socket::Bound>(),
         StateDef::of::<state::Punt>(),

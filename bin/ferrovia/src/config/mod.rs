@@ -6,27 +6,22 @@
 //! cpu { main-core 0 corelist-workers 1-3 }   # comments in files
 //! ```
 //!
-//! [`table`] says what is accepted. A section may be given more than once; of a word that holds one value the last
+//! [`table`] and the plugins say what is accepted. A section may be given more than once; of a word that holds one value the last
 //! one counts. What VPP needs and Ferrovia doesn't, as sizes of fixed heaps, is accepted and noted in
 //! [`Config::notes`].
 
-pub mod cursor;
-pub mod error;
 pub mod model;
 pub mod slot;
 pub mod table;
-pub mod text;
-pub mod values;
 
 mod print;
 #[cfg(test)]
 mod tests;
 
 use crate::reference;
-use cursor::Cursor;
-use error::Error;
-use table::{Body, SECTIONS, Target, Word};
-use text::{Source, Token, TokenKind};
+use startup::text::{self, Source, Token, TokenKind};
+use startup::{Cursor, Error, View};
+use table::SECTIONS;
 
 pub use model::Config;
 pub use print::help;
@@ -38,50 +33,41 @@ impl Config {
         let mut cursor = Cursor::new(source, &tokens);
         while !cursor.at_end() {
             let name = cursor.word("the name of a section")?;
-            let Some(section) = SECTIONS.iter().find(|s| s.name == name) else {
-                // VPP's own file has many of these, and nothing in them.
-                if let Some(owner) = reference::owner_of_section(name)
-                    && cursor.empty_block()
-                {
-                    cursor.notes.push(format!(
-                        "{name}: empty, and belongs to {owner}, which is not part of this build"
-                    ));
-                    continue;
-                }
-                return Err(unknown_section(&cursor, name));
+            let done = match SECTIONS.iter().find(|s| s.name() == name) {
+                Some(section) => Some(section.read(self, &mut cursor)),
+                None => self.of_plugins.0.read(name, &mut cursor),
             };
-            match &section.body {
-                Body::Whole(word) => self.fill(word, "", &mut cursor)?,
-                Body::Words(words) => {
-                    cursor.block(&format!("`{{ … }}`, the section {name}"), |c| {
-                        self.one_of(words, section.name, c)
-                    })?;
-                }
+            if let Some(done) = done {
+                done?;
+            } else if let Some(owner) = reference::owner_of_section(name)
+                && cursor.empty_block()
+            {
+                // VPP's own file has many of these, and nothing in them.
+                cursor
+                    .notes
+                    .push(format!("{name}: empty, and belongs to {owner}, which is not part of this build"));
+            } else {
+                return Err(unknown_section(&self.views(), &cursor, name));
             }
         }
         self.notes.append(&mut cursor.notes);
         Ok(())
     }
 
-    /// The values of words that are secret.
-    pub fn secrets(&self) -> Vec<String> {
-        let words = SECTIONS.iter().flat_map(|section| match &section.body {
-            Body::Words(words) => words,
-            Body::Whole(word) => std::slice::from_ref(word),
-        });
-        self.secrets_of(words)
+    /// What it says to a plugin.
+    pub fn startup<T: startup::Startup>(&self) -> T {
+        self.of_plugins.0.get()
     }
 
-    fn secrets_of<'w>(&self, words: impl IntoIterator<Item = &'w Word>) -> Vec<String> {
-        // Fields are reached through the table, which hands out mutable references only.
-        let mut config = self.clone();
-        let mut values = |word: &Word| match word.target {
-            Target::Field(field) if word.secret => field(&mut config).show(),
-            _ => Vec::new(),
-        };
-        // As they were meant, not as they have to be written.
-        let bare = |value: String| value.trim_matches('"').to_string();
-        words.into_iter().flat_map(&mut values).map(bare).collect()
+    /// All sections with their values: the process's, then those of the plugins.
+    fn views(&self) -> Vec<View> {
+        let own = SECTIONS.iter().map(|section| section.view(self));
+        own.chain(self.of_plugins.0.views()).collect()
+    }
+
+    /// The values of words that are secret.
+    pub fn secrets(&self) -> Vec<String> {
+        secrets_of(&self.views())
     }
 
     /// What `source` says.
@@ -89,49 +75,12 @@ impl Config {
         let mut config = Config::default();
         config.read(source).map(|()| config)
     }
+}
 
-    fn one_of(&mut self, words: &[Word], section: &str, cursor: &mut Cursor) -> Result<(), Error> {
-        let first = cursor.word(&format!("a word of section {section}"))?;
-        for word in words {
-            let mut rest = word.name.split(' ');
-            if rest.next() != Some(first) {
-                continue;
-            }
-            let rest: Vec<&str> = rest.collect();
-            if rest.iter().enumerate().all(|(i, part)| cursor.peek_word(i) == Some(part)) {
-                cursor.skip(rest.len());
-                return self.fill(word, section, cursor);
-            }
-            let error =
-                cursor.error_before(format!("`{first}` is not a word of section {section} on its own"));
-            return Err(error.hint(format!("did you mean `{}`?", word.name)));
-        }
-        let error = cursor.error_before(format!("unknown word `{first}` in section {section}"));
-        let known = || words.iter().map(|w| w.name);
-        Err(match cli::nearest(first, known()) {
-            Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-            None => error.hint(format!("known are {}", known().collect::<Vec<_>>().join(", "))),
-        })
-    }
-
-    fn fill(&mut self, word: &Word, section: &str, cursor: &mut Cursor) -> Result<(), Error> {
-        let from = cursor.position();
-        let note = match &word.target {
-            Target::Field(field) => {
-                field(self).read(cursor)?;
-                word.pending.map(|what| format!("no effect: {what} is not part of this build"))
-            }
-            Target::Unused { read, why, .. } => {
-                read(cursor)?;
-                Some(why.to_string())
-            }
-        };
-        if let Some(note) = note {
-            let said = [section, word.name, &cursor.text_since(from)].join(" ");
-            cursor.notes.push(format!("{}: {note}", said.trim()));
-        }
-        (word.check)(self).map_err(|message| cursor.error_before(message))
-    }
+fn secrets_of(views: &[View]) -> Vec<String> {
+    let words = views.iter().flat_map(|view| &view.words).filter(|word| word.secret);
+    // As they were meant, not as they have to be written.
+    words.flat_map(|word| &word.values).map(|value| value.trim_matches('"').to_string()).collect()
 }
 
 /// The tokens as VPP reads them where it looks less closely at blanks, which configurations in the wild rely on: lists of cores may
@@ -168,7 +117,7 @@ fn lenient(tokens: Vec<Token>) -> Vec<Token> {
     out
 }
 
-fn unknown_section(cursor: &Cursor, name: &str) -> Error {
+fn unknown_section(views: &[View], cursor: &Cursor, name: &str) -> Error {
     if let Some(owner) = reference::owner_of_section(name) {
         let error = cursor
             .error_before(format!("section `{name}` belongs to {owner}, which is not part of this build"));
@@ -181,12 +130,9 @@ fn unknown_section(cursor: &Cursor, name: &str) -> Error {
         });
     }
     // A word of some section, given without it, is the usual slip on the command line.
-    let owner = SECTIONS.iter().find(|s| match &s.body {
-        Body::Words(words) => words.iter().any(|w| w.name == name),
-        Body::Whole(_) => false,
-    });
+    let owner = views.iter().find(|view| !view.whole && view.words.iter().any(|w| w.name == name));
     let error = cursor.error_before(format!("unknown section `{name}`"));
-    let known = || SECTIONS.iter().map(|s| s.name);
+    let known = || views.iter().map(|view| view.name);
     match (cli::nearest(name, known().chain(reference::SECTIONS.iter().map(|a| a.0))), owner) {
         (Some(meant), _) => error.hint(format!("did you mean `{meant}`?")),
         (None, Some(section)) => error.hint(format!("did you mean `{} {{ {name} … }}`?", section.name)),

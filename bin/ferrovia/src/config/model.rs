@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
-use super::values::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
-use crate::reference;
+use crate::{plugins, reference};
+use startup::value::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
 
 /// Everything that startup configuration says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,16 +37,27 @@ pub struct Config {
     pub logging: Logging,
     /// `node`: ISA variants.
     pub node: NodeVariants,
-    /// `ethernet { default-mtu N }`
-    pub ethernet_default_mtu: Option<u32>,
     /// `l2learn { limit N }`
     pub l2learn_limit: Option<u32>,
-    /// `punt { socket S }`
-    pub punt_socket: Option<SocketPath>,
     /// `config`: the saved configuration.
     pub saved: Saved,
+    /// The sections of plugins.
+    pub of_plugins: OfPlugins,
     /// What was accepted but has no effect here, one line each for the log.
     pub notes: Vec<String>,
+}
+
+/// What the sections say that the plugins of this build declare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfPlugins(
+    /// The values.
+    pub startup::Values,
+);
+
+impl Default for OfPlugins {
+    fn default() -> Self {
+        Self(startup::Values::new(plugins::ALL.iter().flat_map(|p| p.startup)))
+    }
 }
 
 /// The `unix` section.

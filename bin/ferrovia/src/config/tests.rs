@@ -3,11 +3,11 @@ use proptest::prelude::*;
 
 use super::model::Plugins;
 use super::slot::{LogClass, Variant};
-use super::table::{Body, SECTIONS, Target};
-use super::text::Source;
-use super::values::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
-use super::{Config, help};
+use super::{Config, help, secrets_of};
 use crate::reference;
+use startup::text::{Source, quoted};
+use startup::value::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
+use startup::{Section, View, Word};
 
 fn file(text: &str) -> Config {
     Config::parse(&Source::file("startup.conf", text)).unwrap_or_else(|e| panic!("{e}"))
@@ -58,6 +58,7 @@ fn a_whole_file() {
     assert_eq!(config.node.nodes["ip4-lookup"].name, "v4");
     let class = LogClass { level: Some(Level::Debug), syslog_level: None, rate_limit: Some(5) };
     assert_eq!(config.logging.classes.0["linux-cp"], class);
+    assert_eq!(config.startup::<punt::Startup>().socket, Some(SocketPath("/run/f/punt.sock".into())));
     assert!(
         config.notes.iter().any(|n| n.starts_with("api-segment prefix f1: not needed")),
         "{:?}",
@@ -214,21 +215,25 @@ fn cores_that_contradict_each_other() {
 #[test]
 fn the_table_has_no_word_twice_and_the_help_names_all() {
     let help = help();
+    let views = views();
     let mut sections: Vec<&str> =
-        SECTIONS.iter().map(|s| s.name).chain(reference::SECTIONS.iter().map(|a| a.0)).collect();
+        views.iter().map(|v| v.name).chain(reference::SECTIONS.iter().map(|a| a.0)).collect();
     let n = sections.len();
     sections.sort_unstable();
     sections.dedup();
     assert_eq!(sections.len(), n, "a section stands there twice");
-    for section in SECTIONS {
-        assert!(help.contains(section.name));
-        if let Body::Words(words) = &section.body {
-            for (i, word) in words.iter().enumerate() {
-                assert!(!word.help.is_empty() && help.contains(word.name), "{}", word.name);
-                assert!(words[..i].iter().all(|w| w.name != word.name), "{} twice", word.name);
-            }
+    for View { name, words, .. } in &views {
+        assert!(help.contains(name));
+        for (i, word) in words.iter().enumerate() {
+            assert!(!word.help.is_empty() && help.contains(word.name), "{}", word.name);
+            assert!(words[..i].iter().all(|w| w.name != word.name), "{} twice", word.name);
         }
     }
+}
+
+/// All sections, with nothing given.
+fn views() -> Vec<View> {
+    Config::default().views()
 }
 
 /// Words that lead deep into the parser more often than chance would.
@@ -237,28 +242,20 @@ fn vocabulary() -> Vec<String> {
         ["{", "}", "{", "}", "#", "\"", "\n", "default", "1", "2-3", "32m", "on", "enable", "variant", "x"]
             .map(String::from)
             .into();
-    for section in SECTIONS {
-        words.push(section.name.into());
-        if let Body::Words(of) = &section.body {
-            for word in *of {
-                words.push(word.name.into());
-                if let Target::Unused { syntax, .. } = word.target {
-                    words.push(syntax.into());
-                }
-            }
+    for view in views().into_iter() {
+        words.push(view.name.into());
+        for word in view.words {
+            words.push(word.name.into());
+            words.push(word.syntax);
         }
     }
     words
 }
 
 fn sections() -> impl Strategy<Value = String> {
-    let value = prop_oneof![
-        "[a-z/:#\"\\\\ ]{0,8}".prop_map(|s| super::text::quoted(&s)),
-        "[0-9]{1,4}",
-        Just("1G".into())
-    ];
+    let value = prop_oneof!["[a-z/:#\"\\\\ ]{0,8}".prop_map(|s| quoted(&s)), "[0-9]{1,4}", Just("1G".into())];
     let pairs = proptest::collection::vec((proptest::sample::select(vocabulary()), value), 0..4);
-    (proptest::sample::select(SECTIONS.iter().map(|s| s.name).collect::<Vec<_>>()), pairs).prop_map(
+    (proptest::sample::select(views().iter().map(|v| v.name).collect::<Vec<_>>()), pairs).prop_map(
         |(name, pairs)| {
             let inner: String = pairs.iter().map(|(word, value)| format!(" {word} {value}")).collect();
             format!("{name} {{{inner} }}")
@@ -295,18 +292,16 @@ proptest! {
 
 #[test]
 fn values_of_secret_words_are_found() {
-    let secret = |name, field: fn(&mut Config) -> &mut dyn super::slot::Slot| super::table::Word {
-        name,
-        target: Target::Field(field),
-        help: "",
-        check: |_| Ok(()),
-        alias: false,
-        pending: None,
-        secret: true,
-    };
-    let words = [secret("cli-prompt", |c| &mut c.unix.cli_prompt), secret("log", |c| &mut c.unix.log)];
+    static UNIX: Section<Config> = Section::new(
+        "unix",
+        "",
+        &[
+            Word::<Config>::new("cli-prompt", |c| &mut c.unix.cli_prompt, "").secret(),
+            Word::<Config>::new("log", |c| &mut c.unix.log, "").secret(),
+        ],
+    );
     let config = Config::parse(&Source::file("f", "unix { cli-prompt \"my key\" nodaemon }")).unwrap();
-    assert_eq!(config.secrets_of(&words), ["my key"]);
+    assert_eq!(secrets_of(&[UNIX.view(&config)]), ["my key"]);
     assert_eq!(config.secrets(), [""; 0], "none of the words is a secret yet");
 }
 

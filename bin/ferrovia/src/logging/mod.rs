@@ -26,7 +26,7 @@ use ring::Ring;
 use sink::Sink;
 
 use crate::config::model::{Config, Logging};
-use crate::config::values::Level;
+use startup::value::Level;
 
 /// Messages a second of one class before it is silenced, unless the configuration says otherwise.
 const RATE: u32 = 100;

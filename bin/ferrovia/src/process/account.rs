@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::unistd::{Group, Uid, User};
 
-use crate::config::values::Account;
+use startup::value::Account;
 
 /// The number of a group.
 pub fn gid(account: &Account) -> Result<u32, String> {

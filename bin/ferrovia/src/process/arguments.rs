@@ -4,7 +4,8 @@
 use std::ffi::OsString;
 
 use crate::build;
-use crate::config::{self, Config, text::Source};
+use crate::config::{self, Config};
+use startup::text::Source;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::model::Unix;
-use crate::config::values::Limit;
+use startup::value::Limit;
 
 /// Applies `coredump-size` and `full-coredump`. A size above the hard limit is lowered to it, which is noted.
 pub fn apply(unix: &Unix) -> io::Result<Option<String>> {

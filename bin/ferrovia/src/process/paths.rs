@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::config::values::{Listen, SocketPath};
+use startup::value::{Listen, SocketPath};
 
 /// VPP's runtime directory, served as well when the configuration says `vpp-paths`.
 const VPP: &str = "/run/vpp";
@@ -66,7 +66,9 @@ impl Paths {
             metrics.push(Listen::Unix(in_dir(own)));
             metrics.extend(config.prometheus.listen.iter().map(absolute));
         }
-        let punt = in_dir(config.punt_socket.as_ref().map_or(Path::new("punt.sock"), |s| &s.0));
+        let punt = in_dir(
+            config.startup::<punt::Startup>().socket.as_ref().map_or(Path::new("punt.sock"), |s| &s.0),
+        );
         if vpp {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
@@ -152,7 +154,7 @@ fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::text::Source;
+    use startup::text::Source;
 
     #[test]
     fn the_default_directory_depends_on_the_user() {

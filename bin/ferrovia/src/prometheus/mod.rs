@@ -24,9 +24,9 @@ use rustix::net::SocketType;
 use stats::Reader;
 use sync::Waker;
 
-use crate::config::values::Listen;
 use crate::seats::Peer;
 use crate::socket::{self, Refused, UnixSocket};
+use startup::value::Listen;
 
 /// Where scrapers come in.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::text::{Origin, Source};
+use crate::text::{Origin, Source};
 
 /// How much of a line an error shows. Joined arguments can be long.
 const SHOWN: usize = 96;

@@ -56,7 +56,7 @@ impl Value for String {
         Ok(word.to_string())
     }
     fn show(&self) -> String {
-        super::text::quoted(self)
+        crate::text::quoted(self)
     }
 }
 
@@ -70,7 +70,7 @@ impl Value for PathBuf {
         std::path::absolute(word).map_err(|e| format!("`{word}`: {e}"))
     }
     fn show(&self) -> String {
-        super::text::quoted(&self.display().to_string())
+        crate::text::quoted(&self.display().to_string())
     }
 }
 
@@ -273,7 +273,7 @@ impl Value for Listen {
         };
         let port = port.parse::<u16>().map_err(|_| wrong())?;
         let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-        if !host.is_empty() && super::text::quoted(host) != host {
+        if !host.is_empty() && crate::text::quoted(host) != host {
             return Err(wrong());
         }
         // Nobody is to open a router's CLI to the world by leaving out the address.
@@ -281,7 +281,7 @@ impl Value for Listen {
     }
     fn show(&self) -> String {
         match self {
-            Listen::Unix(path) => super::text::quoted(&path.display().to_string()),
+            Listen::Unix(path) => crate::text::quoted(&path.display().to_string()),
             Listen::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
             Listen::Tcp(host, port) => format!("{host}:{port}"),
         }
@@ -305,7 +305,7 @@ impl Value for SocketPath {
         }
     }
     fn show(&self) -> String {
-        super::text::quoted(&self.0.display().to_string())
+        crate::text::quoted(&self.0.display().to_string())
     }
 }
 
@@ -329,7 +329,7 @@ impl Value for Account {
     fn show(&self) -> String {
         match self {
             Account::Id(n) => n.to_string(),
-            Account::Name(name) => super::text::quoted(name),
+            Account::Name(name) => crate::text::quoted(name),
         }
     }
 }
@@ -409,14 +409,14 @@ choices! {
 }
 
 /// Joins words with single spaces.
-pub(super) fn spaced<T: Display>(words: &[T]) -> String {
+pub fn spaced<T: Display>(words: &[T]) -> String {
     words.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::text;
     use super::*;
+    use crate::text;
     use proptest::prelude::*;
 
     #[test]

@@ -5,7 +5,7 @@
 //! in double quotes (`\"` and `\\` inside). In a file, a word that begins with `#` starts a comment to the end of
 //! the line; command-line arguments know no comments.
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Where configuration text came from. It decides how a position is named.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading tokens one after the other, with errors that know their place.
 
-use super::error::Error;
-use super::text::{Source, Token, TokenKind};
-use super::values::Value;
+use crate::error::Error;
+use crate::text::{Source, Token, TokenKind};
+use crate::value::Value;
 
 /// A position in the tokens of a text.
 pub struct Cursor<'a> {
