@@ -79,7 +79,7 @@ fn check(path: &str, content: &str) -> Findings {
 }
 
 /// Every Rust file below `dir`, without what was built.
-fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Res {
+pub fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Res {
     let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     for entry in entries.flatten() {
         let path = entry.path();
