@@ -3,8 +3,8 @@
 
 use buffer::{Buffer, Pool};
 use graph::{
-    Build, Cx, Feature, Next, Node, NodeDef, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadPlan, Threads,
-    World, WorldConfig,
+    Build, Configured, Cx, Feature, Next, Node, NodeDef, NodeIndex, Plugin, SwIfIndex, ThreadIndex,
+    ThreadPlan, Threads, World, WorldConfig,
 };
 use net::Interfaces;
 use netlink::Namespace;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub static WIRE: Plugin = Plugin {
     name: "rig-wire",
     about: "A wire between two interfaces",
-    nodes: &[NodeDef::of::<Wire>()],
+    nodes: &[NodeDef::configured::<Wire>()],
     features: &[Feature { arc: "device-input", node: "rig-wire", before: &[], after: &[] }],
     ..Plugin::EMPTY
 };
@@ -37,13 +37,18 @@ impl Build for Wire {
     }
 }
 
+/// The node that packets go to.
+impl Configured for Wire {
+    type Config = NodeIndex;
+}
+
 impl Node for Wire {
     const NAME: &'static str = "rig-wire";
     type Next = To;
     type Trace = ();
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        To::Node(NodeIndex(cx.feature_config(b)))
+        To::Node(cx.feature_config::<Self>(b))
     }
 }
 
@@ -134,8 +139,7 @@ impl Rig {
             found.unwrap_or_else(|e| panic!("{e}"))
         });
         for (from, to) in [(&a, &b), (&b, &a)] {
-            let config = Some(to.output.0);
-            let set = self.world.set_feature("device-input", "rig-wire", from.sw_if, config);
+            let set = self.world.configure_feature::<Wire>("device-input", from.sw_if, Some(to.output));
             set.unwrap_or_else(|e| panic!("{e}"));
         }
     }

@@ -4,17 +4,19 @@
 //! The order is a partial one, by names: each feature says what it comes before and after. Workers read a table of chains
 //! that control writes in place: one word says where an interface's chain starts, so it changes as a whole, and memory follows the
 //! number of interfaces. Chains are only ever added, never changed: a packet that is held, or on its way to another
-//! thread, keeps a valid position. Equal chains are stored once.
+//! thread, keeps a valid position, and the configuration that stands there. Equal chains are stored once.
 
 mod order;
 
 pub use order::check_features;
 
+use crate::config::{Words, words_of};
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
-use mem::Reserve;
+use mem::{Plain, Reserve};
 use stats::Space;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use zerocopy::IntoBytes;
 
 /// An arc, for a plugin's list.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +44,11 @@ pub struct Feature {
 
 /// One step of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Step {
+struct Step {
     /// The node that the packet goes to.
-    pub node: NodeIndex,
-    /// What was configured for it; what it means is the feature's.
-    pub config: u32,
+    node: NodeIndex,
+    /// The feature's configuration on the interface.
+    config: Words,
 }
 
 /// Interfaces that there is room for.
@@ -61,8 +63,8 @@ const ARCS: usize = 64;
 pub struct ArcTable {
     /// By arc and interface: the chain's first step plus one; 0 for none.
     starts: Reserve<AtomicU32>,
-    /// The node plus one in the lower half, its configuration above it; 0 for a step that isn't there.
-    steps: Reserve<AtomicU64>,
+    /// The node plus one, 0 for a step that isn't there; behind it the configuration. A step is a quarter of a cache line.
+    steps: Reserve<[AtomicU32; 1 + size_of::<Words>() / 4]>,
 }
 
 impl ArcTable {
@@ -89,12 +91,22 @@ impl ArcTable {
         self.cell(arc, sw_if)?.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// A step of a chain.
+    /// The node of a step.
     #[inline(always)]
-    pub(crate) fn step(&self, at: u32) -> Option<Step> {
-        let word = self.steps.as_slice().get(at as usize)?.load(Ordering::Relaxed);
-        let node = (word as u32).checked_sub(1)?;
-        Some(Step { node: NodeIndex(node), config: (word >> 32) as u32 })
+    pub(crate) fn node(&self, at: u32) -> Option<NodeIndex> {
+        let [node, ..] = self.steps.as_slice().get(at as usize)?;
+        node.load(Ordering::Relaxed).checked_sub(1).map(NodeIndex)
+    }
+
+    /// The configuration of a step, the default one for a position in no chain. Loads no more words than the type has.
+    #[inline(always)]
+    pub(crate) fn config<C: Plain>(&self, at: u32) -> C {
+        let Some([_, config @ ..]) = self.steps.as_slice().get(at as usize) else { return C::default() };
+        let mut words = Words::default();
+        for (word, cell) in words.iter_mut().zip(config).take(const { words_of::<C>() }) {
+            *word = cell.load(Ordering::Relaxed);
+        }
+        C::load(words.as_bytes())
     }
 }
 
@@ -104,9 +116,9 @@ pub(crate) struct Arc {
     /// In order.
     pub features: Vec<(Feature, NodeIndex)>,
     /// Features that their owners have enabled on each interface, as (position in `features`, configuration), by position.
-    enabled: HashMap<SwIfIndex, Vec<(usize, u32)>>,
-    /// Features that an operator has switched on or off on each interface against their owners.
-    chosen: HashMap<SwIfIndex, Vec<(usize, bool)>>,
+    enabled: HashMap<SwIfIndex, Vec<(usize, Words)>>,
+    /// Features that an operator has switched on, with this configuration, or off on each interface against their owners.
+    chosen: HashMap<SwIfIndex, Vec<(usize, Option<Words>)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
 }
@@ -121,14 +133,13 @@ impl Arc {
         }
     }
 
-    /// The features in force on an interface with their configuration, by position. The configuration of one that only an
-    /// operator wants is 0.
-    fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, u32)> {
+    /// The features in force on an interface with their configuration, by position.
+    fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, Words)> {
         let mut list = self.enabled.get(&sw_if).cloned().unwrap_or_default();
         for (feature, on) in self.chosen.get(&sw_if).into_iter().flatten() {
             match on {
-                true => list.push((*feature, 0)),
-                false => list.retain(|(at, _)| at != feature),
+                Some(config) => list.push((*feature, *config)),
+                None => list.retain(|(at, _)| at != feature),
             }
         }
         list.sort_unstable();
@@ -200,7 +211,7 @@ impl Arcs {
         arc: ArcIndex,
         feature: usize,
         sw_if: SwIfIndex,
-        config: Option<u32>,
+        config: Option<Words>,
     ) -> Result<(), String> {
         self.all[arc.at()].unchoose(feature, sw_if);
         let enabled = &mut self.all[arc.at()].enabled;
@@ -216,8 +227,8 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// Enables or disables a feature on an interface for an operator. The owner's setting is kept, and is in force again when the
-    /// operator takes the choice back.
+    /// Enables a feature on an interface with this configuration for an operator, or disables it. The owner's setting is kept, and is
+    /// in force again when the operator takes the choice back.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -226,12 +237,12 @@ impl Arcs {
         arc: ArcIndex,
         feature: usize,
         sw_if: SwIfIndex,
-        on: bool,
+        on: Option<Words>,
     ) -> Result<(), String> {
         let of_arc = &mut self.all[arc.at()];
         of_arc.unchoose(feature, sw_if);
         let wanted = of_arc.enabled.get(&sw_if).is_some_and(|list| list.iter().any(|(at, _)| *at == feature));
-        if on != wanted {
+        if on.is_some() != wanted {
             of_arc.chosen.entry(sw_if).or_default().push((feature, on));
         }
         self.rebuild(arc, sw_if)
@@ -241,8 +252,10 @@ impl Arcs {
     pub fn chosen(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         let of_arc = |arc: &Arc| {
             let (name, features) = (arc.def.name, &arc.features);
-            let all =
-                arc.chosen.iter().flat_map(|(sw_if, list)| list.iter().map(|(at, on)| (*sw_if, *at, *on)));
+            let all = arc
+                .chosen
+                .iter()
+                .flat_map(|(sw_if, list)| list.iter().map(|(at, on)| (*sw_if, *at, on.is_some())));
             all.map(|(sw_if, at, on)| (sw_if, name, features[at].0.node, on)).collect::<Vec<_>>()
         };
         let mut all: Vec<_> = self.all.iter().flat_map(of_arc).collect();
@@ -273,7 +286,7 @@ impl Arcs {
     }
 
     /// Features enabled on an interface, in order, with their configuration.
-    pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, u32)> {
+    pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, Words)> {
         let arc = &self.all[arc.at()];
         arc.in_force(sw_if).into_iter().map(|(place, config)| (arc.features[place].0.node, config)).collect()
     }
@@ -292,7 +305,10 @@ impl Arcs {
                 .iter()
                 .map(|(place, config)| Step { node: arc.features[*place].1, config: *config })
                 .collect();
-            chain.push(Step { node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end), config: 0 });
+            chain.push(Step {
+                node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end),
+                config: Words::default(),
+            });
             match self.known.get(&chain) {
                 Some(start) => *start,
                 None => {
@@ -300,9 +316,12 @@ impl Arcs {
                     if at + chain.len() > STEPS {
                         return Err(format!("too many different chains of features, {STEPS} steps at most"));
                     }
-                    for (cell, step) in table.steps.as_slice()[at..].iter().zip(&chain) {
-                        let node = u64::from(step.node.0) + 1;
-                        cell.store(u64::from(step.config) << 32 | node, Ordering::Relaxed);
+                    for ([node, config @ ..], step) in table.steps.as_slice()[at..].iter().zip(&chain) {
+                        node.store(step.node.0 + 1, Ordering::Relaxed);
+                        config
+                            .iter()
+                            .zip(step.config)
+                            .for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
                     }
                     self.steps += chain.len();
                     let start = at as u32 + 1;
@@ -320,6 +339,9 @@ impl Arcs {
 mod tests {
     use super::*;
 
+    const NONE: Words = [0; 3];
+    const SEVEN: Words = [7, 1, u32::MAX];
+
     #[test]
     fn chains_start_end_and_are_shared() {
         let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
@@ -329,47 +351,57 @@ mod tests {
         let features = vec![(feature("x", &["yy"]), NodeIndex(1)), (feature("yy", &[]), NodeIndex(2))];
         arcs.add(def, NodeIndex(100), features).expect("no cycle");
         let arc = arcs.find("a").expect("added");
-        arcs.set(arc, 1, SwIfIndex(3), Some(7)).expect("room");
-        arcs.set(arc, 0, SwIfIndex(3), Some(0)).expect("room");
+        arcs.set(arc, 1, SwIfIndex(3), Some(SEVEN)).expect("room");
+        arcs.set(arc, 0, SwIfIndex(3), Some(NONE)).expect("room");
         let at = table.start(arc, SwIfIndex(3)).expect("enabled");
-        let nodes: Vec<_> = (at..at + 3).map(|i| table.step(i).expect("a step").node.0).collect();
+        let nodes: Vec<_> = (at..at + 3).map(|i| table.node(i).expect("a step").0).collect();
         assert_eq!(nodes, [1, 2, 100]);
+        assert_eq!((table.config::<[u32; 3]>(at + 1), table.config::<u8>(at + 1)), (SEVEN, 7));
+        assert_eq!((table.config::<u32>(at + 2), table.config::<u32>(u32::MAX)), (0, 0));
         assert_eq!(table.start(arc, SwIfIndex(2)), None);
-        arcs.set(arc, 0, SwIfIndex(5), Some(0)).expect("room");
-        arcs.set(arc, 1, SwIfIndex(5), Some(7)).expect("room");
+        arcs.set(arc, 0, SwIfIndex(5), Some(NONE)).expect("room");
+        arcs.set(arc, 1, SwIfIndex(5), Some(SEVEN)).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), Some(at), "equal chains are stored once");
         arcs.set_end(arc, SwIfIndex(5), NodeIndex(101)).expect("room");
         let own = table.start(arc, SwIfIndex(5)).expect("enabled");
-        assert_eq!(table.step(own + 2).expect("a step").node, NodeIndex(101));
-        assert_eq!(arcs.enabled(arc, SwIfIndex(5)), [("x", 0), ("yy", 7)]);
+        assert_eq!(table.node(own + 2).expect("a step"), NodeIndex(101));
+        assert_eq!(arcs.enabled(arc, SwIfIndex(5)), [("x", NONE), ("yy", SEVEN)]);
         arcs.set(arc, 0, SwIfIndex(5), None).expect("room");
         arcs.set(arc, 1, SwIfIndex(5), None).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), None);
         // An operator's choice goes before what the owner wants, until that changes or the choice is taken back.
-        arcs.set(arc, 1, SwIfIndex(6), Some(7)).expect("room");
+        arcs.set(arc, 1, SwIfIndex(6), Some(SEVEN)).expect("room");
         for (feature, on, now, chosen) in [
             (1, false, [].as_slice(), Some(("yy", false))),
-            (1, true, &[("yy", 7)], None),
-            (0, true, &[("x", 0), ("yy", 7)], Some(("x", true))),
-            (0, false, &[("yy", 7)], None),
-            (0, false, &[("yy", 7)], None),
-            (1, true, &[("yy", 7)], None),
+            (1, true, &[("yy", SEVEN)], None),
+            (0, true, &[("x", NONE), ("yy", SEVEN)], Some(("x", true))),
+            (0, false, &[("yy", SEVEN)], None),
+            (0, false, &[("yy", SEVEN)], None),
+            (1, true, &[("yy", SEVEN)], None),
             (1, false, &[], Some(("yy", false))),
         ] {
-            arcs.choose(arc, feature, SwIfIndex(6), on).expect("room");
+            arcs.choose(arc, feature, SwIfIndex(6), on.then_some(NONE)).expect("room");
             assert_eq!(arcs.enabled(arc, SwIfIndex(6)), now, "{feature} {on}");
             let all: Vec<_> = chosen.into_iter().map(|(node, on)| (SwIfIndex(6), "a", node, on)).collect();
             assert_eq!(arcs.chosen(), all, "{feature} {on}");
         }
-        arcs.set(arc, 1, SwIfIndex(6), Some(8)).expect("room");
-        assert_eq!((arcs.enabled(arc, SwIfIndex(6)), arcs.chosen()), (vec![("yy", 8)], Vec::new()));
-        arcs.choose(arc, 1, SwIfIndex(6), false).expect("room");
+        arcs.set(arc, 1, SwIfIndex(6), Some([8, 0, 9])).expect("room");
+        assert_eq!((arcs.enabled(arc, SwIfIndex(6)), arcs.chosen()), (vec![("yy", [8, 0, 9])], Vec::new()));
+        arcs.choose(arc, 1, SwIfIndex(6), None).expect("room");
         arcs.forget(SwIfIndex(6));
         assert_eq!((table.start(arc, SwIfIndex(6)), arcs.chosen()), (None, Vec::new()));
         arcs.forget(SwIfIndex(3));
         assert_eq!((table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))), (None, Vec::new()));
+        // What comes again takes no more memory.
+        let steps = arcs.steps;
+        for _ in 0..10 {
+            arcs.set(arc, 1, SwIfIndex(3), Some(SEVEN)).expect("room");
+            arcs.set(arc, 0, SwIfIndex(3), Some(NONE)).expect("room");
+            arcs.forget(SwIfIndex(3));
+        }
+        assert_eq!(arcs.steps, steps);
         let beyond = SwIfIndex(INTERFACES as u32);
-        assert!(arcs.set(arc, 0, beyond, Some(0)).expect_err("no room").contains("at most"));
+        assert!(arcs.set(arc, 0, beyond, Some(NONE)).expect_err("no room").contains("at most"));
         assert_eq!(table.start(arc, beyond), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::dynamic_code;
 use crate::slot::NodeRuntime;
-use crate::{ArcIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
+use crate::{ArcIndex, Configured, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
 use buffer::{Buffer, Cache, Flags, Frame, Owned};
 use sync::Turn;
 
@@ -126,8 +126,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         for b in frame.iter_mut() {
             b.feature = at + 1;
         }
-        if let Some(step) = self.arcs.step(at) {
-            self.core.send_frame(step.node, frame);
+        if let Some(node) = self.arcs.node(at) {
+            self.core.send_frame(node, frame);
         }
     }
 
@@ -161,7 +161,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     pub fn start_arc(&self, arc: ArcIndex, sw_if: u32, b: &mut Buffer) -> Option<NodeIndex> {
         let at = self.arcs.start(arc, SwIfIndex(sw_if))?;
         b.feature = at + 1;
-        Some(self.arcs.step(at)?.node)
+        self.arcs.node(at)
     }
 
     /// Whether any feature of the arc is enabled on the interface.
@@ -173,13 +173,14 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next feature there, or its end.
     #[inline(always)]
     pub fn peek_feature(&self, b: &Buffer) -> Option<NodeIndex> {
-        self.arcs.step(b.feature).map(|step| step.node)
+        self.arcs.node(b.feature)
     }
 
-    /// What was configured for this feature on the packet's interface.
+    /// What was configured for this feature, whose node is `N`, on the packet's interface.
     #[inline(always)]
-    pub fn feature_config(&self, b: &Buffer) -> u32 {
-        self.arcs.step(b.feature.wrapping_sub(1)).map_or(0, |step| step.config)
+    pub fn feature_config<N: Configured>(&self, b: &Buffer) -> N::Config {
+        debug_assert!(self.node.config.is::<N::Config>(), "{} has another configuration", self.node.name);
+        self.arcs.config(b.feature.wrapping_sub(1))
     }
 
     #[inline(always)]
@@ -216,10 +217,10 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
 impl ArcTable {
     #[inline(always)]
     pub(crate) fn advance(&self, b: &mut Buffer) -> u32 {
-        match self.step(b.feature) {
-            Some(step) => {
+        match self.node(b.feature) {
+            Some(node) => {
                 b.feature += 1;
-                dynamic_code(step.node)
+                dynamic_code(node)
             }
             None => crate::node::UNSET,
         }

@@ -2,11 +2,13 @@
 //! Numbers that name things of an instance; never bare integers.
 
 use std::fmt;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident($int:ty)) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+        #[derive(FromBytes, IntoBytes, Immutable)]
         #[repr(transparent)]
         pub struct $name(pub $int);
         impl $name {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the author of a node writes.
 
+use crate::config::{ConfigType, Configured};
 use crate::dispatch::{self, ErasedNode};
 use crate::input::{ErasedInput, InputBox};
 use crate::registry::Kind;
@@ -276,12 +277,18 @@ pub(crate) struct Ways {
     pub of: TypeId,
     pub drop: &'static str,
     pub punt: &'static str,
+    /// What is configured for it as a feature; `()` for nothing.
+    pub config: ConfigType,
 }
 
 impl Ways {
     pub fn of<N: Node>() -> Self {
         let node = TypeId::of::<N>();
         Self { node, drop: fill(N::DROP, N::V6), punt: fill(N::PUNT, N::V6), ..Self::new::<N::Next>(N::V6) }
+    }
+
+    pub fn configured<N: Configured>() -> Self {
+        Self { config: ConfigType::of::<N::Config>(), ..Self::of::<N>() }
     }
 
     pub fn of_input<N: Input>() -> Self {
@@ -291,7 +298,8 @@ impl Ways {
     /// Those of a node that is only named so far.
     pub fn none() -> Self {
         let none = TypeId::of::<()>();
-        Self { edges: Vec::new(), node: none, of: none, drop: "error-drop", punt: "error-punt" }
+        let config = ConfigType::of::<()>();
+        Self { edges: Vec::new(), node: none, of: none, drop: "error-drop", punt: "error-punt", config }
     }
 
     fn new<N: Next>(v6: Option<bool>) -> Self {
@@ -317,6 +325,11 @@ impl NodeDef {
             ways: Ways::of::<N>,
             make: || Make::Node(Box::new(|world, thread| ErasedNode::new(N::build(world, thread)))),
         }
+    }
+
+    /// The node of a feature that has a configuration on each interface, for a plugin's list.
+    pub const fn configured<N: Configured + Build>() -> Self {
+        Self { ways: Ways::configured::<N>, ..Self::of::<N>() }
     }
 
     /// The node's name.

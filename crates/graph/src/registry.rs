@@ -2,9 +2,10 @@
 //! The control side of the graph: names, edges, reasons, arcs.
 
 use crate::arcs::{ArcDef, ArcTable, Arcs, Feature};
+use crate::config::ConfigType;
 use crate::node::{MAX_NODES, Target, Ways};
 use crate::slot::{NodeRuntime, NodeSlot, Removed, ResolvedEdge, Way};
-use crate::{ErrorIndex, NodeIndex};
+use crate::{ArcIndex, ErrorIndex, NodeIndex};
 use cli::Error;
 use msg::retval;
 use simd::Level;
@@ -386,6 +387,7 @@ impl Registry {
             edges,
             drop: find(entry.ways.drop),
             declared: entry.ways.of,
+            config: entry.ways.config,
         }
     }
 
@@ -414,6 +416,12 @@ impl Registry {
             }
         }
         Ok(())
+    }
+
+    /// What is configured for the feature at a place of an arc.
+    pub fn feature_config_type(&self, arc: ArcIndex, place: usize) -> ConfigType {
+        let (_, node) = self.arcs.all[arc.at()].features[place];
+        self.nodes[node.at()].ways.config
     }
 
     /// Every node, with what it can send to: by its declaration, by registration, by arcs.

@@ -352,7 +352,7 @@ impl Runtime {
     pub(crate) fn start_arc(&mut self, arc: ArcIndex, sw_if: SwIfIndex, b: &mut Buffer) -> Option<NodeIndex> {
         let at = self.arcs.start(arc, sw_if)?;
         b.feature = at + 1;
-        Some(self.arcs.step(at)?.node)
+        self.arcs.node(at)
     }
 
     /// Whether something waits that a sleep would delay.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A node as a thread has it: its body, its edges, and what is noted of its calls.
 
+use crate::config::ConfigType;
 use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
 use crate::longest::Longest;
@@ -41,6 +42,8 @@ pub(crate) struct NodeRuntime {
     pub drop: NodeIndex,
     /// The type whose variants `edges` are.
     pub declared: TypeId,
+    /// What is configured for it as a feature.
+    pub config: ConfigType,
 }
 
 impl NodeRuntime {

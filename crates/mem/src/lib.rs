@@ -6,6 +6,7 @@
 //! - [`Reserve`]: a zeroed array at a fixed address that costs memory only where it is touched, for tables
 //!   that grow while workers read them.
 //! - [`Words`]: sparse shared memory that this process writes and others read, as [`WordsView`].
+//! - [`Plain`]: values that are kept as bytes.
 //! - [`trim_heap`]: what was freed, back to the system.
 //! - [`CacheLine`] and the alignment helpers.
 #![warn(missing_docs)]
@@ -13,12 +14,14 @@
 mod align;
 mod heap;
 mod map;
+mod plain;
 mod region;
 mod reserve;
 mod words;
 
 pub use align::{CACHE_LINE, CacheLine, HUGE_PAGE, PAGE, align_down, align_up, is_aligned};
 pub use heap::trim_heap;
+pub use plain::Plain;
 pub use region::{PageKind, Region};
 pub use reserve::{Reserve, Zeroable};
 pub use words::{Loads, Window, Words, WordsView};

@@ -13,7 +13,7 @@ use std::fmt;
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex, ThreadIndex,
+    Build, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex, ThreadIndex,
     Trace, World,
 };
 use net::Interfaces;
@@ -22,7 +22,7 @@ use net::Interfaces;
 pub static PLUGIN: Plugin = Plugin {
     name: "sample",
     about: "Say what it does",
-    nodes: &[NodeDef::of::<Sample>()],
+    nodes: &[NodeDef::configured::<Sample>()],
     features: &[Feature { arc: "ip4-unicast", node: "sample", before: &[], after: &[] }],
     cli: &[
         Command {
@@ -70,6 +70,11 @@ impl Build for Sample {
     }
 }
 
+/// What is configured for each interface: the bytes of the longest packet that may pass.
+impl Configured for Sample {
+    type Config = u16;
+}
+
 impl Node for Sample {
     const NAME: &'static str = "sample";
     type Next = To;
@@ -77,7 +82,7 @@ impl Node for Sample {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let (len, max) = (b.packet_len(), cx.feature_config(b) as usize);
+        let (len, max): (_, usize) = (b.packet_len(), cx.feature_config::<Self>(b).into());
         cx.trace(b, Seen { len, max });
         if len > max { To::TooLong } else { To::Continue }
     }
@@ -86,15 +91,14 @@ impl Node for Sample {
 /// `set sample`: the command's words are already those of its usage.
 fn set(world: &World, words: &Matches) -> Result<Output, Error> {
     let interface = world.get::<Interfaces>().find(words.str("interface"))?;
-    let max = words.get::<u16>("bytes").map(u32::from);
-    world.set_feature("ip4-unicast", "sample", interface, max).map_err(Error::not_found)?;
+    let max = words.get::<u16>("bytes");
+    world.configure_feature::<Sample>("ip4-unicast", interface, max).map_err(Error::not_found)?;
     Ok(Output::empty())
 }
 
 /// The limit of an interface, if there is one.
-fn limit(world: &World, interface: SwIfIndex) -> Option<u32> {
-    let enabled = world.features_of(world.arc("ip4-unicast")?, interface);
-    enabled.into_iter().find(|(feature, _)| *feature == "sample").map(|(_, max)| max)
+fn limit(world: &World, interface: SwIfIndex) -> Option<u16> {
+    world.feature_config::<Sample>(world.arc("ip4-unicast")?, interface)
 }
 
 /// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or as JSON, while the client reads.

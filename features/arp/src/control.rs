@@ -157,7 +157,7 @@ fn is_ethernet(world: &World, sw_if: SwIfIndex) -> bool {
 
 fn set_features(world: &World, sw_if: SwIfIndex, features: &[(&str, bool)]) {
     for (feature, on) in features {
-        world.set_feature(ARC, feature, sw_if, on.then_some(0)).expect("this plugin brings arc and features");
+        world.set_feature(ARC, feature, sw_if, *on).expect("this plugin brings arc and features");
     }
 }
 
@@ -317,7 +317,7 @@ pub fn set_proxy(world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error>
         let why = format!("{} carries no Ethernet frames", interface.name);
         return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
     }
-    world.set_feature(ARC, ArpProxy::NAME, sw_if, on.then_some(0)).map_err(Error::failed)?;
+    world.set_feature(ARC, ArpProxy::NAME, sw_if, on).map_err(Error::failed)?;
     let arp = world.get::<Arp>();
     let mut inner = arp.inner();
     _ = if on { inner.proxies.insert(sw_if) } else { inner.proxies.remove(&sw_if) };

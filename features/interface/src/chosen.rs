@@ -21,7 +21,7 @@ pub fn is_enabled(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> 
         return Err(wrong(format!("arc {arc} has no feature {feature}")));
     }
     let Some(arc) = world.arc(arc) else { return Ok(false) };
-    Ok(world.features_of(arc, sw_if).iter().any(|(name, _)| *name == feature))
+    Ok(world.features_of(arc, sw_if).contains(&feature))
 }
 
 /// Enables or disables a feature on an interface.

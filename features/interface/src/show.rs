@@ -107,7 +107,7 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
         let mut json = Map::new();
         for (arc_name, _) in w.arc_list() {
             let Some(arc) = w.arc(arc_name) else { continue };
-            let enabled: Vec<_> = w.features_of(arc, sw_if).into_iter().map(|(feature, _)| feature).collect();
+            let enabled = w.features_of(arc, sw_if);
             let list = if enabled.is_empty() { "none configured".to_string() } else { enabled.join("\n  ") };
             out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
             json.insert(arc_name.to_string(), enabled.into());

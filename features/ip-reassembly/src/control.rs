@@ -40,7 +40,7 @@ fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
 /// Whether what comes in by an interface is reassembled.
 pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool {
     let [(arc, node), ..] = features(kind, v6) else { return false };
-    let on = |arc| world.features_of(arc, sw_if).iter().any(|(name, _)| name == node);
+    let on = |arc| world.features_of(arc, sw_if).contains(node);
     world.arc(arc).is_some_and(on)
 }
 
@@ -50,7 +50,7 @@ pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool
 /// An arc that isn't there.
 pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -> Result<()> {
     for (arc, node) in features(kind, v6) {
-        world.set_feature(arc, node, sw_if, on.then_some(0)).map_err(Error::unsupported)?;
+        world.set_feature(arc, node, sw_if, on).map_err(Error::unsupported)?;
     }
     Ok(())
 }

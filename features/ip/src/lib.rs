@@ -215,7 +215,7 @@ fn follow(world: &World, event: IfEvent) -> Result<(), String> {
 fn set_enabled(world: &World, sw_if: SwIfIndex, v6: bool, on: bool) -> Result<(), String> {
     for arc in ["{ip}-unicast", "{ip}-multicast"] {
         let feature = filled("{ip}-not-enabled", v6);
-        world.set_feature(&filled(arc, v6), &feature, sw_if, (!on).then_some(0))?;
+        world.set_feature(&filled(arc, v6), &feature, sw_if, !on)?;
     }
     Ok(())
 }

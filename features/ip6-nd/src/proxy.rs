@@ -203,7 +203,7 @@ pub fn publish(world: &World, sw_if: SwIfIndex) {
     ours.publish(world, sw_if);
     let on = ours.here(sw_if).proxies();
     // Hosts that know our station ask it alone whether he is still there; that has to be seen before it is routed.
-    let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on.then_some(0));
+    let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on);
     debug_assert!(set.is_ok(), "the arc is that of a feature this one needs");
     world.get::<crate::mld::Listener>().sync(world, sw_if);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-source-and-port-range-check-rx` and `-tx`.
 
-use crate::control::Checks;
+use crate::control::{Checks, Tables};
 use buffer::{Buffer, Flags};
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct CheckTrace {
 /// What a table is asked.
 #[derive(Clone, Copy)]
 struct Asked {
-    table: u32,
+    table: u16,
     source: Ipv4Addr,
     /// The destination port; 0, which no range has, if the packet doesn't tell.
     port: u16,
@@ -56,13 +56,13 @@ impl<const TX: bool> Build for PortRange<TX> {
 
 /// What has to be asked about a packet; `Err` where there is no question.
 #[inline(always)]
-fn asked<const TX: bool>(b: &Buffer, tables: u32) -> Result<Asked, To> {
+fn asked<const TX: bool>(b: &Buffer, tables: Tables) -> Result<Asked, To> {
     let at = if TX { b.l3_at() } else { 0 };
     let ip = Ipv4Header::view_at(b.data(), at).ok_or(To::CheckFail)?;
     let protocol = ip.protocol();
     let table = match protocol {
-        IpProtocol::TCP => tables & 0xffff,
-        IpProtocol::UDP => tables >> 16,
+        IpProtocol::TCP => tables.tcp,
+        IpProtocol::UDP => tables.udp,
         _ => 0,
     };
     let source = ip.src();
@@ -81,6 +81,10 @@ fn asked<const TX: bool>(b: &Buffer, tables: u32) -> Result<Asked, To> {
     Ok(Asked { table, source, port, protocol })
 }
 
+impl<const TX: bool> Configured for PortRange<TX> {
+    type Config = Tables;
+}
+
 impl<const TX: bool> Node for PortRange<TX> {
     const NAME: &'static str =
         if TX { "ip4-source-and-port-range-check-tx" } else { "ip4-source-and-port-range-check-rx" };
@@ -90,10 +94,10 @@ impl<const TX: bool> Node for PortRange<TX> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let asked = asked::<TX>(b, cx.feature_config(b));
+        let asked = asked::<TX>(b, cx.feature_config::<Self>(b));
         let to = match asked {
             Err(to) => to,
-            Ok(Asked { table, source, port, .. }) => match self.0.table(table, cx.turn) {
+            Ok(Asked { table, source, port, .. }) => match self.0.table(table.into(), cx.turn) {
                 Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
                 _ => To::CheckFail,
             },

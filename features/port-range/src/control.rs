@@ -3,6 +3,7 @@
 
 pub use crate::ranges::Range;
 
+use crate::check::PortRange;
 use crate::ranges::Ranges;
 use cli::{Error, Result, quote};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Slots, Turn};
 use tables::Forest;
 use wire::Ip4Prefix;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// What an interface checks, by the word of its command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +41,16 @@ impl Way {
 
 /// The tables of an interface, by [`Way`].
 pub type Vrfs = [Option<u32>; 4];
+
+/// The numbers of the tables that packets of an interface are checked by in one direction; 0 where they aren't checked.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Tables {
+    /// For TCP.
+    pub tcp: u16,
+    /// For UDP.
+    pub udp: u16,
+}
 
 /// All that is configured.
 pub struct Checks {
@@ -112,7 +124,7 @@ fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<R
     if let Some(there) = control.tables.get(&vrf) {
         return Ok(there.clone());
     }
-    // 0 stands for none in the interface's word.
+    // 0 stands for none in `Tables`.
     let number = u16::try_from(control.tables.len() + 1).map_err(|_| Error::limit("65535 tables are all"))?;
     let forest = match &control.forest {
         Some(forest) => forest.clone(),
@@ -162,15 +174,13 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
     }
     let number = |way: Way| {
         let vrf = all[way as usize];
-        vrf.and_then(|vrf| control.tables.get(&vrf)).map_or(0, |(number, _)| u32::from(*number))
+        vrf.and_then(|vrf| control.tables.get(&vrf)).map_or(0, |(number, _)| *number)
     };
-    for (arc, node, tcp, udp) in [
-        ("ip4-unicast", "ip4-source-and-port-range-check-rx", Way::TcpOut, Way::UdpOut),
-        ("ip4-output", "ip4-source-and-port-range-check-tx", Way::TcpIn, Way::UdpIn),
-    ] {
-        let config = number(tcp) | number(udp) << 16;
-        world.set_feature(arc, node, sw_if, (config != 0).then_some(config)).map_err(Error::unsupported)?;
-    }
+    let tables =
+        |tcp, udp| Some(Tables { tcp: number(tcp), udp: number(udp) }).filter(|t| *t != Tables::default());
+    let (rx, tx) = (tables(Way::TcpOut, Way::UdpOut), tables(Way::TcpIn, Way::UdpIn));
+    world.configure_feature::<PortRange<false>>("ip4-unicast", sw_if, rx).map_err(Error::unsupported)?;
+    world.configure_feature::<PortRange<true>>("ip4-output", sw_if, tx).map_err(Error::unsupported)?;
     if all == Vrfs::default() {
         control.interfaces.remove(&sw_if);
     } else {

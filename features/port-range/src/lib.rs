@@ -31,7 +31,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
     state: &[StateDef::of::<control::Checks>()],
-    nodes: &[NodeDef::of::<PortRange<false>>(), NodeDef::of::<PortRange<true>>()],
+    nodes: &[NodeDef::configured::<PortRange<false>>(), NodeDef::configured::<PortRange<true>>()],
     features: &[
         Feature {
             arc: "ip4-unicast",

@@ -80,8 +80,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<esp::Esp<Ip6>>(),
         NodeDef::of::<esp::EspUdp<Ip4>>(),
         NodeDef::of::<esp::EspUdp<Ip6>>(),
-        NodeDef::of::<redirect::PuntRedirect<Ip4>>(),
-        NodeDef::of::<redirect::PuntRedirect<Ip6>>(),
+        NodeDef::configured::<redirect::PuntRedirect<Ip4>>(),
+        NodeDef::configured::<redirect::PuntRedirect<Ip6>>(),
     ],
     arcs: &[ArcDef { name: "error-punt", starts: &["error-punt"], end: "punt-dispatch" }],
     features: &[

@@ -3,7 +3,7 @@
 
 use buffer::{Buffer, Flags};
 use cli::{Error, Result};
-use graph::{Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
+use graph::{Build, Configured, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use ip::{Ip, IpTrace};
 use msg::retval;
 use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
+use wire::{Ip4, Ip6};
 
-/// What is configured for an interface is the adjacency.
+/// Sends the packets of an interface by the adjacency that is configured there.
 pub struct PuntRedirect<F> {
     adjacencies: Arc<Adjacencies>,
     family: PhantomData<F>,
@@ -38,6 +39,10 @@ impl<F> Build for PuntRedirect<F> {
     }
 }
 
+impl<F: Ip> Configured for PuntRedirect<F> {
+    type Config = AdjIndex;
+}
+
 impl<F: Ip> Node for PuntRedirect<F> {
     const NAME: &'static str = "{ip}-punt-redirect";
     const V6: Option<bool> = Some(F::IS_V6);
@@ -50,7 +55,7 @@ impl<F: Ip> Node for PuntRedirect<F> {
         if TRACED {
             cx.trace(b, IpTrace::<F>::of(b));
         }
-        let index = AdjIndex(cx.feature_config(b));
+        let index = cx.feature_config::<Self>(b);
         if index == AdjIndex::DROP {
             return To::NoPath;
         }
@@ -170,10 +175,13 @@ fn apply_to(world: &World, v6: bool, sw_if: SwIfIndex) -> Result<()> {
         let all = world.get::<All>();
         let redirects = all.redirects();
         let own = redirects.get(&(v6, Some(sw_if))).or_else(|| redirects.get(&(v6, None)));
-        own.map(|redirect| redirect.adj.0)
+        own.map(|redirect| redirect.adj)
     };
-    let (arc, node) = (filled("{ip}-punt", v6), filled("{ip}-punt-redirect", v6));
-    world.set_feature(&arc, &node, sw_if, config).map_err(Error::unsupported)
+    let set = match v6 {
+        false => world.configure_feature::<PuntRedirect<Ip4>>("ip4-punt", sw_if, config),
+        true => world.configure_feature::<PuntRedirect<Ip6>>("ip6-punt", sw_if, config),
+    };
+    set.map_err(Error::unsupported)
 }
 
 /// New interfaces take part in what is for all.

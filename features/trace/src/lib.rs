@@ -38,7 +38,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<function::Format>(),
         StateDef::of::<pcap::Captures>(),
     ],
-    nodes: &[NodeDef::of::<pcap::node::Capture>()],
+    nodes: &[NodeDef::configured::<pcap::node::Capture>()],
     features: &[
         Feature { arc: "device-input", node: "pcap-capture", before: &[], after: &[] },
         Feature { arc: "interface-output", node: "pcap-capture", before: &[], after: &[] },

@@ -143,7 +143,7 @@ pub fn test(world: &World, m: &Matches) -> Result<Output, Error> {
     let Some(nexthop) = m.opt::<IpAddr>("address")? else {
         for v6 in [false, true] {
             let (arc, node) = (filled("{ip}-unicast", v6), filled("punt-test-{ip}", v6));
-            world.set_feature(&arc, &node, sw_if, Some(0)).map_err(Error::unsupported)?;
+            world.set_feature(&arc, &node, sw_if, true).map_err(Error::unsupported)?;
         }
         return Ok(Output::empty());
     };

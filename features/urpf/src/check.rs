@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-rx-urpf-strict` and its kind.
 
-use crate::control::{Accepted, DENY_DEFAULT};
+use crate::control::{Accepted, Config};
 use buffer::{Buffer, FRAME_SIZE, Flags};
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
+use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
 use simd::Isa;
 use std::fmt;
@@ -84,22 +84,13 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         if TX { b.tx_if } else { b.rx_if }
     }
 
-    /// The table that sources are looked up in: as configured on the interface, its own for 0.
+    /// The table that the packet's source is looked up in.
     #[inline(always)]
-    fn table<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> TableIndex {
-        match cx.feature_config(b) & !DENY_DEFAULT {
-            0 => {
-                let view = self.interfaces.views(cx.turn).get(Self::sw_if(b) as usize);
-                view.map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
-            }
-            index => TableIndex(index - 1),
-        }
-    }
-
-    /// Whether the default route is none for the packet's source.
-    #[inline(always)]
-    fn denies_default<const TRACED: bool>(b: &Buffer, cx: &Cx<'_, TRACED>) -> bool {
-        cx.feature_config(b) & DENY_DEFAULT != 0
+    fn table(&self, b: &Buffer, config: Config, turn: &Turn<'_>) -> TableIndex {
+        config.table().unwrap_or_else(|| {
+            let view = self.interfaces.views(turn).get(Self::sw_if(b) as usize);
+            view.map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
+        })
     }
 
     /// What a source comes to that may not use the default route.
@@ -160,11 +151,12 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
 
     #[inline(always)]
     fn decide<const TRACED: bool>(&self, b: &Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let fib = self.table(b, cx);
+        let config = cx.feature_config::<Self>(b);
+        let fib = self.table(b, config, cx.turn);
         let src = source::<F, TX>(b);
         let to = match src {
             Err(to) => to,
-            Ok(src) if Self::denies_default(b, cx) => self.without_default(src, fib, Self::sw_if(b), cx.turn),
+            Ok(src) if config.deny_default => self.without_default(src, fib, Self::sw_if(b), cx.turn),
             Ok(src) => match self.fib.adj(fib, src, cx.turn) {
                 Some(adj) => self.judge(adj, src, fib, Self::sw_if(b), cx.turn),
                 None => To::NoRoute,
@@ -175,6 +167,10 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         }
         to
     }
+}
+
+impl<F: Net, const TX: bool, const STRICT: bool> Configured for Urpf<F, TX, STRICT> {
+    type Config = Config;
 }
 
 impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
@@ -198,12 +194,13 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);
-        let fib = self.table(v.get(0), cx);
+        let fib = self.table(v.get(0), cx.feature_config::<Self>(v.get(0)), turn);
         let zero = F::key(F::Addr::ZERO);
         let (mut keys, mut hops) = ([zero; FRAME_SIZE], [0; FRAME_SIZE]);
         let mut differ = false;
         for (key, b) in keys.iter_mut().zip(v.iter()) {
-            differ |= self.table(b, cx) != fib || Self::denies_default(b, cx);
+            let config = cx.feature_config::<Self>(b);
+            differ |= config.deny_default || self.table(b, config, turn) != fib;
             *key = source::<F, TX>(b).map_or(zero, F::key);
         }
         let Some(table) = self.fib.table(fib, turn).filter(|_| !differ) else {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
+use crate::check::Urpf as Node;
 use cli::{Error, Result, quote};
-use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
+use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World, filled};
 use net::{DeletedTable, Fib, Interfaces, Net, TableIndex};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use wire::{Ip4, Ip6, Prefix};
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// How sources are checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -44,22 +46,6 @@ pub struct Check {
     pub rx: bool,
 }
 
-impl Check {
-    const fn arc(self) -> &'static str {
-        match (self.v6, self.rx) {
-            (false, true) => "ip4-unicast",
-            (false, false) => "ip4-output",
-            (true, true) => "ip6-unicast",
-            (true, false) => "ip6-output",
-        }
-    }
-
-    fn node(self, mode: Mode) -> String {
-        let (ip, way) = (if self.v6 { "ip6" } else { "ip4" }, if self.rx { "rx" } else { "tx" });
-        format!("{ip}-{way}-urpf-{}", mode.name())
-    }
-}
-
 /// How sources are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct How {
@@ -77,8 +63,30 @@ impl From<Mode> for How {
     }
 }
 
-/// As a feature's configuration: the table's index and one more, 0 for the interface's own; and [`DENY_DEFAULT`].
-pub const DENY_DEFAULT: u32 = 1 << 31;
+/// What the nodes need of [`How`].
+#[derive(Clone, Copy, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Config {
+    table: TableIndex,
+    /// Sources are looked up in `table`, not in the interface's own.
+    has_table: bool,
+    /// The default route is no route of a source.
+    pub deny_default: bool,
+    _padding: [u8; 2],
+}
+
+impl Config {
+    fn new(table: Option<TableIndex>, deny_default: bool) -> Self {
+        let (has_table, table) = (table.is_some(), table.unwrap_or_default());
+        Self { table, has_table, deny_default, _padding: [0; 2] }
+    }
+
+    /// The table that sources are looked up in, if not the interface's own.
+    #[inline(always)]
+    pub fn table(self) -> Option<TableIndex> {
+        self.has_table.then_some(self.table)
+    }
+}
 
 /// What is configured.
 type Checks = BTreeMap<Check, How>;
@@ -130,18 +138,33 @@ impl Urpf {
 pub fn set(world: &World, check: Check, how: How) -> Result<()> {
     let How { mode, table, deny_default } = how;
     let index = table.map(|id| find_table(world, check.v6, id)).transpose()?;
-    let config = index.map_or(0, |index| index.0 + 1) | if deny_default { DENY_DEFAULT } else { 0 };
-    for other in [Mode::Loose, Mode::Strict] {
-        world
-            .set_feature(check.arc(), &check.node(other), check.sw_if, (other == mode).then_some(config))
-            .map_err(Error::unsupported)?;
-    }
+    let config = Config::new(index, deny_default);
+    let set = match (check.v6, check.rx) {
+        (false, true) => configure::<Ip4, false>(world, check, mode, config),
+        (false, false) => configure::<Ip4, true>(world, check, mode, config),
+        (true, true) => configure::<Ip6, false>(world, check, mode, config),
+        (true, false) => configure::<Ip6, true>(world, check, mode, config),
+    };
+    set.map_err(Error::unsupported)?;
     let urpf = world.get::<Urpf>();
     match mode {
         Mode::Off => urpf.checks().remove(&check),
         _ => urpf.checks().insert(check, how),
     };
     Ok(())
+}
+
+/// Puts the node of a mode on the arc, and takes that of the other one away.
+fn configure<F: Net, const TX: bool>(
+    world: &World,
+    Check { sw_if, .. }: Check,
+    mode: Mode,
+    config: Config,
+) -> std::result::Result<(), String> {
+    let arc = filled(if TX { "{ip}-output" } else { "{ip}-unicast" }, F::IS_V6);
+    let of = |node| (mode == node).then_some(config);
+    world.configure_feature::<Node<F, TX, false>>(&arc, sw_if, of(Mode::Loose))?;
+    world.configure_feature::<Node<F, TX, true>>(&arc, sw_if, of(Mode::Strict))
 }
 
 fn find_table(world: &World, v6: bool, id: u32) -> Result<TableIndex> {

@@ -46,14 +46,14 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Accepted<Ip6>>(),
     ],
     nodes: &[
-        NodeDef::of::<Urpf<Ip4, false, true>>(),
-        NodeDef::of::<Urpf<Ip4, false, false>>(),
-        NodeDef::of::<Urpf<Ip4, true, true>>(),
-        NodeDef::of::<Urpf<Ip4, true, false>>(),
-        NodeDef::of::<Urpf<Ip6, false, true>>(),
-        NodeDef::of::<Urpf<Ip6, false, false>>(),
-        NodeDef::of::<Urpf<Ip6, true, true>>(),
-        NodeDef::of::<Urpf<Ip6, true, false>>(),
+        NodeDef::configured::<Urpf<Ip4, false, true>>(),
+        NodeDef::configured::<Urpf<Ip4, false, false>>(),
+        NodeDef::configured::<Urpf<Ip4, true, true>>(),
+        NodeDef::configured::<Urpf<Ip4, true, false>>(),
+        NodeDef::configured::<Urpf<Ip6, false, true>>(),
+        NodeDef::configured::<Urpf<Ip6, false, false>>(),
+        NodeDef::configured::<Urpf<Ip6, true, true>>(),
+        NodeDef::configured::<Urpf<Ip6, true, false>>(),
     ],
     features: &[
         Feature {

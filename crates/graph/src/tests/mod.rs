@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+mod config;
 mod control;
 mod nodes;
 mod shared;
@@ -158,7 +159,7 @@ proptest! {
             let mut want: Vec<(String, Vec<u8>)> = Vec::new();
             let packets: Vec<_> = firsts.iter().enumerate().map(|(i, f)| packet(*f, i as u32)).collect();
             // A step of a chain, for those that continue.
-            bench.world.set_feature("arc", "switch", SwIfIndex(1), Some(0)).expect("enabled");
+            bench.world.set_feature("arc", "switch", SwIfIndex(1), true).expect("enabled");
             for p in &packets {
                 if let Some(node) = expected(p[0], base, &names) {
                     let mut p = p.clone();

@@ -2,7 +2,10 @@
 //! Feature arcs: the features that are enabled on interfaces.
 
 use super::World;
-use crate::{ArcIndex, NodeIndex, SwIfIndex};
+use crate::config::to_words;
+use crate::{ArcIndex, Configured, NodeIndex, SwIfIndex, name_of};
+use mem::Plain;
+use zerocopy::IntoBytes;
 
 impl World {
     /// The arc of this name.
@@ -26,36 +29,56 @@ impl World {
             .collect()
     }
 
-    /// The features of an arc that are enabled on an interface, in order, with their configuration.
-    pub fn features_of(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, u32)> {
-        self.registry().arcs.enabled(arc, sw_if)
+    /// The features of an arc that are enabled on an interface, in order.
+    pub fn features_of(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<&'static str> {
+        self.registry().arcs.enabled(arc, sw_if).into_iter().map(|(feature, _)| feature).collect()
     }
 
-    /// Enables a feature on an interface (`config` is what its node reads there), or disables it (`None`).
+    /// What is configured for a feature, whose node is `N`, on an interface; `None` if the feature isn't enabled there.
+    pub fn feature_config<N: Configured>(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<N::Config> {
+        let enabled = self.registry().arcs.enabled(arc, sw_if);
+        let found = enabled.into_iter().find(|(feature, _)| *feature == name_of::<N>());
+        found.map(|(_, words)| N::Config::load(words.as_bytes()))
+    }
+
+    /// Enables a feature on an interface for its owner, or disables it. One that has a configuration gets the default one.
     ///
     /// # Errors
-    /// An arc or feature that doesn't exist, with those that do.
-    pub fn set_feature(
-        &self,
-        arc: &str,
-        feature: &str,
-        sw_if: SwIfIndex,
-        config: Option<u32>,
-    ) -> Result<(), String> {
+    /// An arc or feature that doesn't exist, with those that do; too many different chains.
+    pub fn set_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
         let mut registry = self.registry();
         let (index, at) = registry.arcs.place(arc, feature)?;
-        registry.arcs.set(index, at, sw_if, config)
+        let default = registry.feature_config_type(index, at).default;
+        registry.arcs.set(index, at, sw_if, on.then_some(default))
+    }
+
+    /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are on
+    /// their way along the arc keep the configuration that they started with.
+    ///
+    /// # Errors
+    /// As [`Self::set_feature`]; a node that its plugin doesn't list with [`NodeDef::configured`](crate::NodeDef::configured).
+    pub fn configure_feature<N: Configured>(
+        &self,
+        arc: &str,
+        sw_if: SwIfIndex,
+        config: Option<N::Config>,
+    ) -> Result<(), String> {
+        let mut registry = self.registry();
+        let (index, at) = registry.arcs.place(arc, name_of::<N>())?;
+        registry.feature_config_type(index, at).check::<N::Config>(name_of::<N>())?;
+        registry.arcs.set(index, at, sw_if, config.map(to_words))
     }
 
     /// Enables or disables a feature on an interface for an operator, whatever its owner wants, until the owner's next
-    /// [`Self::set_feature`].
+    /// [`Self::set_feature`] or [`Self::configure_feature`].
     ///
     /// # Errors
     /// As [`Self::set_feature`].
     pub fn choose_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
         let mut registry = self.registry();
         let (index, at) = registry.arcs.place(arc, feature)?;
-        registry.arcs.choose(index, at, sw_if, on)
+        let default = registry.feature_config_type(index, at).default;
+        registry.arcs.choose(index, at, sw_if, on.then_some(default))
     }
 
     /// The choices of operators against the owners of features, sorted: interface, arc, feature, and whether it is on.

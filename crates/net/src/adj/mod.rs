@@ -23,9 +23,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use sync::{Slots, Turn};
 use wire::{Address, EtherType, Header};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Names an adjacency.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
+)]
 #[repr(transparent)]
 pub struct AdjIndex(pub u32);
 

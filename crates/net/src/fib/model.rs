@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tables::Key;
 use wire::{Address, Family, Ip4, Ip6, Prefix};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A protocol's part of routing, beside [`Family`].
 pub trait Net: Family {
@@ -155,7 +156,9 @@ impl Net for Ip6 {
 }
 
 /// Index of a table, by which workers and interfaces name it. Indices are dense and are given when a table is made.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
+)]
 #[repr(transparent)]
 pub struct TableIndex(pub u32);
 

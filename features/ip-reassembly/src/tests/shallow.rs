@@ -71,7 +71,7 @@ impl Rig {
         let mut bench = Bench::new(ALL);
         let sw_if = interface(&bench.world);
         run(&mut bench, "set interface virtual-reassembly t0 on");
-        bench.world.set_feature("ip4-unicast", "reader", sw_if, Some(0)).expect("there");
+        bench.world.set_feature("ip4-unicast", "reader", sw_if, true).expect("there");
         Self { bench, sw_if }
     }
 }
@@ -251,9 +251,9 @@ fn packets_that_leave_are_known_behind_their_layer_2_header() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();
     for feature in ["ip4-sv-reassembly-output-feature", "reader"] {
-        world.set_feature("ip4-output", feature, rig.sw_if, Some(0)).expect("there");
+        world.set_feature("ip4-output", feature, rig.sw_if, true).expect("there");
     }
-    world.set_feature("ip4-unicast", "reader", rig.sw_if, None).expect("there");
+    world.set_feature("ip4-unicast", "reader", rig.sw_if, false).expect("there");
     run(&mut rig.bench, "set interface state t0 up");
     let new =
         net::Neighbor::new(rig.sw_if, std::net::IpAddr::from([10, 0, 0, 9]), MacAddr([2, 0, 0, 0, 0, 9]));

@@ -45,7 +45,7 @@ fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     let wanted = world.get::<SuperPaths>().on()
         && interface.kind == IfKind::Ethernet
         && interface.ip_enabled.contains(&true);
-    world.set_feature(ARC, SuperPath::NAME, interface.sw_if, wanted.then_some(0))
+    world.set_feature(ARC, SuperPath::NAME, interface.sw_if, wanted)
 }
 
 /// Interfaces come to carry IP, or no longer.
@@ -77,7 +77,7 @@ fn in_the_way(world: &World, sw_if: SwIfIndex) -> Vec<String> {
     let mut found = Vec::new();
     for name in ON_THE_WAY {
         let features = world.arc(name).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
-        found.extend(features.into_iter().map(|(node, _)| format!("{name}: {node}")));
+        found.extend(features.into_iter().map(|node| format!("{name}: {node}")));
     }
     found
 }
@@ -97,7 +97,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         };
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
-        let used = features.iter().any(|(node, _)| *node == SuperPath::NAME);
+        let used = features.contains(&SuperPath::NAME);
         let others = in_the_way(w, sw_if);
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
         out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));

@@ -117,10 +117,7 @@ fn the_order_in_which_things_are_set_does_not_matter() {
     let world = r.bench.world.clone();
     let (addresses, fib) = (world.get::<Addresses<Ip6>>(), world.get::<net::fib::Fib<Ip6>>());
     let arc = world.arc("ip6-unicast").expect("an arc");
-    let looked_at = |sw_if| {
-        let all = world.features_of(arc, sw_if);
-        all.iter().any(|(name, _)| *name == "ip6-unicast-nd-proxy")
-    };
+    let looked_at = |sw_if| world.features_of(arc, sw_if).contains(&"ip6-unicast-nd-proxy");
     // The host comes before IPv6 is there.
     r.run("set ip6 nd proxy t0 2001:db8::77");
     assert!(!looked_at(t1));

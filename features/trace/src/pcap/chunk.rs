@@ -2,6 +2,7 @@
 //! Packets on their way from a worker to the process that writes them: bytes in memory that was set aside.
 
 use graph::SwIfIndex;
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Bytes of a chunk.
 pub const SIZE: usize = 256 << 10;
@@ -28,10 +29,11 @@ pub struct Header {
 }
 
 /// Where a packet was captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, TryFromBytes, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Direction {
     /// As it came in.
+    #[default]
     Rx = 0,
     /// As it left.
     Tx = 1,

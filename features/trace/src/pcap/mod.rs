@@ -217,8 +217,8 @@ impl Running {
             self.names.insert(interface, world.get::<Interfaces>().name(interface));
         }
         for (arc, direction) in self.plan.on.arcs() {
-            let config = there.then_some(direction as u32);
-            world.set_feature(arc, NODE, interface, config).map_err(Error::failed)?;
+            let config = there.then_some(direction);
+            world.configure_feature::<Capture>(arc, interface, config).map_err(Error::failed)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use super::chunk::{Chunk, Direction, Header};
 use crate::filter::Program;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, Signal, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Configured, Cx, Next, Node, Signal, SwIfIndex, ThreadIndex, World};
 use net::{IfFlags, Interfaces};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,7 +98,7 @@ impl Capture {
     #[inline(never)]
     fn capture<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) {
         let Some(tap) = &mut self.tap else { return };
-        let direction = Direction::ALL[cx.feature_config(b) as usize % 3];
+        let direction = cx.feature_config::<Self>(b);
         if direction == Direction::Drop && tap.reason.is_some_and(|reason| reason != b.error()) {
             return;
         }
@@ -134,6 +134,11 @@ impl Capture {
             debug_assert!(covered, "it was just uncovered");
         }
     }
+}
+
+/// Where packets are captured.
+impl Configured for Capture {
+    type Config = Direction;
 }
 
 impl Node for Capture {
