@@ -29,7 +29,7 @@ impl fmt::Debug for BufferIndex {
     }
 }
 
-/// A type that may live in a buffer's 32-byte scratch: it belongs to the edge the packet is on.
+/// A type that may live in a buffer's 28-byte scratch: it belongs to the edge the packet is on.
 ///
 /// Implement it by [`scratch!`](crate::scratch), which checks the size.
 pub trait Scratch: Copy + Default + 'static {
@@ -38,9 +38,9 @@ pub trait Scratch: Copy + Default + 'static {
     /// Words in use; those behind are not written.
     const WORDS: usize;
     /// The type's value as words.
-    fn to_words(self) -> [u32; 8];
+    fn to_words(self) -> [u32; 7];
     /// The value of these words; any words give a valid value.
-    fn from_words(words: [u32; 8]) -> Self;
+    fn from_words(words: [u32; 7]) -> Self;
 }
 
 /// Metadata and bytes of one packet, or of one segment of it.
@@ -60,15 +60,16 @@ pub struct Buffer {
     pub rx_if: u32,
     /// Software interface the packet leaves by, or `u32::MAX`.
     pub tx_if: u32,
-    scratch: [u32; 8],
+    scratch: [u32; 7],
     pub(crate) next: BufferIndex,
     pub(crate) rest_len: u32,
     /// Position in the running feature arc's steps.
     pub feature: u32,
-    /// Why the packet is dropped, an index of the instance's error table: its lower half; 0 none.
-    error: u16,
+    /// Why the packet is dropped, an index of the instance's error table; 0 none.
+    error: u32,
     /// Offset of the layer-2 header in the area.
     l2: u16,
+    _hot: [u8; 2],
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
@@ -84,16 +85,14 @@ pub struct Buffer {
     pub(crate) state: Watched<State>,
     /// See [`L4`].
     pub l4: L4,
-    /// The upper half of `error`, if that isn't 0.
-    error_high: u16,
-    _pad: [u8; 6],
+    _cold: [u8; 8],
     // -- bytes
     /// [`AREA`] bytes, always.
     area: [u8],
 }
 
 /// Bytes of the metadata.
-const META: usize = std::mem::offset_of!(Buffer, _pad) + 6;
+const META: usize = std::mem::offset_of!(Buffer, _cold) + 8;
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
 const _: () = assert!(META == 128);
 
@@ -332,14 +331,13 @@ impl Buffer {
     /// Why the packet is dropped: an index of the instance's error table, 0 for none.
     #[inline(always)]
     pub fn error(&self) -> u32 {
-        // A fresh buffer's upper half is what it was: clearing it would touch the cold line of every packet.
-        if self.error == 0 { 0 } else { u32::from(self.error) | u32::from(self.error_high) << 16 }
+        self.error
     }
 
-    /// Says why the packet is dropped. No reason has a number whose lower 16 bits are 0.
+    /// Says why the packet is dropped.
     #[inline(always)]
     pub fn set_error(&mut self, error: u32) {
-        (self.error, self.error_high) = (error as u16, (error >> 16) as u16);
+        self.error = error;
     }
 
     /// Remembers that the layer-2 header starts at the packet's first byte.
@@ -413,7 +411,7 @@ impl Buffer {
         self.scratch = from.scratch;
         self.scratch_tag = from.scratch_tag;
         self.feature = from.feature;
-        (self.error, self.error_high) = (from.error, from.error_high);
+        self.error = from.error;
         self.flow_hash = from.flow_hash;
         self.trace = from.trace;
         self.l2 = from.l2;
@@ -450,7 +448,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Declares a scratch type: a `Copy + Default` struct of up to eight `u32` fields.
+/// Declares a scratch type: a `Copy + Default` struct of up to seven `u32` fields.
 ///
 /// ```
 /// buffer::scratch! {
@@ -469,15 +467,15 @@ macro_rules! scratch {
             const TAG: u32 = $crate::tag(concat!(module_path!(), "::", stringify!($name)));
             const WORDS: usize = [$(stringify!($field)),*].len();
             #[inline(always)]
-            fn to_words(self) -> [u32; 8] {
-                let mut words = [0; 8];
+            fn to_words(self) -> [u32; 7] {
+                let mut words = [0; 7];
                 let fields = [$(self.$field),*];
-                const { assert!([$(stringify!($field)),*].len() <= 8, "scratch holds eight words") };
+                const { assert!([$(stringify!($field)),*].len() <= 7, "scratch holds seven words") };
                 words[..fields.len()].copy_from_slice(&fields);
                 words
             }
             #[inline(always)]
-            fn from_words(words: [u32; 8]) -> Self {
+            fn from_words(words: [u32; 7]) -> Self {
                 let mut next = words.into_iter();
                 Self { $($field: next.next().unwrap_or(0)),* }
             }

@@ -245,10 +245,7 @@ impl Registry {
         let first = match freed {
             Some(first) => first,
             None => {
-                // A buffer says "none" by the lower half of the number.
-                let (first, last) = (self.errors, self.errors + n - 1);
-                let whole = first >> 16 == last >> 16 && first & 0xffff != 0;
-                let first = if whole { first } else { (last >> 16 << 16) + 1 };
+                let first = self.errors;
                 if first + n > MAX_ERRORS {
                     return Err(too_many("drop reasons", MAX_ERRORS as usize));
                 }
