@@ -3,7 +3,7 @@
 //!
 //! A pool is one mapping that lives as long as the process, so the sanitizer by itself sees no fault in the use of a buffer that
 //! was freed. With `--cfg ferrovia_asan` a slot is poisoned from when it is carved, except for its [`Buffer`] while that has an
-//! owner: any touch of a free buffer, of a driver area, or of the padding between slots is then reported with both stacks.
+//! owner: any touch of a free buffer, or of the driver area between two, is then reported with both stacks.
 //!
 //! ```text
 //! RUSTFLAGS='-Zsanitizer=address --cfg ferrovia_asan' \
@@ -52,7 +52,7 @@ pub(crate) fn unpoison(buffer: NonNull<Buffer>) {
 
 #[cfg(all(test, ferrovia_asan))]
 mod tests {
-    use crate::{Cache, HEADROOM, Pool};
+    use crate::{Cache, PACKET_OFFSET, Pool};
 
     /// Whether each byte of a slot may be touched only while the buffer has an owner, and what lies between buffers never.
     #[test]
@@ -65,7 +65,7 @@ mod tests {
             // SAFETY: asks the sanitizer, and touches no memory.
             unsafe { super::runtime::__asan_address_is_poisoned(data.wrapping_offset(offset).cast()) != 0 }
         };
-        let (start, end) = (-(HEADROOM as isize) - 128, 2048);
+        let (start, end) = (-(PACKET_OFFSET as isize), 2048);
         let own = |wanted: bool| (start..end).all(|at| is_poisoned(at) == wanted);
         let around = || (start - 128..start).chain(end..end + 64).all(is_poisoned);
         assert!(own(false) && around());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The buffer itself: metadata of two cache lines, then headroom and data.
+//! The buffer itself: metadata of three cache lines, then headroom and data.
 
+use crate::field::FIELD_BYTES;
 use crate::meta::{Flags, L4, Offload};
 use crate::watch::{State, Watched};
 use std::fmt;
@@ -67,9 +68,10 @@ pub struct Buffer {
     pub feature: u32,
     /// Why the packet is dropped, an index of the instance's error table; 0 none.
     error: u32,
+    /// For each cell of `fields`, whether the value that begins there was written.
+    pub(crate) fields_set: u16,
     /// Offset of the layer-2 header in the area.
     l2: u16,
-    _hot: [u8; 2],
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
@@ -86,15 +88,19 @@ pub struct Buffer {
     /// See [`L4`].
     pub l4: L4,
     _cold: [u8; 8],
+    // -- line of fields, untouched in packets that have none
+    pub(crate) fields: [u8; FIELD_BYTES],
     // -- bytes
     /// [`AREA`] bytes, always.
     area: [u8],
 }
 
 /// Bytes of the metadata.
-const META: usize = std::mem::offset_of!(Buffer, _cold) + 8;
+const META: usize = std::mem::offset_of!(Buffer, fields) + FIELD_BYTES;
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
-const _: () = assert!(META == 128);
+const _: () = assert!(META == 192);
+/// Bytes from a buffer's address to the packet's first byte as a driver delivers it.
+pub const PACKET_OFFSET: usize = META + HEADROOM;
 
 impl Buffer {
     /// Bytes of metadata and area.
@@ -131,7 +137,8 @@ impl Buffer {
         self.next = BufferIndex::NONE;
         self.rest_len = 0;
         self.feature = u32::MAX;
-        self.error = 0;
+        // These three are one store of eight bytes.
+        (self.error, self.fields_set, self.l2) = (0, 0, HEADROOM as u16);
         self.scratch_tag.note(0);
     }
 
@@ -402,7 +409,7 @@ impl Buffer {
         self.scratch_tag.note(S::TAG);
     }
 
-    /// Copies what a copy takes over: interfaces, flags, hash, trace, marks of layers, scratch.
+    /// Copies what a copy takes over: interfaces, flags, hash, trace, marks of layers, scratch, fields.
     #[inline(always)]
     pub(crate) fn copy_meta(&mut self, from: &Buffer) {
         self.flags = from.flags;
@@ -418,6 +425,7 @@ impl Buffer {
         self.l3 = from.l3;
         self.offload = from.offload;
         self.l4 = from.l4;
+        self.copy_fields(from);
     }
 
     /// `len` bytes of the area from `offset` on, whether they belong to the packet or not.

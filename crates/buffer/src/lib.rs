@@ -7,12 +7,12 @@
 //! | bytes | what |
 //! |---|---|
 //! | 128 | driver area: room for a foreign descriptor such as an `rte_mbuf` |
-//! | 128 | [`Buffer`] metadata: one hot cache line, one cold |
+//! | 192 | [`Buffer`] metadata: one hot cache line, one cold, one of [`Field`]s that features reserve |
 //! | 128 | headroom for headers that are pushed in front |
 //! | 2048 | packet data |
 //!
-//! and 64 bytes of padding, so that the slot is an odd number of cache lines and the headers of consecutive
-//! buffers spread over all sets of the first-level cache.
+//! which is an odd number of cache lines, so that the headers of consecutive buffers spread over all sets of the
+//! first-level cache.
 //!
 //! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`] that holds its
 //! index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers are handed out and taken back by
@@ -30,6 +30,7 @@
 mod asan;
 mod cache;
 mod chain;
+mod field;
 mod frame;
 mod header;
 mod meta;
@@ -44,8 +45,9 @@ mod watch;
 
 pub use cache::Cache;
 pub use chain::{MAX_PACKET, Segments};
+pub use field::{FIELD_BYTES, Field, FieldInfo, Kept};
 pub use frame::{FRAME_SIZE, Frame};
-pub use header::{Buffer, DATA_SIZE, HEADROOM, Scratch};
+pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
 pub use meta::{Flags, L4, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};

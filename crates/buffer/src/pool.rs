@@ -2,6 +2,7 @@
 //! The pool: one region of slots, carved as they are needed, up to a limit.
 
 use crate::asan;
+use crate::field::Fields;
 use crate::header::{Buffer, BufferIndex};
 use crate::share::Shares;
 use crate::watch::State;
@@ -14,11 +15,11 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of a slot: driver area, metadata, headroom, data, padding; an odd number of cache lines.
+/// Bytes of a slot: driver area, metadata, headroom, data; an odd number of cache lines.
 pub const SLOT_SIZE: usize = 2496;
 const DRIVER_AREA: usize = 128;
 const _: () = assert!(SLOT_SIZE.is_multiple_of(64) && (SLOT_SIZE / 64) % 2 == 1);
-const _: () = assert!(DRIVER_AREA + Buffer::SIZE <= SLOT_SIZE);
+const _: () = assert!(DRIVER_AREA + Buffer::SIZE == SLOT_SIZE);
 
 /// Indices that travel between a thread's cache and the depot at once.
 pub(crate) const MAGAZINE: usize = 63;
@@ -50,6 +51,7 @@ pub struct Pool {
     idle: std::sync::atomic::AtomicBool,
     pub(crate) failures: AtomicU64,
     pub(crate) shares: Shares,
+    pub(crate) fields: Fields,
 }
 
 /// How full a pool is; all in buffers.
@@ -83,6 +85,7 @@ impl Pool {
             let pool = unsafe { &*pool };
             if pool.limit as usize == limit && pool.idle.swap(false, Ordering::AcqRel) {
                 pool.failures.store(0, Ordering::Relaxed);
+                pool.fields.clear();
                 return Ok(pool);
             }
         }
@@ -101,6 +104,7 @@ impl Pool {
             idle: std::sync::atomic::AtomicBool::new(false),
             failures: AtomicU64::new(0),
             shares: Shares::default(),
+            fields: Fields::default(),
         });
         for (id, slot) in POOLS.iter().enumerate() {
             pool.id = id as u32;

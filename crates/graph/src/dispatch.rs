@@ -224,7 +224,7 @@ pub(crate) fn fetch<const PACKET: bool>(meta: *const u8) {
     simd::prefetch_ptr(meta);
     if PACKET {
         // Headers start at the headroom's end or, behind a decapsulation, close to it.
-        simd::prefetch_ptr(meta.wrapping_add(128 + buffer::HEADROOM));
+        simd::prefetch_ptr(meta.wrapping_add(buffer::PACKET_OFFSET));
     }
 }
 

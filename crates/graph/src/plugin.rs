@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plugin: what a feature or a driver brings.
 
-use crate::{ArcDef, Feature, NodeDef, RunningConfig, StateDef, World};
+use crate::{ArcDef, Feature, FieldDef, NodeDef, RunningConfig, StateDef, World};
 use cli::Command;
 use msg::Module;
 use startup::StartupDef;
@@ -18,6 +18,8 @@ pub struct Plugin {
     pub startup: &'static [StartupDef],
     /// State that its nodes and commands share, made before its nodes in this order; what a state is made from comes before it.
     pub state: &'static [StateDef],
+    /// What its nodes keep with packets in fields of their metadata.
+    pub fields: &'static [FieldDef],
     /// Its nodes.
     pub nodes: &'static [NodeDef],
     /// The arcs that its nodes start.
@@ -48,6 +50,7 @@ impl Plugin {
         about: "",
         startup: &[],
         state: &[],
+        fields: &[],
         nodes: &[],
         arcs: &[],
         features: &[],

@@ -97,8 +97,8 @@ impl World {
     /// Makes an instance of these plugins, and its threads' graphs: number 0 is the main thread's.
     ///
     /// # Errors
-    /// Buffers that can't be had; a name that two plugins give to a node; an arc whose order is a cycle; what a
-    /// plugin's start says.
+    /// Buffers that can't be had; a name that two plugins give to a node; an arc whose order is a cycle; fields
+    /// that the packet's metadata has no room for; what a plugin's start says.
     pub fn new(
         config: &WorldConfig,
         plugins: &'static [&'static Plugin],
@@ -197,6 +197,7 @@ impl World {
         let features: Vec<_> = self.plugins.iter().flat_map(|p| p.features).copied().collect();
         self.registry().add_arcs(&arcs, &features)?;
         self.place_missing();
+        self.reserve_fields()?;
         self.make_states();
         for (index, make) in indices {
             self.install(index, &make);

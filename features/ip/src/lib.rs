@@ -173,6 +173,7 @@ pub static PLUGIN: Plugin = Plugin {
     transient: &[("adjacency counters", "is always enabled")],
     api: api::MODULES,
     start,
+    ..Plugin::EMPTY
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {

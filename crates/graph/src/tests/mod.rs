@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod config;
 mod control;
+mod field;
 mod nodes;
 mod shared;
 mod stuck;
