@@ -2,7 +2,7 @@
 //! The buffer itself: metadata of three cache lines, then headroom and data.
 
 use crate::field::FIELD_BYTES;
-use crate::meta::{Flags, L4, Offload};
+use crate::meta::{Flags, Offload};
 use crate::watch::{State, Watched};
 use std::fmt;
 use std::ptr::NonNull;
@@ -85,9 +85,7 @@ pub struct Buffer {
     pub(crate) pool_id: u32,
     scratch_tag: Watched<u32>,
     pub(crate) state: Watched<State>,
-    /// See [`L4`].
-    pub l4: L4,
-    _cold: [u8; 8],
+    _cold: [u8; 31],
     // -- line of fields, untouched in packets that have none
     pub(crate) fields: [u8; FIELD_BYTES],
     // -- bytes
@@ -424,7 +422,6 @@ impl Buffer {
         self.l2 = from.l2;
         self.l3 = from.l3;
         self.offload = from.offload;
-        self.l4 = from.l4;
         self.copy_fields(from);
     }
 

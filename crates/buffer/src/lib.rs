@@ -48,7 +48,7 @@ pub use chain::{MAX_PACKET, Segments};
 pub use field::{FIELD_BYTES, Field, FieldInfo, Kept};
 pub use frame::{FRAME_SIZE, Frame};
 pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
-pub use meta::{Flags, L4, Offload};
+pub use meta::{Flags, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
 pub use share::{Holder, Part, Share, ShareStats};

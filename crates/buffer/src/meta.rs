@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a packet beside its bytes: flags, offloads, upper layer.
+//! What is known of a packet beside its bytes: flags, offloads.
 
 /// What is known of a packet beside its bytes, one bit each. How a packet is built (its segments, who shares them) isn't among it:
 /// flags may be set, cleared and copied at will.
@@ -30,8 +30,6 @@ impl Flags {
     pub const L2_MULTICAST: Self = Self(1 << 9);
     /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
     pub const TABLE: Self = Self(1 << 10);
-    /// [`Buffer::l4`](crate::Buffer::l4) is of this packet.
-    pub const L4: Self = Self(1 << 11);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]
@@ -74,28 +72,4 @@ pub struct Offload {
     pub gso_size: u16,
     /// virtio's `gso_type` (1 TCPv4, 3 UDP, 4 TCPv6, 5 UDP_L4; bit 7 ECN).
     pub gso_kind: u8,
-}
-
-/// What is known of the upper layer of an IP packet, also of a fragment whose own bytes don't tell. Who looks at ports of packets
-/// that may be fragments lets shallow reassembly run before and reads it here. Valid with [`Flags::L4`], until the packet becomes
-/// another one: who puts another IP header in front clears the flag.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(C)]
-pub struct L4 {
-    /// TCP's sequence number.
-    pub seq: u32,
-    /// TCP's acknowledgement number.
-    pub ack: u32,
-    /// Source port; identifier of an ICMP query; 0 for protocols without.
-    pub src_port: u16,
-    /// Destination port; identifier of an ICMP query; 0 for protocols without.
-    pub dst_port: u16,
-    /// Bytes from the IP header to the upper layer; in a later fragment, to its part of it.
-    pub offset: u16,
-    /// The protocol's number.
-    pub protocol: u8,
-    /// TCP's flags; ICMP's type.
-    pub kind: u8,
-    /// A fragment other than the first: the header of the upper layer isn't in it.
-    pub later: bool,
 }

@@ -47,7 +47,7 @@ pub use fib::{
 };
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;
-pub use meta::IpMeta;
+pub use meta::{IpMeta, L4};
 pub use mfib::Mfib;
 pub use neighbor::{
     Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,

@@ -2,6 +2,7 @@
 //! What the IP nodes tell each other of a packet.
 
 use crate::AdjIndex;
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 buffer::scratch! {
     /// Valid on the way from a lookup to the node that its adjacency names, for what is delivered here as far as the node of
@@ -65,3 +66,28 @@ impl IpMeta {
         self.icmp as u8
     }
 }
+
+/// What is known of the upper layer of an IP packet, also of a fragment whose own bytes don't tell: the field of a packet that passed
+/// shallow reassembly, from there until the packet becomes another one. A node that puts another IP header in front clears it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C, packed)]
+pub struct L4 {
+    /// TCP's sequence number.
+    pub seq: u32,
+    /// TCP's acknowledgement number.
+    pub ack: u32,
+    /// Source port; identifier of an ICMP query; 0 for protocols without.
+    pub src_port: u16,
+    /// Destination port; identifier of an ICMP query; 0 for protocols without.
+    pub dst_port: u16,
+    /// Bytes from the IP header to the upper layer; in a later fragment, to its part of it.
+    pub offset: u16,
+    /// The protocol's number.
+    pub protocol: u8,
+    /// TCP's flags; ICMP's type.
+    pub kind: u8,
+    /// A fragment other than the first: the header of the upper layer isn't in it.
+    pub later: bool,
+}
+
+impl buffer::Kept for L4 {}

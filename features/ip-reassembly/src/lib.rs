@@ -44,7 +44,7 @@ pub use full::Then;
 pub use state::{Kind, Knobs, Reassembly, Settings};
 pub use store::UnderWay;
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use wire::{Ip4, Ip6};
 
 /// Reassembly.
@@ -56,6 +56,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<state::Reassembly<Ip6>>(),
         StateDef::of::<control::Walk>(),
     ],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<full::Full<Ip4, { full::FEATURE }>>(),
         NodeDef::of::<full::Full<Ip4, { full::LOCAL }>>(),

@@ -2,15 +2,19 @@
 //! `ip4-source-and-port-range-check-rx` and `-tx`.
 
 use crate::control::{Checks, Tables};
-use buffer::{Buffer, Flags};
+use buffer::{Buffer, Field, Flags};
 use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, World};
+use net::L4;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::{Address, Header, IpHeader, IpProtocol, Ipv4Header};
 
 /// With `TX`, on the arc of packets that leave.
-pub struct PortRange<const TX: bool>(Arc<Checks>);
+pub struct PortRange<const TX: bool> {
+    checks: Arc<Checks>,
+    l4: Field<L4>,
+}
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
@@ -50,13 +54,13 @@ impl Trace for CheckTrace {
 
 impl<const TX: bool> Build for PortRange<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get())
+        Self { checks: world.get(), l4: world.field() }
     }
 }
 
 /// What has to be asked about a packet; `Err` where there is no question.
 #[inline(always)]
-fn asked<const TX: bool>(b: &Buffer, tables: Tables) -> Result<Asked, To> {
+fn asked<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<Asked, To> {
     let at = if TX { b.l3_at() } else { 0 };
     let ip = Ipv4Header::view_at(b.data(), at).ok_or(To::CheckFail)?;
     let protocol = ip.protocol();
@@ -71,8 +75,8 @@ fn asked<const TX: bool>(b: &Buffer, tables: Tables) -> Result<Asked, To> {
         return Err(To::Next);
     }
     // RFC 791 3.1: the offset counts from the beginning of the datagram, where the ports are.
-    let port = if b.flags.has(Flags::L4) {
-        b.l4.dst_port
+    let port = if let Some(l4) = b.find_field(l4) {
+        l4.dst_port
     } else if ip.fragment_offset() == 0 {
         b.bytes::<4>(at + ip.header_len()).map_or(0, |ports| u16::from_be_bytes([ports[2], ports[3]]))
     } else {
@@ -94,10 +98,10 @@ impl<const TX: bool> Node for PortRange<TX> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let asked = asked::<TX>(b, cx.feature_config::<Self>(b));
+        let asked = asked::<TX>(b, cx.feature_config::<Self>(b), self.l4);
         let to = match asked {
             Err(to) => to,
-            Ok(Asked { table, source, port, .. }) => match self.0.table(table.into(), cx.turn) {
+            Ok(Asked { table, source, port, .. }) => match self.checks.table(table.into(), cx.turn) {
                 Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
                 _ => To::CheckFail,
             },

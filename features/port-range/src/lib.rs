@@ -23,7 +23,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use check::PortRange;
 
 /// The check.
@@ -31,6 +31,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
     state: &[StateDef::of::<control::Checks>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::configured::<PortRange<false>>(), NodeDef::configured::<PortRange<true>>()],
     features: &[
         Feature {

@@ -203,7 +203,7 @@ pub fn join<F: Fragments>(
         return Err(Some(head));
     }
     // What was known of a part says nothing of the whole.
-    head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO).with(Flags::L4));
+    head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO));
     head.flow_hash = 0;
     if F::finish(&mut head, &first, len, ce) { Ok(head) } else { Err(Some(head)) }
 }

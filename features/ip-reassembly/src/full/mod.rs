@@ -6,9 +6,10 @@ mod datagram;
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
 use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, buffers};
-use buffer::{Buffer, Owned};
+use buffer::{Buffer, Field, Owned};
 use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use net::L4;
 use std::fmt;
 use wire::UpperLayer;
 
@@ -124,6 +125,7 @@ impl Trace for FragmentTrace {
 pub struct Full<F: Fragments, const AT: u8> {
     store: Store<F, Datagram>,
     then: Option<NodeIndex>,
+    l4: Field<L4>,
 }
 
 impl<F: Fragments, const AT: u8> Build for Full<F, AT> {
@@ -136,6 +138,7 @@ impl<F: Fragments, const AT: u8> Build for Full<F, AT> {
         Self {
             store: Store::new(world, thread, Kind::Full),
             then: then.and_then(|name| world.node(&graph::filled(name, F::IS_V6))),
+            l4: world.field(),
         }
     }
 }
@@ -235,7 +238,9 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         let joined = join::<F>(&mut datagram.pieces, ce, cx.cache());
         self.store.forget(at);
         match joined {
-            Ok(b) => {
+            Ok(mut b) => {
+                // What was known of a part says nothing of the whole.
+                b.clear_field(self.l4);
                 cx.count(To::ReassFragmentsReassembled, n as u64);
                 cx.count(To::ReassSuccess, 1);
                 cx.emit(self.onward(&b), b);

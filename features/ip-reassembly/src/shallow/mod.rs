@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Shallow virtual reassembly: fragments go on as they are, each with what the first says of the upper layer.
 //!
-//! Fragments that come before the first wait for it. What is known is left in [`Buffer::l4`], for whole packets too, with
-//! [`Flags::L4`] set; who looks at ports behind these nodes reads it there and needs to know nothing of fragments. A later
-//! fragment that would cover bytes of the first one (RFC 1858, RFC 3128) is dropped, with all that still comes of its datagram,
+//! Fragments that come before the first wait for it. What is known is kept in the field [`L4`], for whole packets too: a
+//! node that looks at ports behind these nodes reads it there and needs to know nothing of fragments. A later fragment that would cover bytes of the first one (RFC 1858, RFC 3128) is dropped, with all that still comes of its datagram,
 //! and so is a first one that is too short to tell: so what was read is what the receiver will read.
 
 mod upper;
@@ -11,8 +10,9 @@ mod upper;
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
 use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, Waiting, buffers};
-use buffer::{Buffer, Flags, L4, Owned};
+use buffer::{Buffer, Field, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use net::L4;
 use std::fmt;
 
 /// On the arc of received unicast packets.
@@ -80,7 +80,10 @@ impl Trace for ShallowTrace {
             (Some(l4), _) => write!(
                 f,
                 "protocol {} src-port {} dst-port {} flags/type {:#x}",
-                l4.protocol, l4.src_port, l4.dst_port, l4.kind
+                l4.protocol,
+                { l4.src_port },
+                { l4.dst_port },
+                l4.kind
             ),
             (_, Some(fragment)) => {
                 write!(f, "fragment id {:#x} bytes {} to {}", fragment.id, fragment.start, fragment.end)
@@ -180,11 +183,12 @@ fn of_part(l4: L4, part: &Fragment) -> L4 {
 /// `ip4-sv-reassembly-feature` and its kind, by `AT`.
 pub struct Shallow<F: Fragments, const AT: u8> {
     store: Store<F, Datagram>,
+    l4: Field<L4>,
 }
 
 impl<F: Fragments, const AT: u8> Build for Shallow<F, AT> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { store: Store::new(world, thread, Kind::Shallow) }
+        Self { store: Store::new(world, thread, Kind::Shallow), l4: world.field() }
     }
 }
 
@@ -212,12 +216,6 @@ fn fragment<F: Fragments, const AT: u8>(b: &Buffer) -> Option<Fragment> {
         Some((Part::Fragment(part), _)) => Some(part),
         _ => None,
     }
-}
-
-#[inline(always)]
-fn mark(b: &mut Buffer, l4: L4) {
-    b.l4 = l4;
-    b.flags.set(Flags::L4);
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
@@ -264,21 +262,19 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
             return self.store.make_room(cx);
         };
         self.store.kept.give(buffers(&datagram.waiting));
-        go(b, &fragment, l4, cx);
+        let go = |mut b: Owned, part: &Fragment, cx: &mut Cx<'_, false>| {
+            b.set_field(self.l4, of_part(l4, part));
+            cx.emit(To::Next, b);
+        };
+        go(b, &fragment, cx);
         for b in datagram.waiting.drain(..) {
             match self::fragment::<F, AT>(&b) {
-                Some(part) => go(b, &part, l4, cx),
+                Some(part) => go(b, &part, cx),
                 None => cx.emit(To::ReassInternalError, b),
             }
         }
         self.store.table.set_holding(at, false);
     }
-}
-
-/// Sends a fragment on with what the first one says of the upper layer.
-fn go(mut b: Owned, part: &Fragment, l4: L4, cx: &mut Cx<'_, false>) {
-    mark(&mut b, of_part(l4, part));
-    cx.emit(To::Next, b);
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
@@ -311,7 +307,7 @@ impl<F: Fragments, const AT: u8> Node for Shallow<F, AT> {
         }
         match (l4, fragment) {
             (Some(l4), _) => {
-                mark(b, l4);
+                b.set_field(self.l4, l4);
                 To::Next
             }
             (_, Some(_)) => To::Fragment,

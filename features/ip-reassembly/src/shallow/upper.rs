@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a packet's own bytes say of its upper layer.
 
-use buffer::L4;
+use net::L4;
 use wire::{Header, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, TcpHeader, UdpHeader, UpperLayer};
 
 /// Bytes of TCP that are looked at: ports, numbers, flags.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use buffer::{Flags, L4};
+use buffer::Field;
 use graph::{Build, Cx, Next, Node, NodeDef, ThreadIndex, World};
+use net::L4;
 use std::sync::Mutex;
 use testkit::pkt;
 use wire::IpProtocol;
@@ -9,7 +10,7 @@ use wire::IpProtocol;
 const NODE: &str = "ip4-sv-reassembly-feature";
 
 /// A feature behind that reads what is known.
-struct Reader(Arc<Read>);
+struct Reader(Arc<Read>, Field<L4>);
 
 #[derive(Default)]
 struct Read(Mutex<Vec<(u16, Option<L4>)>>);
@@ -28,7 +29,7 @@ enum To {
 
 impl Build for Reader {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get())
+        Self(world.get(), world.field())
     }
 }
 
@@ -38,7 +39,7 @@ impl Node for Reader {
     type Trace = ();
     fn packet<const TRACED: bool>(&mut self, b: &mut buffer::Buffer, _: &mut Cx<'_, TRACED>) -> To {
         let at = Ipv4Header::view(&b.data()[b.l3_at()..]).expect("a header").fragment_offset();
-        let known = b.flags.has(Flags::L4).then_some(b.l4);
+        let known = b.find_field(self.1);
         self.0.0.lock().expect("no panic").push((at as u16, known));
         To::Seen
     }
@@ -93,7 +94,7 @@ fn through(rig: &mut Rig, packets: &[Vec<u8>]) -> Vec<(u16, u16, bool)> {
     seen.into_iter()
         .map(|(at, l4)| {
             let l4 = l4.expect("something is known");
-            assert_eq!((l4.dst_port, l4.offset), (2000, 20));
+            assert_eq!(({ l4.dst_port }, { l4.offset }), (2000, 20));
             (at, l4.src_port, l4.later)
         })
         .collect()

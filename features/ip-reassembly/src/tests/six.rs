@@ -101,7 +101,8 @@ fn shallow_reassembly_knows_ports_behind_extension_headers() {
     }
     bench.rt.run_node(input);
     bench.rt.run_node(node);
-    let known: Vec<_> = bench.rt.waiting(lookup).iter().map(|b| b.l4).collect();
+    let l4 = bench.world.field::<net::L4>();
+    let known: Vec<_> = bench.rt.waiting(lookup).iter().map(|b| b.field(l4)).collect();
     let seen: Vec<_> = known.iter().map(|l4| (l4.src_port, l4.dst_port, l4.offset, l4.later)).collect();
     assert_eq!(seen, [(1000, 2000, 56, false), (1000, 2000, 48, true)]);
 }
