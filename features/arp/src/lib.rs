@@ -43,6 +43,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "arp",
     about: "ARP: answers, questions, proxy",
     state: &[resolve::state::<Arp>(), StateDef::of::<control::Arp>(), StateDef::of::<ranges::Ranges>()],
+    fields: &[resolve::FIELD],
     nodes: &[
         NodeDef::of::<input::ArpInput>(),
         NodeDef::of::<reply::ArpReply>(),
@@ -62,5 +63,4 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
-    ..Plugin::EMPTY
 };

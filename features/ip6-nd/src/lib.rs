@@ -83,6 +83,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<ra::Advertiser>(),
         StateDef::of::<rd::Receiver>(),
     ],
+    fields: &[resolve::FIELD],
     nodes: &[
         NodeDef::of::<solicitation::Solicitation>(),
         NodeDef::of::<Listen<advertisement::Advertisement>>(),

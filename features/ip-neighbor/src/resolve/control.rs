@@ -4,9 +4,12 @@
 use super::crowd::Crowd;
 use super::pace::Paces;
 use super::resolver::Resolver;
+use super::waiting::Place;
 use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
 use buffer::{Buffer, Flags};
-use graph::{Deleted, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, ThreadIndex, World, name_of};
+use graph::{
+    Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, ThreadIndex, World, name_of,
+};
 use net::{
     Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
     Refusal,
@@ -48,6 +51,9 @@ pub const fn state<P: Protocol>() -> StateDef {
         world.get::<Resolved<P>>();
     })
 }
+
+/// What packets that wait for a neighbour keep, for the protocol's plugin.
+pub const FIELD: FieldDef = FieldDef::of::<Place>();
 
 /// Called once by a protocol's plugin, when all nodes are there.
 pub fn start<P: Protocol>(world: &World) {

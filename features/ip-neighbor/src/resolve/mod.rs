@@ -23,7 +23,7 @@ mod target;
 mod unresolved;
 mod waiting;
 
-pub use control::{start, state, transmit};
+pub use control::{FIELD, start, state, transmit};
 pub use counters::Lanes;
 pub use glean::Glean;
 pub use notes::{Lately, Note, Notes, Seen};

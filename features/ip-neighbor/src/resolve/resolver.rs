@@ -6,7 +6,7 @@ use super::pace::{Pace, Paces, Sightings, Try};
 use super::target::Seed;
 use super::waiting::{Due, Place, Waiting};
 use super::{Ask, Lanes, Note, Notes, Protocol, Target};
-use buffer::{Buffer, Flags, Holder, Owned, Part};
+use buffer::{Buffer, Field, Flags, Holder, Owned, Part};
 use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IfView, Interfaces, IpMeta};
 use std::fmt;
@@ -95,6 +95,8 @@ pub struct Resolver<P: Protocol> {
     tx: Lanes,
     ask: P::Ask,
     waiting: Waiting<AddrOf<P>, Owned>,
+    /// Where a packet is to wait.
+    place: Field<Place>,
     /// Buffers of what waits.
     room: Part,
     paces: Arc<Paces<P>>,
@@ -119,6 +121,7 @@ impl<P: Protocol> Resolver<P> {
             tx: Lanes::tx::<P>(world, thread),
             ask: P::Ask::build(world, thread),
             waiting: Waiting::default(),
+            place: world.field(),
             room: world.pool.share(Holder::NEIGHBORS, thread.0, world.threads()).part(),
             paces: world.get(),
             sightings: None,
@@ -174,9 +177,8 @@ impl<P: Protocol> Resolver<P> {
         let place = waiting.take_place(at, ask, displaced);
         let Some(place) = place else { return (To::Overflow, ask) };
         // For `keep`: by then the adjacency may stand for another neighbour.
-        let meta: IpMeta = b.scratch();
+        b.set_field(self.place, place);
         b.tx_if = target.sw_if;
-        b.set_scratch(IpMeta { icmp_rest: place.to_bits(), ..meta });
         (To::Wait, ask)
     }
 
@@ -213,7 +215,7 @@ impl<P: Protocol> Resolver<P> {
 
     /// Takes over a packet that [`Self::resolve`] said waits.
     pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
-        let place = Place::from_bits(buffer.scratch::<IpMeta>().icmp_rest);
+        let place = buffer.field(self.place);
         let buffers = buffer.segment_count();
         let Self { waiting, room, .. } = self;
         while !room.take(buffers) {

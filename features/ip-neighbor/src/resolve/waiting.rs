@@ -7,6 +7,7 @@
 use super::Target;
 use super::target::{SHARES, Seed};
 use wire::Address;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Things that wait for one neighbour at most.
 pub const PER_NEIGHBOR: u16 = 32;
@@ -81,22 +82,11 @@ const RESTING: usize = 0;
 const BUSY: usize = 1;
 
 /// A place for one thing, in this slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(transparent)]
 pub struct Place(u32);
 
-impl Place {
-    /// As a number, for a packet's metadata.
-    #[inline(always)]
-    pub fn to_bits(self) -> u32 {
-        self.0
-    }
-
-    /// The place of this number.
-    #[inline(always)]
-    pub fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-}
+impl buffer::Kept for Place {}
 
 /// What is due for a neighbour that something waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
