@@ -78,6 +78,9 @@ pub struct ConfigLine {
 /// Lines of a table that grows: adds those of its next entry, and says whether there was one.
 type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
 
+/// Adds the lines of an interface.
+type Say = Box<dyn FnMut(&World, SwIfIndex, &mut Section<'_>)>;
+
 enum Part {
     Line(ConfigLine),
     List(Phase, Lines),
@@ -97,7 +100,7 @@ impl Part {
 /// The interfaces of a driver that are still to be said, by index, and what says how one is made.
 struct Makers {
     left: Peekable<Box<dyn Iterator<Item = SwIfIndex>>>,
-    say: Box<dyn FnMut(&World, SwIfIndex, &mut Section<'_>)>,
+    say: Say,
 }
 
 impl Makers {

@@ -13,8 +13,8 @@ use std::fmt;
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex, ThreadIndex,
-    Trace, World,
+    Build, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex,
+    ThreadIndex, Trace, World,
 };
 use net::Interfaces;
 

@@ -63,4 +63,5 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
+    ..Plugin::EMPTY
 };

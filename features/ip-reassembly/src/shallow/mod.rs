@@ -2,7 +2,8 @@
 //! Shallow virtual reassembly: fragments go on as they are, each with what the first says of the upper layer.
 //!
 //! Fragments that come before the first wait for it. What is known is kept in the field [`L4`], for whole packets too: a
-//! node that looks at ports behind these nodes reads it there and needs to know nothing of fragments. A later fragment that would cover bytes of the first one (RFC 1858, RFC 3128) is dropped, with all that still comes of its datagram,
+//! node that looks at ports behind these nodes reads it there and needs to know nothing of fragments. A later fragment that
+//! would cover bytes of the first one (RFC 1858, RFC 3128) is dropped, with all that still comes of its datagram,
 //! and so is a first one that is too short to tell: so what was read is what the receiver will read.
 
 mod upper;
