@@ -8,7 +8,7 @@
 //! | `ip4-full-reassembly-feature` | arc `ip4-unicast` | datagrams, along the arc |
 //! | `ip4-full-reassembly` | who sends fragments there | datagrams, to `ip4-input` |
 //! | `ip4-full-reassembly-custom` | who sends fragments there | datagrams, to the node that [`Then`] names |
-//! | `ip4-sv-reassembly-feature`, `-mcast-feature`, `-output-feature` | arcs `ip4-unicast`, `ip4-multicast`, `ip4-output` | fragments as they came, with [`buffer::L4`] |
+//! | `ip4-sv-reassembly-feature`, `-mcast-feature`, `-output-feature` | arcs `ip4-unicast`, `ip4-multicast`, `ip4-output` | fragments as they came, with [`net::L4`] |
 //!
 //! IPv6 has the same under `ip6-`, from the same source.
 //!
