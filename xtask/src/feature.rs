@@ -123,7 +123,7 @@ mod tests {
             manifest.contains("name = \"ferrovia-mss-clamp\"") && manifest.contains("name = \"mss_clamp\"")
         );
         let lib = name.rename(&sh::read(root().join(SAMPLE).join("src/lib.rs")).unwrap());
-        assert!(lib.contains("NodeDef::of::<MssClamp>()") && lib.contains("path: \"set mss-clamp\""));
+        assert!(lib.contains("NodeDef::configured::<MssClamp>()") && lib.contains("path: \"set mss-clamp\""));
     }
 
     /// Crates of plugins that the daemon names in other files than the list, and why.
