@@ -49,12 +49,12 @@ impl Trash {
 }
 
 /// State that all drivers share, listed by the plugin of each driver.
-pub const STATE: StateDef = StateDef::many(|world| {
-    world.get::<Home>();
-    world.get::<Trash>();
-    world.get::<Links>();
-    world.get::<Placement>();
-});
+pub const STATE: StateDef = StateDef::group(&[
+    StateDef::of::<Home>(),
+    StateDef::of::<Trash>(),
+    StateDef::of::<Links>(),
+    StateDef::of::<Placement>(),
+]);
 
 /// Starts what drivers share. Each driver calls it when its plugin starts.
 pub fn start(world: &Arc<World>) {

@@ -9,8 +9,8 @@ use buffer::{Buffer, Flags};
 use cli::Error;
 use graph::drive::Bench;
 use graph::{
-    Build, Cx, InputMode, Next, Node, NodeDef, Plugin, Shared, SwIfIndex, ThreadIndex, ThreadPlan, Threads,
-    World, WorldConfig,
+    Build, Cx, InputMode, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, ThreadPlan,
+    Threads, World, WorldConfig,
 };
 use net::{Device, IfCounters, IfKind, Interfaces, NewInterface};
 use rustix::event::{EventfdFlags, eventfd};
@@ -186,6 +186,7 @@ impl Node for Sink {
 
 static PLUGINS: &[&Plugin] = &[&Plugin {
     name: "fake",
+    state: &[net::STATE, STATE, StateDef::of::<Log>()],
     nodes: &[NodeDef::input::<PollInput<FakeRx>>(), NodeDef::of::<Sink>()],
     start: |world| {
         start(world);

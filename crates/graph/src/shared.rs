@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)), and it is
-/// made at the start; state that nobody declares is made when first asked for.
+/// made at the start.
 pub trait Shared: Send + Sync + Sized + 'static {
     /// Makes it. May call [`World::get`] for other state, which is made first; not in a circle.
     fn make(world: &World) -> Self;
@@ -30,20 +30,30 @@ impl<'a> Deleted<'a> {
 }
 
 /// A plugin's declaration of shared state.
+///
+/// What makes a state is known here alone: a crate that only asks for it isn't compiled with the code behind [`Shared::make`],
+/// which for the tables of routes is most of theirs.
 #[derive(Clone, Copy)]
-pub struct StateDef {
-    pub(crate) make: fn(&World),
+pub struct StateDef(Def);
+
+type Make = fn(&World) -> Arc<dyn AnyShared>;
+
+#[derive(Clone, Copy)]
+enum Def {
+    One { key: fn() -> TypeId, make: Make },
+    Group(&'static [StateDef]),
 }
 
 impl StateDef {
     /// State of this type.
     pub const fn of<T: Shared>() -> Self {
-        Self { make: |world| drop(world.get::<T>()) }
+        let make = |world: &World| Arc::new(T::make(world)) as Arc<dyn AnyShared>;
+        Self(Def::One { key: TypeId::of::<T>, make })
     }
 
-    /// The states that `make` asks for, in this order.
-    pub const fn many(make: fn(&World)) -> Self {
-        Self { make }
+    /// States that belong together, in the order in which they are to be made.
+    pub const fn group(states: &'static [Self]) -> Self {
+        Self(Def::Group(states))
     }
 }
 
@@ -60,20 +70,32 @@ impl<T: Shared> AnyShared for T {
 
 #[derive(Default)]
 struct Inner {
-    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-    /// In the order in which they were made, with their types' names.
-    made: Vec<(&'static str, Arc<dyn AnyShared>)>,
-    /// Number of states that were made at the start.
-    declared: usize,
+    /// What plugins declare.
+    makers: HashMap<TypeId, Make>,
+    by_type: HashMap<TypeId, Arc<dyn AnyShared>>,
+    /// In the order in which they were made.
+    made: Vec<Arc<dyn AnyShared>>,
 }
 
 impl Inner {
+    /// Notes how declared states are made, and lists their types.
+    fn declare(&mut self, states: &[StateDef], keys: &mut Vec<TypeId>) {
+        for state in states {
+            match state.0 {
+                Def::Group(states) => self.declare(states, keys),
+                Def::One { key, make } => {
+                    self.makers.insert(key(), make);
+                    keys.push(key());
+                }
+            }
+        }
+    }
+
     /// Stores a new state and returns it, or the one that another thread stored first.
-    fn keep<T: Shared>(&mut self, key: TypeId, new: Arc<T>) -> Arc<dyn Any + Send + Sync> {
+    fn keep(&mut self, key: TypeId, new: Arc<dyn AnyShared>) -> Arc<dyn AnyShared> {
         let Entry::Vacant(place) = self.by_type.entry(key) else { return self.by_type[&key].clone() };
-        place.insert(new.clone());
-        self.made.push((std::any::type_name::<T>(), new.clone()));
-        new
+        self.made.push(place.insert(new).clone());
+        self.by_type[&key].clone()
     }
 }
 
@@ -86,27 +108,42 @@ impl States {
         self.0.lock().expect("no panic inside")
     }
 
-    pub fn get<T: Shared>(&self, world: &World) -> Arc<T> {
-        let key = TypeId::of::<T>();
-        let found = self.inner().by_type.get(&key).cloned();
-        let state = found.unwrap_or_else(|| {
-            // Not under the lock: it asks for others.
-            let new = Arc::new(T::make(world));
-            self.inner().keep(key, new)
-        });
-        state.downcast().expect("stored under its own type")
+    /// The state of a type, of which the name is only for the panic; made now if another state asks while all are being made.
+    fn get(&self, key: TypeId, name: &str, world: &World) -> Arc<dyn AnyShared> {
+        let make = {
+            let inner = self.inner();
+            if let Some(found) = inner.by_type.get(&key) {
+                return found.clone();
+            }
+            inner.makers.get(&key).copied()
+        };
+        let Some(make) = make else {
+            panic!("no plugin declares the state {name}: list it in `Plugin::state`")
+        };
+        // Not under the lock: it asks for others.
+        let new = make(world);
+        self.inner().keep(key, new)
     }
 }
 
 impl World {
     /// The shared state of this type.
+    ///
+    /// # Panics
+    /// If no plugin declares it.
     pub fn get<T: Shared>(&self) -> Arc<T> {
-        self.states.get(self)
+        let state = self.states.get(TypeId::of::<T>(), std::any::type_name::<T>(), self);
+        (state as Arc<dyn Any + Send + Sync>).downcast().expect("stored under its own type")
+    }
+
+    /// Declares state beyond that of the plugins, for tests and their tools. What asks for it while nodes are made is too early.
+    pub fn declare<T: Shared>(&self) {
+        self.states.inner().declare(&[StateDef::of::<T>()], &mut Vec::new());
     }
 
     /// Tells every state that an object is being deleted ([`Shared::forget`]).
     pub fn forget<T: 'static>(&self, object: &T) {
-        let all: Vec<_> = self.states.inner().made.iter().map(|(_, state)| state.clone()).collect();
+        let all = self.states.inner().made.clone();
         for state in all.into_iter().rev() {
             state.forget(self, &Deleted(object));
         }
@@ -114,16 +151,14 @@ impl World {
 
     /// Makes the states that the plugins declare, in the order of the plugins.
     pub(crate) fn make_states(&self) {
-        for def in self.plugins().iter().flat_map(|plugin| plugin.state) {
-            (def.make)(self);
-        }
+        let mut keys = Vec::new();
         let mut inner = self.states.inner();
-        inner.declared = inner.made.len();
-    }
-
-    /// Types of states that no plugin declares. They were made after the start, and missed earlier deletions.
-    pub fn undeclared_states(&self) -> Vec<&'static str> {
-        let inner = self.states.inner();
-        inner.made[inner.declared..].iter().map(|(name, _)| *name).collect()
+        for plugin in self.plugins() {
+            inner.declare(plugin.state, &mut keys);
+        }
+        drop(inner);
+        for key in keys {
+            self.states.get(key, "", self);
+        }
     }
 }

@@ -11,6 +11,8 @@ use std::time::Instant;
 use testkit::internet::{Internet, routes};
 use wire::{Ip4, Ip6, MacAddr};
 
+static PLUGINS: &[&graph::Plugin] = &[&net::drive::STATE];
+
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
@@ -40,7 +42,7 @@ fn main() {
 }
 
 fn run<F: Net + Internet>([n, readers, hops, sorted, _]: [u32; 5]) {
-    let (world, _runtimes) = World::new(&WorldConfig::default(), &[]).expect("an instance");
+    let (world, _runtimes) = World::new(&WorldConfig::default(), PLUGINS).expect("an instance");
     let interfaces = world.get::<Interfaces>();
     let new = ethernet("eth0", MacAddr([2, 0, 0, 0, 0, 1]));
     let sw_if = interfaces.create(&world, new, |_, _, _| Tx).expect("an interface");

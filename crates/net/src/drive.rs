@@ -4,7 +4,7 @@
 use crate::{Device, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
 use buffer::Buffer;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Shared, SwIfIndex, World};
+use graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -67,6 +67,9 @@ impl Node for Tx {
     }
 }
 
+/// The state of interfaces, tables and neighbours, for tests of plugins without the plugin `interface`.
+pub static STATE: Plugin = Plugin { name: "net-state", state: &[crate::STATE], ..Plugin::EMPTY };
+
 /// Interface and bytes of every frame that interfaces with a [`Recorder`] have sent.
 #[derive(Default)]
 pub struct Recorded(Mutex<Vec<(u32, Vec<u8>)>>);
@@ -93,6 +96,7 @@ pub struct Recorder {
 impl Recorder {
     /// For an interface.
     pub fn new(world: &World, sw_if: SwIfIndex) -> Self {
+        world.declare::<Recorded>();
         Self { sw_if: sw_if.0, recorded: world.get() }
     }
 }

@@ -13,7 +13,7 @@ static ARC: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-static PLUGINS: &[&Plugin] = &[&ARC, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &ARC, &PLUGIN];
 
 #[test]
 fn long_packets_are_dropped_and_counted() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use testkit::mutate::Mutator;
 use wire::{EtherType, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&PLUGIN];
+static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &PLUGIN];
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 fn bench() -> (Bench, SwIfIndex) {

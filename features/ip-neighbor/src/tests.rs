@@ -7,7 +7,7 @@ use net::Interfaces;
 use net::drive::{Tx, ethernet};
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&PLUGIN];
+static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &PLUGIN];
 
 fn bench() -> (Bench, Tree<World>) {
     let bench = Bench::new(PLUGINS);

@@ -107,6 +107,7 @@ fn prefix(text: &str) -> Ip4Prefix {
 fn bench() -> Bench {
     let bench = Bench::new(PLUGINS);
     let world = &bench.world;
+    world.declare::<Seen>();
     let interfaces = world.get::<Interfaces>();
     let addresses = world.get::<Addresses<Ip4>>();
     let add = |name: &str, address: Option<&str>| -> SwIfIndex {

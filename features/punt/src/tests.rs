@@ -65,6 +65,7 @@ impl Rig {
     fn new() -> Self {
         let bench = Bench::new(PLUGINS);
         let world = bench.world.clone();
+        world.declare::<Sent>();
         for i in 0..2 {
             let new = ethernet(format!("t{i}"), ROUTER);
             let tx = |world: &World, _, sw_if: SwIfIndex| Tx(sw_if.0, world.get());

@@ -89,6 +89,7 @@ impl Build for Sink {
 static TEST: Plugin = Plugin {
     name: "test",
     about: "A source, a sorter, a sink",
+    state: &[net::STATE],
     nodes: &[NodeDef::input::<Source>(), NodeDef::of::<Sort>(), NodeDef::of::<Sink>()],
     arcs: &[ArcDef { name: "test-output", starts: &["sort"], end: "error-drop" }],
     features: &[Feature { arc: "test-output", node: "sink-tx", before: &[], after: &[] }],

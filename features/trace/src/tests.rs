@@ -5,8 +5,8 @@ mod captures;
 use crate::PLUGIN;
 use graph::drive::Bench;
 use graph::{
-    ArcIndex, Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Shared, SwIfIndex, ThreadIndex, ThreadPlan,
-    Threads, World, WorldConfig,
+    ArcIndex, Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex,
+    ThreadPlan, Threads, World, WorldConfig,
 };
 use net::Interfaces;
 use std::collections::VecDeque;
@@ -62,7 +62,12 @@ impl Build for TestInput {
     }
 }
 
-static TEST: Plugin = Plugin { name: "test", nodes: &[NodeDef::input::<TestInput>()], ..Plugin::EMPTY };
+static TEST: Plugin = Plugin {
+    name: "test",
+    state: &[StateDef::of::<Feed>()],
+    nodes: &[NodeDef::input::<TestInput>()],
+    ..Plugin::EMPTY
+};
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN, &TEST];
 
 const OWN: &str = "02:00:00:00:00:01";

@@ -53,14 +53,3 @@ fn whatever_refers_to_an_interface_goes_with_it() {
         same(instance.shows(), shows, &what);
     }
 }
-
-/// State that no plugin declares would be made when first asked for, and not hear of what was deleted before.
-#[test]
-fn all_state_is_declared() {
-    for s in scripts().filter(|s| s.needs == Needs::Nothing) {
-        let mut instance = Instance::after(s.lines);
-        instance.shows();
-        instance.forwards();
-        assert_eq!(instance.bench.world.undeclared_states(), [""; 0], "{}", s.name);
-    }
-}

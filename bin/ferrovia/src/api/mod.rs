@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use ::cli::Tree;
-use graph::{Plugin, Shared, World};
+use graph::{Plugin, Shared, StateDef, World};
 
 /// The daemon's own messages and commands.
 pub static PLUGIN: Plugin = Plugin {
@@ -26,6 +26,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "The binary API's door, and the daemon's own messages",
     cli: cli::COMMANDS,
     transient: &[("api trace", "is a record that is made now")],
+    state: &[StateDef::of::<Commands>()],
     api: &[vlib::API, vpe::API],
     ..Plugin::EMPTY
 };

@@ -301,8 +301,12 @@ impl Build for Relay {
     }
 }
 
-static RELAY: Plugin =
-    Plugin { name: "relay", nodes: &[NodeDef::input::<Source>(), NodeDef::of::<Relay>()], ..Plugin::EMPTY };
+static RELAY: Plugin = Plugin {
+    name: "relay",
+    state: &[StateDef::of::<Sink>()],
+    nodes: &[NodeDef::input::<Source>(), NodeDef::of::<Relay>()],
+    ..Plugin::EMPTY
+};
 
 static RELAYS: &[&Plugin] = &[&RELAY];
 

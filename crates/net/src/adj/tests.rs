@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::tests::{add, add_ip};
+use crate::tests::{STATEFUL, add, add_ip};
 use crate::{Interfaces, MtuKind, ethernet_rewrite};
+use graph::World;
 use graph::drive::Bench;
-use graph::{Plugin, World};
 use wire::{EtherType, MacAddr};
-
-static NONE: &[&Plugin] = &[];
 
 fn gone(bench: &Bench, index: AdjIndex) -> bool {
     bench.world.get::<Adjacencies>().info(index).is_none()
@@ -28,7 +26,7 @@ fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
 
 #[test]
 fn a_neighbour_is_asked_for_completed_and_let_go() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let adjs = world.get::<Adjacencies>();
     let ifs = world.get::<Interfaces>();
@@ -65,7 +63,7 @@ fn a_neighbour_is_asked_for_completed_and_let_go() {
 
 #[test]
 fn an_interface_without_addresses_needs_no_asking() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let adjs = world.get::<Adjacencies>();
     let tun = add_ip(&bench, "tun").expect("added");
@@ -77,7 +75,7 @@ fn an_interface_without_addresses_needs_no_asking() {
 
 #[test]
 fn an_alias_shows_what_it_stands_for() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let adjs = world.get::<Adjacencies>();
     let a = add(&bench, "a").expect("added");
@@ -97,7 +95,7 @@ fn an_alias_shows_what_it_stands_for() {
 
 #[test]
 fn headers_of_every_length_fit_in_front() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let mut cache = buffer::Cache::new(bench.world.pool);
     let header: Vec<u8> = (1..=64).collect();
     for len in 0..=64 {
@@ -124,7 +122,7 @@ fn headers_of_every_length_fit_in_front() {
 
 #[test]
 fn members_live_as_long_as_the_choice_among_them() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let adjs = world.get::<Adjacencies>();
     let a = add(&bench, "a").expect("added");

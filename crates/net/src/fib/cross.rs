@@ -22,7 +22,7 @@ const MOVED: usize = 256;
 
 /// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the other.
 #[derive(Default)]
-pub(super) struct Crossing {
+pub(crate) struct Crossing {
     /// Per family, the number of next hops of the other family.
     nexthops: [AtomicUsize; 2],
     /// A table may have lost its last user.

@@ -41,7 +41,7 @@ pub use source::{Source, Sources};
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, NextHops};
 use control::Inner;
-use cross::Crossing;
+pub(crate) use cross::Crossing;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;

@@ -10,16 +10,15 @@ mod tables;
 mod verbs;
 
 use super::*;
-use crate::tests::add;
+use crate::tests::{STATEFUL, add};
 use crate::{Addresses, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, Neighbor, Neighbors};
+use graph::SwIfIndex;
 use graph::drive::Bench;
-use graph::{Plugin, SwIfIndex};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::{Ip4, Ip4Prefix, Ip6, MacAddr, Prefix};
 
-static NONE: &[&Plugin] = &[];
 type Kind = PathKind<Ipv4Addr>;
 
 /// What finally becomes of packets.
@@ -77,7 +76,7 @@ fn up(bench: &Bench, name: &str) -> SwIfIndex {
 
 #[test]
 fn an_address_brings_its_routes_and_takes_them_along() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let addresses = world.get::<Addresses<Ip4>>();
@@ -136,7 +135,7 @@ fn an_address_brings_its_routes_and_takes_them_along() {
 
 #[test]
 fn a_neighbour_gets_a_host_route_only_in_a_connected_network() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let neighbors = world.get::<Neighbors>();
@@ -160,7 +159,7 @@ fn a_neighbour_gets_a_host_route_only_in_a_connected_network() {
 
 #[test]
 fn sources_paths_and_preferences() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let fib = world.get::<Fib<Ip4>>();
@@ -205,7 +204,7 @@ fn sources_paths_and_preferences() {
 
 #[test]
 fn routes_share_one_list_and_let_go_of_everything() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -339,7 +338,7 @@ proptest! {
         2 => prefixes().prop_map(Op::Remove),
         1 => (prop::sample::select(&[SwIfIndex(1), SwIfIndex(2)][..]), any::<bool>()).prop_map(|(i, up)| Op::Up(i, up)),
     ], 1..30)) {
-        let bench = Bench::new(NONE);
+        let bench = Bench::new(STATEFUL);
         let world = &bench.world;
         let mut oracle = Oracle::default();
         for name in ["a", "b"] {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::tests::add;
+use crate::tests::{STATEFUL, add};
 use crate::{AdjKind, Fib, Source};
+use graph::SwIfIndex;
 use graph::drive::Bench;
-use graph::{Plugin, SwIfIndex};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Ip4, Ip6, MacAddr, Prefix};
 
-static NONE: &[&Plugin] = &[];
 const T0: TableIndex = TableIndex::DEFAULT;
 
 fn up(bench: &Bench, name: &str) -> SwIfIndex {
@@ -48,7 +47,7 @@ fn taken<F: Net>(bench: &Bench, table: TableIndex, group: F::Addr, source: F::Ad
 
 #[test]
 fn the_best_of_sender_group_and_prefix_is_taken() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip4>>());
     bench.world.get::<Fib<Ip4>>();
     let a = up(&bench, "a");
@@ -108,7 +107,7 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
 
 #[test]
 fn paths_follow_their_interfaces() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip6>>());
     let (interfaces, adjacencies) = (world.get::<Interfaces>(), world.get::<Adjacencies>());
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
@@ -153,7 +152,7 @@ fn paths_follow_their_interfaces() {
 
 #[test]
 fn tables_and_sources_come_and_go() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let (world, mfib, fib) = (&bench.world, bench.world.get::<Mfib<Ip4>>(), bench.world.get::<Fib<Ip4>>());
     let a = up(&bench, "a");
     let seven = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
@@ -189,7 +188,7 @@ fn tables_and_sources_come_and_go() {
 
 #[test]
 fn lists_are_read_in_parts() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip4>>());
     let change = || Change { flags: Some(EntryFlags::SIGNAL), ..Change::default() };
     for i in 0..50u8 {
@@ -222,7 +221,7 @@ fn agrees<F: Net>(
     lens: &[u8],
     sender: impl Fn(u8) -> F::Addr,
 ) {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<F>>());
     let heard = F::heard().into_iter().map(|(prefix, _)| prefix);
     let defaults: Vec<Group<F::Addr>> = heard.chain([F::groups()]).map(Group::any).collect();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::tests::{add, add_ip};
+use crate::tests::{STATEFUL, add, add_ip};
 use crate::{AdjKind, Fib, Interfaces, NextHop, Path, PathKind, Source, TableIndex};
+use graph::ThreadIndex;
 use graph::drive::Bench;
-use graph::{Plugin, ThreadIndex};
 use wire::{Ip4, Prefix};
 
-static NONE: &[&Plugin] = &[];
 const SECOND: u64 = 1_000_000_000;
 
 /// Questions that were asked, events that were told.
@@ -29,10 +28,11 @@ struct Rig {
 }
 
 fn rig() -> Rig {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let a = add(&bench, "a").expect("added");
     bench.world.get::<Interfaces>().set_admin(&bench.world, a, true).expect("up");
     let neighbors: Arc<Neighbors> = bench.world.get();
+    bench.world.declare::<Log>();
     let log: Arc<Log> = bench.world.get();
     let told = log.clone();
     neighbors.subscribe(move |_, event| {

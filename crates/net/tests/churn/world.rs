@@ -14,6 +14,8 @@ use testkit::Rng;
 use testkit::internet::Internet;
 use wire::{Ip4, Ip6, MacAddr, Prefix};
 
+static PLUGINS: &[&graph::Plugin] = &[&net::drive::STATE];
+
 /// Interfaces that go up and down.
 const PORTS: usize = 6;
 /// Next hops on one level, and neighbours on an interface.
@@ -33,7 +35,7 @@ pub struct Instance {
 
 impl Instance {
     pub fn new() -> Self {
-        let mut this = Self { bench: Bench::new(&[]), up: BTreeMap::new(), changes: 0 };
+        let mut this = Self { bench: Bench::new(PLUGINS), up: BTreeMap::new(), changes: 0 };
         for i in 0..PORTS {
             let sw_if = this.interface(&format!("port{i}"));
             this.up.insert(sw_if, true);

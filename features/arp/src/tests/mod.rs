@@ -8,7 +8,7 @@ mod waits;
 use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
-use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, World};
 use net::drive::Nowhere;
 use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbors, NewInterface};
 use std::net::Ipv4Addr;
@@ -66,8 +66,12 @@ impl<const N: u8> Node for Sink<N> {
     }
 }
 
-static IP: Plugin =
-    Plugin { name: "test-ip", nodes: &[NodeDef::of::<Sink<1>>(), NodeDef::of::<Sink<2>>()], ..Plugin::EMPTY };
+static IP: Plugin = Plugin {
+    name: "test-ip",
+    state: &[StateDef::of::<Gone>()],
+    nodes: &[NodeDef::of::<Sink<1>>(), NodeDef::of::<Sink<2>>()],
+    ..Plugin::EMPTY
+};
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip_neighbor::PLUGIN, &IP, &PLUGIN];
 
 /// An instance with the interface `t0` that is up and has 10.0.0.1/24.

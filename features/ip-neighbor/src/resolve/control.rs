@@ -44,12 +44,16 @@ impl<P: Protocol> Resolved<P> {
 
 /// The state of a protocol, for its plugin.
 pub const fn state<P: Protocol>() -> StateDef {
-    StateDef::many(|world| {
-        world.get::<Notes<P>>();
-        world.get::<Paces<P>>();
-        world.get::<Crowd<P>>();
-        world.get::<Resolved<P>>();
-    })
+    StateDef::group(
+        const {
+            &[
+                StateDef::of::<Notes<P>>(),
+                StateDef::of::<Paces<P>>(),
+                StateDef::of::<Crowd<P>>(),
+                StateDef::of::<Resolved<P>>(),
+            ]
+        },
+    )
 }
 
 /// What packets that wait for a neighbour keep, for the protocol's plugin.

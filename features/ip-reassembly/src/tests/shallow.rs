@@ -47,6 +47,7 @@ impl Node for Reader {
 
 static READER: Plugin = Plugin {
     name: "reader",
+    state: &[::graph::StateDef::of::<Read>()],
     nodes: &[NodeDef::of::<Reader>()],
     features: &[
         ::graph::Feature { arc: "ip4-unicast", node: "reader", before: &[], after: &[NODE] },

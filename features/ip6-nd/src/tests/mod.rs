@@ -16,7 +16,7 @@ use crate::PLUGIN;
 use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
+use graph::{Cx, Next, Node, Plugin, Shared, StateDef, SwIfIndex, World};
 use net::drive::Nowhere;
 use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbor, Neighbors, NewInterface};
 use std::net::Ipv6Addr;
@@ -66,6 +66,8 @@ impl Node for Sink {
     }
 }
 
+static GONE: Plugin = Plugin { name: "gone", state: &[StateDef::of::<Gone>()], ..Plugin::EMPTY };
+
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
@@ -73,6 +75,7 @@ static PLUGINS: &[&Plugin] = &[
     &mfib::PLUGIN,
     &icmp::PLUGIN,
     &ip_neighbor::PLUGIN,
+    &GONE,
     &PLUGIN,
 ];
 

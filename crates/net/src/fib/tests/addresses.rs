@@ -25,7 +25,7 @@ fn entries(fib: &Fib<Ip6>) -> BTreeMap<Ip6Prefix, Vec<(Source, PathKind<Ipv6Addr
 /// unspecified address, which no node has (RFC 4291 2.5.2).
 #[test]
 fn the_unspecified_address_is_no_anycast_address_of_routers() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (fib, addresses) = (world.get::<Fib<Ip6>>(), world.get::<Addresses<Ip6>>());

@@ -9,7 +9,7 @@ use wire::EtherType;
 #[test]
 fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     let stores = [10, 1_000_000].map(|n: u32| {
-        let bench = Bench::new(NONE);
+        let bench = Bench::new(STATEFUL);
         let world = &bench.world;
         let (a, b) = (up(&bench, "a"), up(&bench, "b"));
         let (fib, adjs) = (world.get::<Fib<Ip4>>(), world.get::<Adjacencies>());
@@ -47,7 +47,7 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
 #[test]
 fn routes_turn_before_neighbours_are_forgotten() {
     const NEIGHBORS: u32 = 500;
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     // As the daemon's plugins do: neighbours before routes.
     let neighbors = world.get::<Neighbors>();
@@ -108,7 +108,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
 /// RFC 8950.
 #[test]
 fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (fib, neighbors, adjs) =

@@ -17,7 +17,7 @@ fn ip6(text: &str) -> Ipv6Addr {
 
 #[test]
 fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
@@ -74,7 +74,7 @@ fn buckets(bench: &Bench, addr: Ipv4Addr) -> BTreeMap<IpAddr, usize> {
 
 #[test]
 fn weights_of_the_other_protocol_count() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
@@ -99,7 +99,7 @@ fn weights_of_the_other_protocol_count() {
 /// Four ways from each of fifteen lists to the next make 2³⁰ ways in all; and a longer prefix takes a next hop along.
 #[test]
 fn many_levels_are_walked_once_each() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
@@ -126,7 +126,7 @@ fn many_levels_are_walked_once_each() {
 
 #[test]
 fn a_neighbour_of_the_other_protocol_is_a_next_hop() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
@@ -157,7 +157,7 @@ fn a_neighbour_of_the_other_protocol_is_a_next_hop() {
 
 #[test]
 fn a_choice_of_routes_of_the_other_protocol_is_refused() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let t = TableIndex::DEFAULT;
     let path = Path::new(Kind::RecursiveOther { table: t, nexthop: ip6("2001:db8::1").into() });
     for follows in [Follows::Host, Follows::Attached] {

@@ -14,7 +14,7 @@ const T: TableIndex = TableIndex::DEFAULT;
 
 impl Rig {
     fn new() -> Self {
-        let bench = Bench::new(NONE);
+        let bench = Bench::new(STATEFUL);
         let (a, b) = (up(&bench, "a"), up(&bench, "b"));
         let rig = Self { bench, a, b };
         for (prefix, nexthop, follows) in [

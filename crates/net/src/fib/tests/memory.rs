@@ -10,7 +10,7 @@ const ROUNDS: usize = 4;
 
 /// Loads many routes and withdraws them, in turns.
 fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (fib, routes, t) = (world.get::<Fib<F>>(), world.get::<Routes>(), TableIndex::DEFAULT);
     let kind = PathKind::Fixed(AdjIndex::DROP);
@@ -60,7 +60,7 @@ fn routes_that_have_gone_leave_no_memory_behind() {
 /// A number that is given again begins at zero, also where the cells were in use.
 #[test]
 fn counters_of_a_number_that_is_given_again_begin_at_zero() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (fib, routes, t) = (world.get::<Fib<Ip4>>(), world.get::<Routes>(), TableIndex::DEFAULT);
     let path = [Path::new(Kind::Fixed(AdjIndex::DROP))];

@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let neighbors = world.get::<Neighbors>();
@@ -31,7 +31,7 @@ fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
 /// A connected network that a client says: its neighbours' host routes are there as long as it is.
 #[test]
 fn host_routes_go_with_the_network_that_a_client_says() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -66,7 +66,7 @@ fn host_routes_go_with_the_network_that_a_client_says() {
 /// Links that share a network by lent addresses: packets go to where a host was last told to be, and back when it is gone there.
 #[test]
 fn a_host_moves_between_links_that_share_a_network() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let [a, b, c] = ["a", "b", "c"].map(|name| up(&bench, name));
     let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<Ip4>>());

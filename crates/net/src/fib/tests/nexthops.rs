@@ -12,7 +12,7 @@ struct Rig {
 const FAR: &str = "20.0.0.1";
 
 fn rig() -> Rig {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let ifs = ["a", "b", "c"].map(|name| up(&bench, name));
     Rig { bench, ifs }
 }
@@ -141,7 +141,7 @@ fn a_million_routes_leave_a_next_hop_by_as_few_stores_as_ten() {
 
 #[test]
 fn packets_have_moved_when_others_hear_of_it() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let note = seen.clone();
     // Before there are routes.

@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn tables_are_apart_and_go_when_nothing_uses_them() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -48,7 +48,7 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
 
 #[test]
 fn a_source_decides_and_a_table_of_its_own_says_where_to() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let fib = world.get::<Fib<Ip4>>();
     let ten = fib.add_table(world, 10, "", Source::Cli).expect("made");
@@ -63,7 +63,7 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
 /// What keeps a table may go in several ways; each time the table goes at once, not with the next change of a route.
 #[test]
 fn a_table_goes_with_its_last_user() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
     let t = TableIndex::DEFAULT;

@@ -15,7 +15,7 @@ fn all(fib: &Fib<Ip4>, table: TableIndex) -> Vec<Ip4Prefix> {
 
 #[test]
 fn what_is_not_told_again_goes() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -59,7 +59,7 @@ fn what_is_not_told_again_goes() {
 
 #[test]
 fn exact_or_longest() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -80,7 +80,7 @@ fn exact_or_longest() {
 
 #[test]
 fn a_walk_goes_on_while_routes_come_and_go() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let fib = world.get::<Fib<Ip4>>();
@@ -114,7 +114,7 @@ fn a_walk_goes_on_while_routes_come_and_go() {
 
 #[test]
 fn a_table_is_found_an_id() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let fib = bench.world.get::<Fib<Ip4>>();
     assert_eq!(fib.free_table_id(), 1);
     fib.add_table(&bench.world, 1, "", Source::Cli).expect("made");
@@ -136,7 +136,7 @@ fn ten_thousand_tables_cost_kilobytes_each() {
         let status = std::fs::read_to_string("/proc/self/statm").expect("a process");
         status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
     };
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (fib, fib6) = (world.get::<Fib<Ip4>>(), world.get::<Fib<wire::Ip6>>());
@@ -170,7 +170,7 @@ fn ten_thousand_tables_cost_kilobytes_each() {
 
 #[test]
 fn clients_add_sources_that_rank_as_they_say() {
-    let bench = Bench::new(NONE);
+    let bench = Bench::new(STATEFUL);
     let world = &bench.world;
     let a = up(&bench, "a");
     let (fib, sources) = (world.get::<Fib<Ip4>>(), world.get::<Sources>());
