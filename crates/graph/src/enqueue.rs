@@ -4,6 +4,8 @@
 //! Every node has one open frame on each thread, whoever sends to it: frames merge, and a flow keeps its order. If all packets
 //! go one way, the frame itself changes hands. With few ways, each way's packets are selected at once; with many, they are
 //! distributed one by one into the open frames.
+//!
+//! What is done once for a frame is a function of its own and not inlined into each of the many loops around nodes' bodies.
 
 use crate::NodeIndex;
 use crate::core::Core;
@@ -23,7 +25,7 @@ impl Core {
         if simd::all_equal::<I>(codes, n) {
             self.send_all(node, codes[0], frame);
         } else {
-            self.partition::<I>(node, frame, codes);
+            partition().of::<I>()(self, node, frame, codes);
         }
     }
 
@@ -34,12 +36,17 @@ impl Core {
         if codes[1..n.max(1)].iter().all(|c| *c == codes[0]) {
             self.send_all(node, codes[0], frame);
         } else {
-            for i in 0..n {
-                self.distribute(node, codes[i & 7], frame, i);
-            }
-            // SAFETY: every packet was taken once.
-            unsafe { frame.emptied() };
+            self.distribute_all(node, frame, codes);
         }
+    }
+
+    #[inline(never)]
+    fn distribute_all(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; 8]) {
+        for i in 0..frame.len() {
+            self.distribute(node, codes[i & 7], frame, i);
+        }
+        // SAFETY: every packet was taken once.
+        unsafe { frame.emptied() };
     }
 
     #[inline(always)]
@@ -111,7 +118,7 @@ impl Core {
     }
 
     /// Sends all packets of the frame on one way out; leaves it empty.
-    #[inline(always)]
+    #[inline(never)]
     pub fn send_all(&mut self, node: &NodeRuntime, code: u32, frame: &mut Box<Frame>) {
         if frame.is_empty() {
             return;
@@ -193,6 +200,16 @@ impl Core {
         }
         self.give_spare(frame);
     }
+}
+
+simd::variants! {
+    /// [`Core::partition`], once for all nodes: inlined, it would be most of the code of a small node.
+    fn partition<I: Isa>(
+        core: &mut Core,
+        node: &NodeRuntime,
+        frame: &mut Box<Frame>,
+        codes: &[u32; FRAME_SIZE],
+    ) = Core::partition::<I>;
 }
 
 #[inline(always)]

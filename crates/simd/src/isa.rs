@@ -165,6 +165,12 @@ impl<F: Copy> Variants<F> {
         level.is_supported().then(|| self.by_level[level as usize])
     }
 
+    /// The instance for the level that the caller is compiled for, which its processor has; known at compile time.
+    #[inline(always)]
+    pub fn of<I: Isa>(&self) -> F {
+        self.by_level[I::LEVEL as usize]
+    }
+
     /// The instance for the highest level of this machine.
     pub fn best(&self) -> F {
         self.by_level[Level::detect() as usize]
