@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Fuzzing with libFuzzer on the pinned toolchain: coverage is a code generation option of stable rustc, so neither
-//! cargo-fuzz nor a nightly has to be installed. `--asan` adds AddressSanitizer.
+//! cargo-fuzz nor a nightly has to be installed. `--asan` adds AddressSanitizer; the libraries are then those of the verb `asan`.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::setup;
 use crate::sh::{self, Res};
-use crate::testing::{self, ASAN_FLAGS, ASAN_OPTIONS, TARGET};
+use crate::testing::{self, ASAN_OPTIONS, TARGET};
+use crate::verbs::target_dir;
 
 /// What libFuzzer needs of the compiler: counters for edges, hints from compares. Comparing short strings stays a
 /// call, which libFuzzer listens to; expanded into loads it would be out of sight.
-const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+pub const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-max-loads-per-memcmp=0";
 
@@ -61,33 +62,45 @@ fn targets(metadata: &Value) -> Vec<String> {
 pub fn verb(args: &[&str]) -> Res {
     let options = options(args)?;
     setup::ensure(&[setup::BUILD, setup::FUZZ])?;
-    let text =
-        sh::output(&mut sh::cargo("metadata --no-deps --format-version 1 --manifest-path fuzz/Cargo.toml"))?;
+    let text = sh::output(&mut sh::cargo("metadata --no-deps --format-version 1"))?;
     let all = targets(&serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?);
     if let Some(odd) = options.only.iter().find(|name| !all.iter().any(|t| t == *name)) {
         return Err(format!("fuzz: there is no target {odd}; there are {}", all.join(", ")));
     }
-    let mut command = sh::cargo("build --release --manifest-path fuzz/Cargo.toml");
-    command.args(["--target", TARGET, "--target-dir", "fuzz/target"]);
-    match options.asan {
-        false => command.env("RUSTFLAGS", FLAGS),
-        true => testing::sanitized(&mut command, &format!("{FLAGS} {ASAN_FLAGS}")),
-    };
-    sh::run(&mut command)?;
+    let programs = build(options.asan)?;
     let wanted = all.iter().filter(|t| options.only.is_empty() || options.only.contains(&t.as_str()));
-    let faults: Vec<_> = wanted.filter_map(|target| fuzz(target, &options).err()).collect();
+    let faults: Vec<_> = wanted.filter_map(|target| fuzz(target, &programs, &options).err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
 }
 
+/// Builds all targets; gives back the directory they lie in.
+fn build(asan: bool) -> Res<PathBuf> {
+    let profile = if asan { "asan" } else { "fuzz" };
+    let mut command = sh::cargo("build -p ferrovia-fuzz --features libfuzzer --profile");
+    command.args([profile, "--target", TARGET]);
+    let dir = match asan {
+        false => {
+            command.env("RUSTFLAGS", FLAGS);
+            target_dir().join("fuzz")
+        }
+        true => {
+            testing::watched(&mut command);
+            testing::sanitized_dir()
+        }
+    };
+    sh::run(command.env("CARGO_TARGET_DIR", &dir))?;
+    Ok(dir.join(TARGET).join(profile))
+}
+
 /// Run one target.
-fn fuzz(target: &str, options: &Options) -> Res {
-    let root = sh::root().join("fuzz");
-    let (kept, found) = (root.join("corpus").join(target), root.join("target/corpus").join(target));
+fn fuzz(target: &str, programs: &Path, options: &Options) -> Res {
+    let (root, work) = (sh::root().join("fuzz"), target_dir().join("fuzz"));
+    let (kept, found) = (root.join("corpus").join(target), work.join("corpus").join(target));
     let artifacts = root.join("artifacts").join(target);
     for dir in [&kept, &found, &artifacts] {
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
-    let program = root.join("target").join(TARGET).join("release").join(target);
+    let program = programs.join(target);
     let base = || {
         let mut command = sh::cmd(&program.to_string_lossy());
         command.env("ASAN_OPTIONS", ASAN_OPTIONS);
@@ -99,7 +112,7 @@ fn fuzz(target: &str, options: &Options) -> Res {
         }
         command
     };
-    let log = root.join("target").join(format!("{target}.log"));
+    let log = work.join(format!("{target}.log"));
     let mut command = base();
     // One seed: what a short run sees depends on the code and the corpus only.
     command.arg(format!("-max_total_time={}", options.seconds)).arg("-seed=1").args([&found, &kept]);
@@ -109,7 +122,6 @@ fn fuzz(target: &str, options: &Options) -> Res {
     if !status.success() {
         let lines: Vec<_> = said.lines().collect();
         eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
-        let program = Path::new("fuzz/target").join(TARGET).join("release").join(target);
         return Err(format!(
             "fuzz: {target}: found a fault; the input is in fuzz/artifacts/{target}, again with: {} INPUT",
             program.display()

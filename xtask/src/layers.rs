@@ -43,7 +43,7 @@ const SIDEWAYS: &[(&str, &str)] = &[
 const MACROS: &[&str] = &["crates/graph-derive", "crates/msg-derive"];
 
 /// Above everything, and known by nothing.
-const TOOLS: &[&str] = &["xtask", "benches", "benches/*", "tests", "examples/*"];
+const TOOLS: &[&str] = &["xtask", "fuzz", "benches", "benches/*", "tests", "examples/*"];
 
 /// Builds on what it tests with, and is only a dev-dependency of anything but the tools.
 const TESTKIT: &str = "crates/testkit";

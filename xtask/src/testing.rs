@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::counts::Counts;
+use crate::fuzz;
 use crate::setup;
 use crate::sh::{self, Res};
 use crate::verbs::{self, target_dir};
@@ -49,6 +50,12 @@ pub const ASAN_OPTIONS: &str = "detect_leaks=0:abort_on_error=1:quarantine_size_
 pub fn sanitized<'a>(command: &'a mut Command, flags: &str) -> &'a mut Command {
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("CARGO_BUILD_TARGET", TARGET);
     command.env("ASAN_OPTIONS", ASAN_OPTIONS)
+}
+
+/// [`sanitized`] with the fuzzer's counters: the tests and the fuzzer's programs then take the same libraries, which CI so compiles
+/// once.
+pub fn watched(command: &mut Command) -> &mut Command {
+    sanitized(command, &format!("{} {ASAN_FLAGS}", fuzz::FLAGS))
 }
 
 /// Where AddressSanitizer builds go.
@@ -110,7 +117,8 @@ pub fn release(counts: &mut Counts) -> Res {
     let built = verbs::build_release()?;
     let units = count(nextest().args(packages(SHIPPED)).args(["--cargo-profile", "quick"]), counts);
     let mut command = nextest();
-    command.args(["-p", "ferrovia-tests", "-E", LABORATORY]).env("FERROVIA_PROGRAMS", built);
+    // Of the whole workspace: those are the tests that the verb `test` has built.
+    command.args(["--workspace", "-E", LABORATORY]).env("FERROVIA_PROGRAMS", built);
     units.and(count(&mut command, counts))
 }
 
@@ -134,7 +142,7 @@ pub fn asan_units(args: &[&str], counts: &mut Counts) -> Res {
 
 fn asan_run(chosen: &[&str], args: &[&str], counts: &mut Counts) -> Res {
     let mut command = nextest();
-    sanitized(&mut command, ASAN_FLAGS).env("CARGO_TARGET_DIR", sanitized_dir()).args(chosen);
+    watched(&mut command).env("CARGO_TARGET_DIR", sanitized_dir()).args(chosen);
     // A name that is asked for is in one of both runs.
     count(command.args(["--cargo-profile", "asan", "--no-tests", "pass"]).args(args), counts)
 }

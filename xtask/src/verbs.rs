@@ -116,11 +116,7 @@ pub fn install(prefix: &str) -> Res {
 /// Format, or with `check` say what isn't.
 pub fn fmt(check: bool) -> Res {
     let tail = if check { " --check" } else { "" };
-    sh::run(&mut sh::cargo(&format!("fmt --all{tail}")))?;
-    if root().join("fuzz/Cargo.toml").exists() {
-        sh::run(&mut sh::cargo(&format!("fmt --manifest-path fuzz/Cargo.toml{tail}")))?;
-    }
-    Ok(())
+    sh::run(&mut sh::cargo(&format!("fmt --all{tail}")))
 }
 
 /// Clippy over everything, warnings are errors.
@@ -169,11 +165,7 @@ pub fn bench(args: &[&str]) -> Res {
 
 /// Remove what was built.
 pub fn clean() -> Res {
-    sh::run(&mut sh::cargo("clean"))?;
-    if root().join("fuzz/Cargo.toml").exists() {
-        sh::run(&mut sh::cargo("clean --manifest-path fuzz/Cargo.toml"))?;
-    }
-    Ok(())
+    sh::run(&mut sh::cargo("clean"))
 }
 
 #[cfg(test)]
