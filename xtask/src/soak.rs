@@ -14,7 +14,8 @@ pub fn verb(args: &[&str]) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS])?;
     let asan = args.contains(&"--asan");
     let programs = if asan { build_sanitized()? } else { verbs::build_release()? };
-    sh::run(&mut sh::cargo("build -p ferrovia-tests --bin ferrovia-soak"))?;
+    // With the features that all of the workspace asks for, as the tests are built.
+    sh::run(&mut sh::cargo("build --workspace --bin ferrovia-soak"))?;
     let program = target_dir().join("debug/ferrovia-soak");
     let mut command = sh::cmd(&program.to_string_lossy());
     command.args(args.iter().filter(|arg| **arg != "--asan")).env("FERROVIA_PROGRAMS", programs);
