@@ -13,6 +13,7 @@ mod mutated;
 mod mutated6;
 mod names;
 mod objects;
+mod plugins;
 mod published;
 mod reasons;
 mod super_path;

@@ -116,8 +116,15 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     let level = level(config);
     let startup = config.of_plugins.0.clone();
     let node_counters = config.statseg.per_node_counters.unwrap_or(true);
-    let (world, runtimes) =
-        World::new(&WorldConfig { threads, buffers, level, node_counters, startup }, enabled(config))?;
+    let (on, off) = on_and_off(config);
+    let (world, runtimes) = World::new(
+        &WorldConfig { threads, buffers, level, node_counters, startup, off },
+        on,
+    )
+    .map_err(|e| {
+        let names: Vec<_> = off.iter().map(|p| p.name).collect();
+        if off.is_empty() { e } else { format!("{e} (switched off in `plugins': {})", names.join(", ")) }
+    })?;
     if let Some(seconds) = config.statseg.update_interval {
         world.get::<system::Gauges>().set_interval(Duration::from_secs_f64(seconds));
     }
@@ -148,15 +155,17 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     Ok(Instance { world, stop })
 }
 
-/// The plugins that the configuration leaves on.
-fn enabled(config: &Config) -> &'static [&'static Plugin] {
+type PluginList = &'static [&'static Plugin];
+
+/// The plugins that the configuration leaves on, and those that it switches off.
+fn on_and_off(config: &Config) -> (PluginList, PluginList) {
     let built: Vec<&str> = plugins::ALL.iter().map(|p| p.name).collect();
     for name in config.plugins.missing(&built) {
         log::warn!(target: "plugins", "{name} is enabled, but not part of this build: nothing that it would do is in force");
     }
-    let on = plugins::ALL.iter().copied().filter(|p| config.plugins.enabled(p.name));
-    // The list lives as long as the process: there is one instance in it.
-    Box::leak(on.collect())
+    let (on, off): (Vec<_>, Vec<_>) = plugins::ALL.iter().partition(|p| config.plugins.enabled(p.name));
+    // The lists live as long as the process: there is one instance in it.
+    (on.leak(), off.leak())
 }
 
 /// The level that nodes start with: the best, unless the configuration names one of ours that the processor has. VPP's names of

@@ -55,7 +55,15 @@ impl Bench {
     /// # Panics
     /// If it can't be made.
     pub fn new(plugins: &'static [&'static Plugin]) -> Self {
-        let config = WorldConfig { buffers: 4096, ..WorldConfig::default() };
+        Self::configured(&WorldConfig::default(), plugins)
+    }
+
+    /// The same with another configuration, of which threads and buffers don't count.
+    ///
+    /// # Panics
+    /// If it can't be made.
+    pub fn configured(config: &WorldConfig, plugins: &'static [&'static Plugin]) -> Self {
+        let config = WorldConfig { buffers: 4096, threads: 1, ..config.clone() };
         let (world, mut runtimes) =
             World::new(&config, plugins).unwrap_or_else(|e| panic!("the instance can't be made: {e}"));
         let rt = runtimes.pop().expect("one thread");

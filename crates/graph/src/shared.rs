@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! State that a feature's nodes and its control verbs share, and how it lets go of objects that are deleted.
 
-use crate::World;
+use crate::{Plugin, World};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)), and it is
-/// made at the start.
+/// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)). It is
+/// made at the start or, if its plugin is switched off, when another plugin first asks for it.
 pub trait Shared: Send + Sync + Sized + 'static {
     /// Makes it. May call [`World::get`] for other state, which is made first; not in a circle.
     fn make(world: &World) -> Self;
@@ -31,8 +31,8 @@ impl<'a> Deleted<'a> {
 
 /// A plugin's declaration of shared state.
 ///
-/// What makes a state is known here alone: a crate that only asks for it isn't compiled with the code behind [`Shared::make`],
-/// which for the tables of routes is most of theirs.
+/// Only the crate that declares a state compiles [`Shared::make`] and the code that it calls. For the tables of routes that is a lot
+/// of code, and all crates that ask for a table ([`World::get`]) would otherwise compile a copy of it.
 #[derive(Clone, Copy)]
 pub struct StateDef(Def);
 
@@ -70,7 +70,7 @@ impl<T: Shared> AnyShared for T {
 
 #[derive(Default)]
 struct Inner {
-    /// What plugins declare.
+    /// Makes a state that a plugin declares, by the state's type.
     makers: HashMap<TypeId, Make>,
     by_type: HashMap<TypeId, Arc<dyn AnyShared>>,
     /// In the order in which they were made.
@@ -78,24 +78,30 @@ struct Inner {
 }
 
 impl Inner {
-    /// Notes how declared states are made, and lists their types.
-    fn declare(&mut self, states: &[StateDef], keys: &mut Vec<TypeId>) {
+    /// Notes how these states are made; returns their types in the order of the list.
+    fn declare(&mut self, states: &[StateDef]) -> Vec<TypeId> {
+        let mut keys = Vec::new();
         for state in states {
             match state.0 {
-                Def::Group(states) => self.declare(states, keys),
+                Def::Group(states) => keys.extend(self.declare(states)),
                 Def::One { key, make } => {
                     self.makers.insert(key(), make);
                     keys.push(key());
                 }
             }
         }
+        keys
     }
 
     /// Stores a new state and returns it, or the one that another thread stored first.
     fn keep(&mut self, key: TypeId, new: Arc<dyn AnyShared>) -> Arc<dyn AnyShared> {
-        let Entry::Vacant(place) = self.by_type.entry(key) else { return self.by_type[&key].clone() };
-        self.made.push(place.insert(new).clone());
-        self.by_type[&key].clone()
+        match self.by_type.entry(key) {
+            Entry::Occupied(first) => first.get().clone(),
+            Entry::Vacant(place) => {
+                self.made.push(new.clone());
+                place.insert(new).clone()
+            }
+        }
     }
 }
 
@@ -108,7 +114,7 @@ impl States {
         self.0.lock().expect("no panic inside")
     }
 
-    /// The state of a type, of which the name is only for the panic; made now if another state asks while all are being made.
+    /// The state of a type, made now if it isn't there. The type's name is for the panic.
     fn get(&self, key: TypeId, name: &str, world: &World) -> Arc<dyn AnyShared> {
         let make = {
             let inner = self.inner();
@@ -130,7 +136,7 @@ impl World {
     /// The shared state of this type.
     ///
     /// # Panics
-    /// If no plugin declares it.
+    /// If no plugin of the program declares it; `cargo xtask sources` finds such types.
     pub fn get<T: Shared>(&self) -> Arc<T> {
         let state = self.states.get(TypeId::of::<T>(), std::any::type_name::<T>(), self);
         (state as Arc<dyn Any + Send + Sync>).downcast().expect("stored under its own type")
@@ -138,7 +144,7 @@ impl World {
 
     /// Declares state beyond that of the plugins, for tests and their tools. What asks for it while nodes are made is too early.
     pub fn declare<T: Shared>(&self) {
-        self.states.inner().declare(&[StateDef::of::<T>()], &mut Vec::new());
+        self.states.inner().declare(&[StateDef::of::<T>()]);
     }
 
     /// Tells every state that an object is being deleted ([`Shared::forget`]).
@@ -149,14 +155,12 @@ impl World {
         }
     }
 
-    /// Makes the states that the plugins declare, in the order of the plugins.
-    pub(crate) fn make_states(&self) {
-        let mut keys = Vec::new();
-        let mut inner = self.states.inner();
-        for plugin in self.plugins() {
-            inner.declare(plugin.state, &mut keys);
-        }
-        drop(inner);
+    /// Makes the states that the plugins declare, in the order of the plugins. Those of plugins that are `off` are made when they are
+    /// asked for.
+    pub(crate) fn make_states(&self, off: &[&Plugin]) {
+        let declare = |plugin: &&Plugin| self.states.inner().declare(plugin.state);
+        off.iter().for_each(|plugin| drop(declare(plugin)));
+        let keys: Vec<_> = self.plugins().iter().flat_map(declare).collect();
         for key in keys {
             self.states.get(key, "", self);
         }

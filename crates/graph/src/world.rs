@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Queue, Slots, Waker};
 
 /// What an instance is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WorldConfig {
     /// Threads that run the graph: the main one and the workers.
     pub threads: usize,
@@ -43,6 +43,8 @@ pub struct WorldConfig {
     pub node_counters: bool,
     /// What startup.conf says to plugins.
     pub startup: startup::Values,
+    /// Plugins of the program that are switched off. Others may ask for their state.
+    pub off: &'static [&'static Plugin],
 }
 
 impl Default for WorldConfig {
@@ -53,6 +55,7 @@ impl Default for WorldConfig {
             level: Level::detect(),
             node_counters: true,
             startup: startup::Values::default(),
+            off: &[],
         }
     }
 }
@@ -169,7 +172,7 @@ impl World {
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| format!("epoll: {e}"))?;
-        world.start(&mut runtimes)?;
+        world.start(&mut runtimes, config.off)?;
         Ok((world, runtimes))
     }
 
@@ -178,7 +181,7 @@ impl World {
         self.startup.get()
     }
 
-    fn start(self: &Arc<Self>, runtimes: &mut [Runtime]) -> Result<(), String> {
+    fn start(self: &Arc<Self>, runtimes: &mut [Runtime], off: &[&Plugin]) -> Result<(), String> {
         let mut indices = Vec::new();
         for plugin in self.plugins {
             for def in plugin.nodes {
@@ -198,7 +201,7 @@ impl World {
         self.registry().add_arcs(&arcs, &features)?;
         self.place_missing();
         self.reserve_fields()?;
-        self.make_states();
+        self.make_states(off);
         for (index, make) in indices {
             self.install(index, &make);
             runtimes.iter_mut().for_each(Runtime::receive);
