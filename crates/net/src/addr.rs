@@ -91,11 +91,14 @@ impl<F: Net> Shared for Addresses<F> {
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
-        for borrower in self.borrowers(sw_if).into_iter().chain([sw_if]) {
+        let own = self.unnumbered(sw_if).map(|_| sw_if);
+        for borrower in self.borrowers(sw_if).into_iter().chain(own) {
             let _ = self.set_unnumbered(world, borrower, None);
         }
         let _ = self.clear(world, sw_if);
-        let _ = self.enable(world, sw_if, false);
+        if self.all().get(&sw_if).is_some_and(|here| here.enabled) {
+            let _ = self.enable(world, sw_if, false);
+        }
         // A table may have waited for that.
         let _ = self.set_table(world, sw_if, 0);
         self.all().remove(&sw_if);
