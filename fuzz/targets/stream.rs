@@ -1,37 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any text as a packet generator's packets: a template that can be written at any size, or an error.
-
+//! [`fuzz::stream`] for LLVM's fuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-// The parser alone, so that the target doesn't compile the packet graph.
-#[allow(dead_code)]
-#[path = "../../drivers/pg/src/template.rs"]
-mod template;
-#[allow(dead_code)]
-#[path = "../../drivers/pg/src/text.rs"]
-mod text;
-
-use text::Start;
-
-fuzz_target!(|input: &str| {
-    for start in [Start::Ethernet, Start::Ip4, Start::Ip6] {
-        match text::parse(input, start) {
-            Ok(template) => {
-                assert!(template.bytes.len() <= 65_535, "longer than any packet");
-                let mut out = Vec::new();
-                let mut seed = 1u64;
-                let mut random = || {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    seed
-                };
-                for (n, size) in [(0, 0), (1, 64), (u64::MAX, 9000)] {
-                    template.write(n, size, &mut random, &mut out);
-                    assert_eq!(out.len(), template.bytes.len().max(size));
-                }
-            }
-            Err(error) => assert!(!error.is_empty()),
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &str| fuzz::stream::run(input));

@@ -55,7 +55,9 @@ fn targets(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let ours = packages.filter(|p| p["name"] == "ferrovia-fuzz");
     let targets = ours.flat_map(|p| p["targets"].as_array().into_iter().flatten());
-    targets.filter_map(|t| t["name"].as_str().map(String::from)).collect()
+    let programs =
+        targets.filter(|t| t["kind"].as_array().is_some_and(|kinds| kinds.contains(&"bin".into())));
+    programs.filter_map(|t| t["name"].as_str().map(String::from)).collect()
 }
 
 /// The verb `fuzz`: each target for a while, from the kept corpus and what earlier runs found.
@@ -169,12 +171,18 @@ mod tests {
     #[test]
     fn every_target_has_a_file_and_a_corpus() {
         let manifest = sh::read(sh::root().join("fuzz/Cargo.toml")).unwrap();
-        let names: Vec<_> = manifest.lines().filter_map(|l| l.strip_prefix("name = \"")).skip(1).collect();
+        // Those of the package and of the library come first.
+        let names: Vec<_> = manifest.lines().filter_map(|l| l.strip_prefix("name = \"")).skip(2).collect();
+        let library = sh::read(sh::root().join("fuzz/src/lib.rs")).unwrap();
         assert!(!names.is_empty());
         for name in names.iter().map(|n| n.trim_end_matches('"')) {
             assert!(sh::root().join(format!("fuzz/targets/{name}.rs")).exists(), "{name}");
             let corpus = sh::root().join("fuzz/corpus").join(name);
             assert!(corpus.read_dir().is_ok_and(|mut d| d.next().is_some()), "{}", corpus.display());
+            assert!(
+                library.contains(&format!("kept_and_changed(\"{name}\"")),
+                "{name} is in no test of fuzz/src/lib.rs"
+            );
         }
     }
 }

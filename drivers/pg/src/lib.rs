@@ -31,10 +31,10 @@ mod packets;
 mod process;
 mod show;
 mod stream;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 mod tx;
 
 pub use control::{Generator, create_interface};

@@ -55,12 +55,16 @@ pub struct Template {
     pub keep: Keep,
 }
 
-/// What the text fixed.
+/// What the text gave, and the generator therefore doesn't compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
+    /// The length field of the IP header.
     pub ip_length: bool,
+    /// The checksum of the IPv4 header.
     pub ip_checksum: bool,
+    /// The length field of the UDP header.
     pub l4_length: bool,
+    /// The checksum of the UDP, TCP or ICMP header.
     pub l4_checksum: bool,
 }
 
