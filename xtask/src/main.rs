@@ -18,6 +18,7 @@ mod setup;
 mod sh;
 mod soak;
 mod sources;
+mod states;
 mod testing;
 mod verbs;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What holds for every source file: its licence line, its length, and where `unsafe` may live.
+//! What holds for every source file: its licence line, its length, and where `unsafe` may live; and that shared state is declared.
 
 use std::path::{Path, PathBuf};
 
 use crate::sh::{self, Res};
+use crate::states;
 
 /// A file past this many lines asks to be split.
 const LONG: usize = 500;
@@ -101,17 +102,23 @@ pub fn verb() -> Res {
     let mut files = Vec::new();
     rust_files(&root, &mut files)?;
     files.sort();
-    let mut faults = 0;
-    for file in &files {
-        let name = file.strip_prefix(&root).unwrap_or(file).to_string_lossy();
-        let found = check(&name, &sh::read(file)?);
-        found.warnings.iter().for_each(|w| println!("sources: warning: {w}"));
-        found.faults.iter().for_each(|f| eprintln!("sources: {f}"));
-        faults += found.faults.len();
+    let read = |file: PathBuf| {
+        let name = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
+        Ok((name, sh::read(&file)?))
+    };
+    let files = files.into_iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    let files = || files.iter().map(|(name, content)| (&**name, &**content));
+    let mut found = Findings { faults: states::undeclared(files()), warnings: Vec::new() };
+    for (name, content) in files() {
+        let here = check(name, content);
+        found.faults.extend(here.faults);
+        found.warnings.extend(here.warnings);
     }
-    match faults {
+    found.warnings.iter().for_each(|w| println!("sources: warning: {w}"));
+    found.faults.iter().for_each(|f| eprintln!("sources: {f}"));
+    match found.faults.len() {
         0 => {
-            println!("sources: {} files, every one in order", files.len());
+            println!("sources: {} files, every one in order", files().count());
             Ok(())
         }
         n => Err(format!("sources: {n} faults")),

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Every shared state has a declaration, without which nobody can ask for it.
+
+use std::collections::BTreeSet;
+
+/// Where a type of state is made known.
+const DECLARES: [&str; 2] = ["StateDef::of::<", "declare::<"];
+
+/// The crate that a path (relative, `/`-separated) belongs to.
+fn package(path: &str) -> &str {
+    let end = path.match_indices('/').nth(1).map_or(path.len(), |(at, _)| at);
+    &path[..end]
+}
+
+/// The last name in front of a type's parameters: `Ways` of `punt::Ways<Ip4>`.
+fn name(of: &str) -> &str {
+    let path = of.split(['<', '>', ' ', '(', '{']).next().unwrap_or_default();
+    path.rsplit("::").next().unwrap_or_default()
+}
+
+/// The types that files (relative path, content) implement as shared state and that their own crate doesn't declare. Tests declare for
+/// themselves.
+pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let (mut declared, mut made) = (BTreeSet::new(), Vec::new());
+    for (path, content) in files {
+        let is_test = path.split('/').any(|part| matches!(part, "tests" | "tests.rs"));
+        if is_test {
+            continue;
+        }
+        let package = package(path);
+        for declaration in DECLARES {
+            let types = content.split(declaration).skip(1).map(|behind| name(behind.trim_start()));
+            declared.extend(types.map(|of| (package, of)));
+        }
+        for line in content.lines().filter(|line| line.starts_with("impl")) {
+            let Some((_, of)) = line.split_once("Shared for ") else { continue };
+            // For every type that is shared: what the framework itself says of them.
+            if !line.contains("AnyShared") {
+                made.push((path, package, name(of)));
+            }
+        }
+    }
+    made.retain(|(_, package, of)| !declared.contains(&(package, of)));
+    let fault = |(path, _, of): (&str, _, &str)| {
+        format!("{path}: {of} is shared state, but in no plugin's list (`state: &[StateDef::of::<{of}>()]`)")
+    };
+    made.into_iter().map(fault).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::undeclared;
+
+    const MADE: (&str, &str) = ("features/a/src/x.rs", "impl<F: Net> graph::Shared for Ways<F> {\n");
+
+    #[test]
+    fn what_is_declared_is_in_order() {
+        for list in [
+            "state: &[StateDef::of::<x::Ways<Ip4>>()]",
+            "StateDef::of::<\n    Ways<F>,\n>()",
+            "world.declare::<Ways>();",
+        ] {
+            assert_eq!(undeclared([MADE, ("features/a/src/lib.rs", list)]), [""; 0], "{list}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_declared_is_named() {
+        let other = [
+            ("features/a/src/lib.rs", "StateDef::of::<x::Way>()"),
+            ("features/b/src/lib.rs", "StateDef::of::<x::Ways<Ip4>>()"),
+            ("features/a/src/tests/mod.rs", "StateDef::of::<x::Ways<Ip4>>()"),
+        ];
+        for other in other {
+            let found = undeclared([MADE, other]);
+            assert!(found.len() == 1 && found[0].starts_with("features/a/src/x.rs: Ways is"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn tests_and_the_framework_are_left_out() {
+        assert_eq!(undeclared([("features/a/src/tests/mod.rs", MADE.1)]), [""; 0]);
+        assert_eq!(
+            undeclared([("crates/graph/src/shared.rs", "impl<T: Shared> AnyShared for T {")]),
+            [""; 0]
+        );
+    }
+}
