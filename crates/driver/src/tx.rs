@@ -340,6 +340,7 @@ impl<'d> Iterator for Pieces<'d> {
 impl<Q: TxQueue> Node for Tx<Q> {
     const NAME: &'static str = Q::NODE;
     const WHOLE: bool = true;
+    const HOT: bool = true;
     type Next = TxTo;
     type Trace = TxTrace;
 

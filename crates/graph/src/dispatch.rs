@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loop around a node's body, compiled once for each instruction set.
+//! The loop around a node's body, compiled for each instruction set if the node is a hot one, or once.
 //!
 //! Wrapper outside, always-inline body inside: a function with `#[target_feature]` calls the generic body, and everything in it
 //! is compiled for that feature set. What isn't inlined falls back to the lowest.
@@ -42,7 +42,7 @@ impl ErasedNode {
         Self {
             data: Box::into_raw(Box::new(node)).cast(),
             kind: TypeId::of::<N>(),
-            variants: variants::<N>(),
+            variants: const { if N::HOT { variants::<N>() } else { Variants::one(run_raw::<V1, N>) } },
             tick: tick::<N>,
             free: free::<N>,
         }

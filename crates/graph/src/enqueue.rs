@@ -5,7 +5,8 @@
 //! go one way, the frame itself changes hands. With few ways, each way's packets are selected at once; with many, they are
 //! distributed one by one into the open frames.
 //!
-//! What is done once for a frame is a function of its own and not inlined into each of the many loops around nodes' bodies.
+//! Work that is done once for a frame is in functions that aren't inlined. Inlined, every node would have four copies of it, and these
+//! copies would be half of the daemon's code.
 
 use crate::NodeIndex;
 use crate::core::Core;
@@ -40,6 +41,7 @@ impl Core {
         }
     }
 
+    /// Moves each packet to where its code leads.
     #[inline(never)]
     fn distribute_all(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; 8]) {
         for i in 0..frame.len() {

@@ -93,8 +93,8 @@ pub enum Prefetch {
 /// enqueueing are the framework's. A lookup whose loads should overlap over the vector also writes [`Self::stages`]; small
 /// vectors, and the traced path, still take [`Self::packet`], so both have to give the same.
 ///
-/// Functions that `packet` and `stages` call have to be `#[inline(always)]`: the body is compiled once for each instruction
-/// set, and what isn't inlined falls back to the lowest.
+/// The body of a node that says [`Self::HOT`] is compiled once for each instruction set. Functions that it calls have to be
+/// `#[inline(always)]`: what isn't inlined falls back to the lowest.
 pub trait Node: Send + Sized + 'static {
     /// The node's name, kebab-case, as VPP's where it is the same.
     const NAME: &'static str;
@@ -109,6 +109,9 @@ pub trait Node: Send + Sized + 'static {
     const PREFETCH: Prefetch = Prefetch::None;
     /// [`Self::stages`] takes small vectors too: for a node that does one thing for the whole vector, such as a system call.
     const WHOLE: bool = false;
+    /// Most forwarded packets pass this node, so its body is compiled for each instruction set. Other bodies are compiled once,
+    /// for every processor: a second and third copy would cost more memory and time to build than they gain.
+    const HOT: bool = false;
     /// Every way out.
     type Next: Next;
     /// What a trace of this node shows beside its name; `()` for nothing.
@@ -279,12 +282,15 @@ pub(crate) struct Ways {
     pub punt: &'static str,
     /// What is configured for it as a feature; `()` for nothing.
     pub config: ConfigType,
+    /// Whether there is a body for each instruction set ([`Node::HOT`]).
+    pub hot: bool,
 }
 
 impl Ways {
     pub fn of<N: Node>() -> Self {
         let node = TypeId::of::<N>();
-        Self { node, drop: fill(N::DROP, N::V6), punt: fill(N::PUNT, N::V6), ..Self::new::<N::Next>(N::V6) }
+        let (drop, punt) = (fill(N::DROP, N::V6), fill(N::PUNT, N::V6));
+        Self { node, drop, punt, hot: N::HOT, ..Self::new::<N::Next>(N::V6) }
     }
 
     pub fn configured<N: Configured>() -> Self {
@@ -299,7 +305,15 @@ impl Ways {
     pub fn none() -> Self {
         let none = TypeId::of::<()>();
         let config = ConfigType::of::<()>();
-        Self { edges: Vec::new(), node: none, of: none, drop: "error-drop", punt: "error-punt", config }
+        Self {
+            edges: Vec::new(),
+            node: none,
+            of: none,
+            drop: "error-drop",
+            punt: "error-punt",
+            config,
+            hot: false,
+        }
     }
 
     fn new<N: Next>(v6: Option<bool>) -> Self {

@@ -51,7 +51,7 @@ pub struct NodeInfo {
     pub feature: bool,
     /// Named by some way out, but no plugin brings it: packets to it are freed.
     pub missing: bool,
-    /// The instruction-set level that its loop was compiled for; `None` for inputs and missing nodes.
+    /// The instruction-set level of the loop that runs; `None` for inputs, missing nodes, and those that have one loop only.
     pub level: Option<Level>,
 }
 
@@ -106,6 +106,13 @@ pub(crate) struct NodeEntry {
     dynamic: BTreeSet<NodeIndex>,
     /// The nodes that this one registered with.
     registered: BTreeSet<NodeIndex>,
+}
+
+impl NodeEntry {
+    /// Whether there is a loop for each instruction set, of which one is chosen.
+    pub fn has_variants(&self) -> bool {
+        self.kind == Kind::Node && self.ways.hot
+    }
 }
 
 /// A node that threads are giving back.
@@ -465,7 +472,7 @@ impl Registry {
             input: entry.kind == Kind::Input,
             next,
             missing: entry.kind == Kind::Named,
-            level: (entry.kind == Kind::Node).then(|| entry.level.unwrap_or(level)),
+            level: entry.has_variants().then(|| entry.level.unwrap_or(level)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::live::LiveNames;
 use crate::longest::Longest;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
-use crate::registry::{Kind, NodeInfo, Reason, Registry, no_reason};
+use crate::registry::{Kind, NodeEntry, NodeInfo, Reason, Registry, no_reason};
 use crate::running::ConfigState;
 use crate::runtime::{Message, Runtime};
 use crate::shared::States;
@@ -295,7 +295,7 @@ impl World {
     /// turn.
     ///
     /// # Errors
-    /// A level that this processor hasn't got; an input, which has no variants; a node that nobody brings.
+    /// A level that this processor hasn't got; a node without variants, as inputs and those that aren't [`HOT`](crate::Node::HOT).
     pub fn set_variant(&self, node: Option<NodeIndex>, level: Level) -> Result<(), String> {
         if !level.is_supported() {
             return Err(format!("this processor has no {level}; its highest level is {}", Level::detect()));
@@ -304,12 +304,13 @@ impl World {
         let nodes: Vec<NodeIndex> = match node {
             None => {
                 self.level.store(level as u8, Ordering::Relaxed);
-                registry.iter().filter(|(_, n)| n.level.is_none()).map(|(index, _)| index).collect()
+                let follow = |n: &NodeEntry| n.has_variants() && n.level.is_none();
+                registry.iter().filter(|(_, n)| follow(n)).map(|(index, _)| index).collect()
             }
             Some(node) => {
                 let entry = registry.get_mut(node).ok_or("there is no such node")?;
-                if entry.kind != Kind::Node {
-                    return Err(format!("{} has no variants", entry.name));
+                if !entry.has_variants() {
+                    return Err(format!("{} has no variants: one loop for all processors", entry.name));
                 }
                 entry.level = Some(level);
                 vec![node]
@@ -318,7 +319,7 @@ impl World {
         drop(registry);
         self.on_threads(move |rt| {
             for node in &nodes {
-                // False for inputs and for nodes that nobody brings: they have no variants.
+                // False for a node that was deleted meanwhile.
                 let _ = rt.set_variant(*node, level);
             }
         });

@@ -146,7 +146,7 @@ pub mod __isa {
     isa! { V3 V4 }
 }
 
-/// The instances of one function for all levels; made by [`variants!`](crate::variants).
+/// The instances of one function for all levels; made by [`variants!`](crate::variants), or one for all.
 #[derive(Clone, Copy, Debug)]
 pub struct Variants<F> {
     by_level: [F; 3],
@@ -158,6 +158,11 @@ impl<F: Copy> Variants<F> {
     #[doc(hidden)]
     pub const unsafe fn new(by_level: [F; 3]) -> Self {
         Self { by_level }
+    }
+
+    /// The same function for every level.
+    pub const fn one(function: F) -> Self {
+        Self { by_level: [function; 3] }
     }
 
     /// The instance for `level`, or none if this machine can't run it.
@@ -285,6 +290,12 @@ mod tests {
         }
         assert_eq!("V4".parse::<Level>(), Err(ParseLevelError));
         assert_eq!(format!("{:>4}", Level::V3), "  v3");
+    }
+
+    #[test]
+    fn one_function_is_that_of_all_levels() {
+        let one = Variants::one(7);
+        assert!(one.best() == 7 && one.get(Level::V1) == Some(7) && one.of::<V1>() == 7);
     }
 
     #[test]

@@ -155,6 +155,7 @@ fn refuse(ethertype: EtherType) -> To {
 impl Node for EthernetInput {
     const NAME: &'static str = "ethernet-input";
     const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
     type Next = To;
     type Trace = EthernetTrace;
 

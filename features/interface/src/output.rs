@@ -69,6 +69,7 @@ impl Output {
 
 impl Node for Output {
     const NAME: &'static str = "interface-output";
+    const HOT: bool = true;
     type Next = OutputTo;
     type Trace = OutputTrace;
 

@@ -88,6 +88,7 @@ fn trim_chain(b: &mut Buffer, total: usize, cache: &mut Cache) -> bool {
 impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
     const NAME: &'static str = if VERIFY { "{ip}-input" } else { "{ip}-input-no-checksum" };
     const V6: Option<bool> = Some(F::IS_V6);
+    const HOT: bool = true;
     type Next = F::Input;
     type Trace = IpTrace<F>;
 

@@ -311,6 +311,7 @@ impl<F: Ip> Node for Rewrite<F> {
     const NAME: &'static str = "{ip}-rewrite";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
+    const HOT: bool = true;
     type Next = To;
     type Trace = RewriteTrace<F>;
 

@@ -92,6 +92,7 @@ impl<F: Ip> Node for Lookup<F> {
     const NAME: &'static str = "{ip}-mfib-forward-lookup";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
+    const HOT: bool = true;
     type Next = To;
     type Trace = LookupTrace<F>;
 

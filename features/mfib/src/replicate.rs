@@ -153,6 +153,7 @@ impl<F: Ip> Node for Replicate<F> {
     const NAME: &'static str = "{ip}-replicate";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
+    const HOT: bool = true;
     type Next = To;
     type Trace = ReplicateTrace;
 

@@ -106,6 +106,7 @@ impl<F: Ip> Node for Rpf<F> {
     const NAME: &'static str = "{ip}-mfib-forward-rpf";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
+    const HOT: bool = true;
     type Next = To;
     type Trace = RpfTrace;
 

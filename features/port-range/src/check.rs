@@ -93,6 +93,7 @@ impl<const TX: bool> Node for PortRange<TX> {
     const NAME: &'static str =
         if TX { "ip4-source-and-port-range-check-tx" } else { "ip4-source-and-port-range-check-rx" };
     const DROP: &'static str = "ip4-drop";
+    const HOT: bool = true;
     type Next = To;
     type Trace = CheckTrace;
 

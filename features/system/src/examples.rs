@@ -9,9 +9,9 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      set node variant default v1
      set node variant ip4-lookup v1
      set node function pg0-output v1
-     set node variant arp-input v1
-     set node variant arp-input default
+     set node variant ip6-lookup v1
+     set node variant ip6-lookup default
      create packet-generator interface pg1
-     set node variant pg1-tx v1
+     set node variant pg1-output v1
      delete packet-generator interface pg1",
 )];

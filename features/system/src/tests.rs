@@ -48,6 +48,7 @@ enum SortTo {
 }
 impl Node for Sort {
     const NAME: &'static str = "sort";
+    const HOT: bool = true;
     type Next = SortTo;
     type Trace = ();
     #[inline(always)]
@@ -73,6 +74,7 @@ enum SinkTo {
 }
 impl Node for Sink {
     const NAME: &'static str = "sink-tx";
+    const HOT: bool = true;
     type Next = SinkTo;
     type Trace = ();
     #[inline(always)]

@@ -48,6 +48,7 @@ impl Trace for Seen {
 
 impl Node for Switch {
     const NAME: &'static str = "switch";
+    const HOT: bool = true;
     type Next = SwitchTo;
     type Trace = Seen;
     #[inline(always)]
@@ -86,6 +87,7 @@ enum MangleTo {
 impl Node for Mangle {
     const NAME: &'static str = "mangle";
     const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
     type Next = MangleTo;
     type Trace = ();
     #[inline(always)]
@@ -394,6 +396,7 @@ struct Batch(Arc<Mutex<Vec<usize>>>);
 impl Node for Batch {
     const NAME: &'static str = "batch";
     const WHOLE: bool = true;
+    const HOT: bool = true;
     type Next = SwitchTo;
     type Trace = ();
     fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> SwitchTo {

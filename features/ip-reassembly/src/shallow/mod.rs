@@ -293,6 +293,7 @@ impl<F: Fragments, const AT: u8> Node for Shallow<F, AT> {
     };
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";
+    const HOT: bool = true;
     type Next = To;
     type Trace = ShallowTrace;
 

@@ -102,6 +102,7 @@ impl Build for SuperPath {
 impl Node for SuperPath {
     const NAME: &'static str = "super-path";
     const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
     type Next = To;
     type Trace = ();
 
