@@ -106,6 +106,7 @@ fn table(lines: impl Iterator<Item = Line> + 'static) -> Output {
             Some(NeighborState::Reachable) => ("reachable", 0),
             Some(NeighborState::Stale) => ("stale", 0),
             Some(NeighborState::Probing(sent)) => ("probing", sent),
+            Some(NeighborState::Quiet) => ("quiet", 0),
             None => ("silent", 0),
         };
         // F as in failed.

@@ -15,6 +15,9 @@ pub enum NeighborState {
     Stale,
     /// Asked this often whether it is still there, and not answered yet.
     Probing(u8),
+    /// Asked in vain, but it has never answered a question of ours: that it is silent says nothing. It isn't asked again before it
+    /// is heard of, or too old.
+    Quiet,
 }
 
 /// An entry.
@@ -32,6 +35,8 @@ pub struct Neighbor {
     pub no_fib_entry: bool,
     /// Has said that it is a router (IPv6).
     pub router: bool,
+    /// Has answered a question of ours, so it is expected to answer others.
+    pub answers: bool,
     /// Where it stands.
     pub state: NeighborState,
     /// When it was last confirmed, on the instance's clock, in nanoseconds.
@@ -42,7 +47,17 @@ impl Neighbor {
     /// A dynamic entry with a host route. Its time is set when it is added.
     pub fn new(sw_if: SwIfIndex, ip: IpAddr, mac: MacAddr) -> Self {
         let state = NeighborState::Reachable;
-        Self { sw_if, ip, mac, is_static: false, no_fib_entry: false, router: false, state, updated: 0 }
+        Self {
+            sw_if,
+            ip,
+            mac,
+            is_static: false,
+            no_fib_entry: false,
+            router: false,
+            answers: false,
+            state,
+            updated: 0,
+        }
     }
 
     /// As operators read it: S static, D dynamic, N without host route.
@@ -66,7 +81,8 @@ pub struct NeighborConfig {
     /// A full table gives up an entry for every new one; otherwise only for a neighbour that answers our own question, one
     /// that is set by hand, and one on an interface that holds less than others.
     pub recycle: bool,
-    /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked; 0 never.
+    /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked, and removed if it doesn't answer
+    /// although it has answered before; 0 never.
     pub confirm: u32,
     /// Seconds between two questions to a next hop of routes that hasn't answered; its paths are left out meanwhile. With 0
     /// routes don't mind whether their next hops answer.
@@ -115,6 +131,11 @@ impl Evidence {
             Self::Announcement { create: false } => Some(Refusal::Unknown),
             Self::Request | Self::Announcement { create: true } | Self::Hint { .. } => None,
         }
+    }
+
+    /// It may be the answer to a question of ours.
+    pub(super) fn is_answer(self) -> bool {
+        matches!(self, Self::Reply | Self::Advertisement { solicited: true, .. })
     }
 
     /// What an entry becomes when `mac` is told for it at the time `now`; `known` says that it isn't new.

@@ -90,7 +90,11 @@ impl Slow {
                 if old.is_static {
                     return Learned::Refused(Refusal::Static);
                 }
-                let new = evidence.applied(old, true, mac, now);
+                let mut new = evidence.applied(old, true, mac, now);
+                let was_asked = asked || matches!(old.state, NeighborState::Probing(_));
+                if was_asked && is_answer(evidence) && new.mac == mac {
+                    new.answers = true;
+                }
                 if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
                     self.entries[i].n = new;
                 } else {
@@ -113,7 +117,8 @@ impl Slow {
                 }
                 match self.room(key, asked) {
                     Ok(gone) => {
-                        let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
+                        let answers = asked && is_answer(evidence);
+                        let new = Neighbor { updated: now, answers, ..Neighbor::new(key.sw_if, key.ip, mac) };
                         self.put(evidence.applied(new, false, mac, now), asked, now);
                         Learned::Added { gone }
                     }
@@ -129,6 +134,7 @@ impl Slow {
             _ if e.n.is_static => None,
             NeighborState::Probing(_) => Some(e.checked + SECOND),
             NeighborState::Stale if e.stale.is_some() => e.stale.map(|since| since + 5 * SECOND),
+            NeighborState::Quiet => after(e.n.updated, self.config.age),
             NeighborState::Reachable | NeighborState::Stale => {
                 let times = [after(e.n.updated, self.config.age), after(e.checked, self.config.confirm)];
                 times.into_iter().flatten().min()
@@ -151,12 +157,15 @@ impl Slow {
             e.stale = None;
             let old = self.config.age > 0 && now >= e.n.updated + u64::from(self.config.age) * SECOND;
             match e.n.state {
+                NeighborState::Probing(PROBES) if !e.n.answers && !old => e.n.state = NeighborState::Quiet,
                 NeighborState::Probing(PROBES) => all.push(Due::Lost(self.entries.remove(at).n)),
                 NeighborState::Probing(sent) => {
                     e.n.state = NeighborState::Probing(sent + 1);
                     all.push(Due::Probe(e.n));
                 }
-                NeighborState::Reachable | NeighborState::Stale if old || used(&e.n) => {
+                NeighborState::Reachable | NeighborState::Stale | NeighborState::Quiet
+                    if old || used(&e.n) =>
+                {
                     if !used(&e.n) && !e.used && !leads(&e.n) {
                         all.push(Due::Aged(self.entries.remove(at).n));
                         continue;
@@ -165,11 +174,15 @@ impl Slow {
                     e.n.state = NeighborState::Probing(1);
                     all.push(Due::Probe(e.n));
                 }
-                NeighborState::Reachable | NeighborState::Stale => {}
+                NeighborState::Reachable | NeighborState::Stale | NeighborState::Quiet => {}
             }
         }
         all
     }
+}
+
+fn is_answer(evidence: Evidence) -> bool {
+    matches!(evidence, Evidence::Reply | Evidence::Advertisement { solicited: true, .. })
 }
 
 #[derive(Clone, Debug)]

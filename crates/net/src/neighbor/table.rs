@@ -201,14 +201,17 @@ impl Table {
                 Ok(gone) => gone,
                 Err(refusal) => return Learned::Refused(refusal),
             };
-            let new = Neighbor { updated: now, ..Neighbor::new(key.sw_if, key.ip, mac) };
+            let answers = asked && evidence.is_answer();
+            let new = Neighbor { updated: now, answers, ..Neighbor::new(key.sw_if, key.ip, mac) };
             self.put(evidence.applied(new, false, mac, now), rank, now);
             return Learned::Added { gone };
         };
         if old.is_static {
             return Learned::Refused(Refusal::Static);
         }
-        let new = evidence.applied(old, true, mac, now);
+        let mut new = evidence.applied(old, true, mac, now);
+        let expected = asked || matches!(old.state, NeighborState::Probing(_));
+        new.answers |= expected && evidence.is_answer() && new.mac == mac;
         if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
             // What is due for it stays due.
             self.entries.insert(key, new);
@@ -257,7 +260,7 @@ impl Table {
             };
             let probes = match n.state {
                 NeighborState::Probing(sent) => sent,
-                NeighborState::Reachable | NeighborState::Stale => {
+                NeighborState::Reachable | NeighborState::Stale | NeighborState::Quiet => {
                     let (used, old) = (used(&n), self.is_old(&n, now));
                     if used {
                         self.dynamic.set(key, Rank::Used, n.updated);
@@ -273,6 +276,12 @@ impl Table {
                     0
                 }
             };
+            if probes >= PROBES && !n.answers && !self.is_old(&n, now) {
+                let n = Neighbor { state: NeighborState::Quiet, ..n };
+                self.entries.insert(key, n);
+                self.plan(&n, now);
+                continue;
+            }
             if probes >= PROBES {
                 self.remove(key);
                 all.push(Due::Lost(n));
@@ -362,7 +371,8 @@ impl Table {
             return;
         }
         let after = |from: u64, seconds: u32| (seconds > 0).then(|| from + u64::from(seconds) * SECOND);
-        let times = [after(n.updated, self.config.age), after(checked, self.config.confirm)];
+        let confirm = if n.state == NeighborState::Quiet { 0 } else { self.config.confirm };
+        let times = [after(n.updated, self.config.age), after(checked, confirm)];
         match times.into_iter().flatten().min() {
             Some(time) => self.due.set(n.key(), time),
             None => drop(self.due.remove(n.key())),

@@ -69,6 +69,17 @@ impl Rig {
         self.neighbors.learn(&self.bench.world, self.a, address(ip), station(mac), evidence)
     }
 
+    /// A packet was sent to it.
+    fn send_to(&self, ip: u8) {
+        let adjs: Arc<Adjacencies> = self.bench.world.get();
+        let adj = adjs.find_neighbor(self.a, address(ip)).expect("there");
+        adjs.counters.lane(ThreadIndex(0).at()).add(adj.at(), 1, 100);
+    }
+
+    fn known(&self) -> Vec<IpAddr> {
+        self.neighbors.list(false, None).iter().map(|n| n.ip).collect()
+    }
+
     fn kind(&self, ip: u8) -> Option<AdjKind> {
         let adjs: Arc<Adjacencies> = self.bench.world.get();
         Some(adjs.info(adjs.find_neighbor(self.a, address(ip))?)?.adj.kind)
@@ -168,16 +179,45 @@ fn the_old_are_asked_and_the_silent_removed() {
 #[test]
 fn those_in_use_are_asked_whether_they_are_still_there() {
     let mut r = rig();
-    r.learn(2, 2, Evidence::Request);
-    r.learn(3, 3, Evidence::Request);
+    for i in [2, 3] {
+        r.neighbors.ask(&r.bench.world, r.a, address(i));
+        r.learn(i, i, Evidence::Reply);
+    }
     r.pass(70);
     assert_eq!(r.probes(), 0, "idle ones are left alone");
-    let adjs: Arc<Adjacencies> = r.bench.world.get();
-    let used = adjs.find_neighbor(r.a, address(2)).expect("there");
-    adjs.counters.lane(ThreadIndex(0).at()).add(used.at(), 1, 100);
+    r.send_to(2);
     r.pass(36);
     assert_eq!(r.probes(), 3);
-    assert_eq!(r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(3)]);
+    assert_eq!(r.known(), [address(3)]);
+}
+
+/// Testers play hosts that ask us and never answer; so do some filters.
+#[test]
+fn silence_of_one_that_never_answered_says_nothing() {
+    let mut r = rig();
+    r.neighbors.configure(false, NeighborConfig { age: 200, ..NeighborConfig::default() });
+    r.learn(2, 2, Evidence::Request);
+    r.send_to(2);
+    r.pass(100);
+    assert_eq!((r.probes(), r.kind(2)), (3, Some(AdjKind::Rewrite)), "asked once, and kept");
+    // It is heard of, and asked again.
+    r.learn(2, 2, Evidence::Request);
+    r.send_to(2);
+    r.pass(31);
+    assert_eq!(r.probes(), 1);
+    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: false });
+    // Now it is known to answer.
+    r.send_to(2);
+    r.pass(36);
+    assert_eq!((r.probes(), r.known()), (3, vec![]));
+    assert_eq!(r.events().last().map(String::as_str), Some("-10.0.0.2 Unanswered"));
+    // One that never answers is given up when it is too old.
+    r.learn(3, 3, Evidence::Request);
+    r.send_to(3);
+    r.pass(199);
+    assert_eq!(r.known(), [address(3)]);
+    r.pass(6);
+    assert_eq!((r.probes(), r.known()), (6, vec![]));
 }
 
 #[test]
@@ -188,20 +228,14 @@ fn a_full_table_refuses_or_recycles() {
     r.learn(2, 2, Evidence::Request);
     r.learn(3, 3, Evidence::Request);
     assert_eq!(r.learn(4, 4, Evidence::Request), Learned::Refused(Refusal::Full));
-    let known = || r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>();
     // What we asked for and what is set by hand displace what nothing was sent to.
-    let count = |ip: u8| {
-        let adjs: Arc<Adjacencies> = world.get();
-        let adj = adjs.find_neighbor(r.a, address(ip)).expect("there");
-        adjs.counters.lane(ThreadIndex(0).at()).add(adj.at(), 1, 100);
-    };
-    count(2);
+    r.send_to(2);
     r.neighbors.ask(world, r.a, address(4));
     assert!(matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3)));
     let by_hand = |ip: u8| Neighbor { is_static: true, ..Neighbor::new(r.a, address(ip), station(ip)) };
     r.neighbors.set(world, by_hand(5)).expect("set");
     r.neighbors.set(world, by_hand(6)).expect("set");
-    assert_eq!(known(), [address(5), address(6)]);
+    assert_eq!(r.known(), [address(5), address(6)]);
     assert_eq!(r.neighbors.set(world, by_hand(7)).expect_err("full").kind(), cli::ErrorKind::Limit);
     r.neighbors.ask(world, r.a, address(7));
     assert_eq!(r.learn(7, 7, Evidence::Reply), Learned::Refused(Refusal::Full));
@@ -209,10 +243,10 @@ fn a_full_table_refuses_or_recycles() {
     r.learn(2, 2, Evidence::Request);
     r.neighbors.configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
     assert!(matches!(r.learn(3, 3, Evidence::Request), Learned::Added { gone: Some(_) }));
-    assert_eq!(known(), [address(3), address(5)]);
+    assert_eq!(r.known(), [address(3), address(5)]);
     assert!(r.events().contains(&"-10.0.0.2 Recycled".to_string()));
     assert_eq!(r.neighbors.flush(world, false, None), 1);
-    assert_eq!(known(), [address(5)]);
+    assert_eq!(r.known(), [address(5)]);
 }
 
 impl Rig {
@@ -260,9 +294,7 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     r.neighbors.unanswered(&world, r.a, address(2));
     assert_eq!(r.down(), [] as [IpAddr; 0]);
     // It is known, in use, and answers no more.
-    let adjs: Arc<Adjacencies> = world.get();
-    let used = adjs.find_neighbor(r.a, address(2)).expect("there");
-    adjs.counters.lane(ThreadIndex(0).at()).add(used.at(), 1, 100);
+    r.send_to(2);
     r.events();
     r.pass(45);
     assert_eq!((r.events().pop().as_deref(), r.down()), (Some("-10.0.0.2 Unanswered"), vec![address(2)]));
