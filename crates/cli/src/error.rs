@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a command answers when it can't do what was asked.
 
+use crate::retval::{self, Retval};
 use std::fmt;
 use std::ops::Range;
 
@@ -42,7 +43,7 @@ impl ErrorKind {
 ///
 /// ```
 /// use cli::Error;
-/// let e = Error::not_found("no interface `eth9'").hint("did you mean `eth0'?").retval(-2);
+/// let e = Error::not_found("no interface `eth9'").hint("did you mean `eth0'?").retval(cli::retval::INVALID_SW_IF_INDEX);
 /// assert_eq!(e.to_string(), "no interface `eth9' (did you mean `eth0'?)");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -56,11 +57,11 @@ struct Inner {
     usage: Option<String>,
     span: Option<Range<usize>>,
     column: Option<usize>,
-    retval: i32,
+    retval: Retval,
 }
 
 impl Error {
-    /// An error of `kind`; its return value is −1 until [`Error::retval`] says otherwise.
+    /// An error of `kind`; its return value is unspecified (−1) until [`Error::retval`] says otherwise.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -69,7 +70,7 @@ impl Error {
             usage: None,
             span: None,
             column: None,
-            retval: -1,
+            retval: retval::UNSPECIFIED,
         }))
     }
 
@@ -129,8 +130,8 @@ impl Error {
         self
     }
 
-    /// Sets the return value of the binary API that stands for this error (VPP's number, below zero).
-    pub fn retval(mut self, retval: i32) -> Self {
+    /// Sets the return value of the binary API that stands for this error.
+    pub fn retval(mut self, retval: Retval) -> Self {
         self.0.retval = retval;
         self
     }
@@ -174,9 +175,19 @@ impl Error {
         self.0.span.clone()
     }
 
-    /// The return value for the binary API.
-    pub fn code(&self) -> i32 {
+    /// Why, for the binary API.
+    pub fn reason(&self) -> Retval {
         self.0.retval
+    }
+
+    /// Whether this is why.
+    pub fn is(&self, reason: Retval) -> bool {
+        self.reason() == reason
+    }
+
+    /// The number in replies of the binary API, below zero.
+    pub fn code(&self) -> i32 {
+        self.reason().code()
     }
 
     /// The error as an object `{"error": {…}}`.

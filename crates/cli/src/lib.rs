@@ -49,7 +49,7 @@
 //!         let name = path.str("interface");
 //!         if path.has("interface") && !w.interfaces.contains(&name) {
 //!             return Err(Error::not_found(format!("no interface `{name}'"))
-//!                 .near(name, &w.interfaces).at(path.span("interface")).retval(-2));
+//!                 .near(name, &w.interfaces).at(path.span("interface")).retval(cli::retval::INVALID_SW_IF_INDEX));
 //!         }
 //!         // control::route(…, m.flag("del"), table, nexthop, weight)?
 //! #       let _ = (table, nexthop, weight);
@@ -115,6 +115,7 @@ mod near;
 mod output;
 mod program;
 mod quote;
+pub mod retval;
 mod runner;
 pub mod script;
 mod sequence;

@@ -274,7 +274,7 @@ impl Runner {
     fn placed(&self, error: Error) -> Error {
         let Some(Frame::Script(script)) = self.frames.last() else { return error };
         let message = format!("{}: {}", script.place(), script.reason(&error));
-        Error::new(error.kind(), message).retval(error.code())
+        Error::new(error.kind(), message).retval(error.reason())
     }
 
     /// Says something to the sequence that ran the command, or else to the operator.

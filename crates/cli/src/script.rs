@@ -231,7 +231,7 @@ impl Script {
     /// An error that names its place.
     fn located(&self, e: &ScriptError) -> Error {
         let message = format!("{}:{}:{}: {}", self.name, e.line, e.column, self.reason(&e.error));
-        Error::new(e.error.kind(), message).retval(e.error.code())
+        Error::new(e.error.kind(), message).retval(e.error.reason())
     }
 }
 

@@ -64,8 +64,7 @@ pub fn put_reply<R: Call>(reply: Result<R::Reply>, to: &To, out: &mut Out) {
         Ok(reply) => (0, Some(reply)),
         Err(error) => {
             log::debug!(target: "api", "{}: {}", R::NAME, error.brief());
-            // Nought would be success.
-            (if error.code() == 0 { crate::retval::UNSPECIFIED } else { error.code() }, None)
+            (error.code(), None)
         }
     };
     out.message(to.ids.reply, R::Reply::HEAD, &to.head(retval), |bytes| {

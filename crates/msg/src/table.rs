@@ -266,8 +266,12 @@ impl<W: 'static> Table<W> {
                     && reply.head.contains(&HeadField::Retval)
                 {
                     let least: usize = reply.fields.iter().skip(reply.head.len()).map(Field::least).sum();
-                    let head =
-                        Head { context, client_index: client, retval: crate::retval::INVALID_VALUE, pid: 0 };
+                    let head = Head {
+                        context,
+                        client_index: client,
+                        retval: crate::retval::INVALID_VALUE.code(),
+                        pid: 0,
+                    };
                     out.message(entry.ids.reply, reply.head, &head, |bytes| {
                         bytes.resize(bytes.len() + least, 0)
                     });

@@ -109,7 +109,7 @@ impl Shared for Interfaces {
 }
 
 fn no_interface(sw_if: SwIfIndex) -> Error {
-    Error::not_found(format!("no interface has the index {sw_if}")).retval(-2)
+    Error::not_found(format!("no interface has the index {sw_if}")).retval(retval::INVALID_SW_IF_INDEX)
 }
 
 impl Interfaces {

@@ -2,7 +2,7 @@
 //! A host interface as the model of interfaces sees it.
 
 use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
-use cli::Error;
+use cli::{Error, retval};
 use driver::{LinkNews, LinkUser, RxQueues, Takes, TxQueues};
 use graph::{Section, SwIfIndex, World};
 use net::{Device, Interfaces};
@@ -37,7 +37,7 @@ struct State {
 
 /// An error of the system with what was being done.
 pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
-    move |error| Error::failed(format!("{doing}: {error}")).retval(-11)
+    move |error| Error::failed(format!("{doing}: {error}")).retval(retval::SYSCALL_ERROR_1)
 }
 
 /// What an open interface is told at its start: the frames for our own address and for groups come in, but none before it

@@ -4,7 +4,7 @@
 use crate::control::{self, Create, Taps};
 use crate::device::kind_name;
 use crate::{Config, Kind};
-use cli::{Command, Error, Matches, Output, Writer};
+use cli::{Command, Error, Matches, Output, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::{Interface, Interfaces};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
         && w.get::<Taps>().find(w, sw_if)?.config.kind != kind
     {
         let error = format!("{} is no {}", interfaces.name(sw_if), kind_name(kind));
-        return Err(Error::not_found(error).at(m.span("interface")).retval(-2));
+        return Err(Error::not_found(error).at(m.span("interface")).retval(retval::INVALID_SW_IF_INDEX));
     }
     Ok(Output::list(w.get::<Taps>().list(kind), move |_: &World, (sw_if, tap), out: &mut Writer| {
         if only.is_some_and(|only| only != sw_if) {

@@ -3,7 +3,7 @@
 
 use crate::input::{Longest, TapRx};
 use crate::{Config, Host, Kind, RxQueue, Tap, TxQueue};
-use cli::Error;
+use cli::{Error, retval};
 use driver::{LinkNews, LinkUser, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
 use net::{Device, Interfaces};
@@ -30,7 +30,7 @@ struct State {
 
 /// An error of the system with what was being done.
 pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
-    move |error| Error::failed(format!("{doing}: {error}")).retval(-11)
+    move |error| Error::failed(format!("{doing}: {error}")).retval(retval::SYSCALL_ERROR_1)
 }
 
 impl TapDevice {

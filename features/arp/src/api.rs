@@ -43,7 +43,7 @@ fn proxy_add_del(w: &World, _: &Caller<'_, World>, r: ProxyArpAddDel) -> Result<
     let ProxyArp { table_id, low, hi } = r.proxy;
     match control::set_range(w, table_id, low.0.into(), hi.0.into(), r.is_add) {
         // Clients say again what they want.
-        Err(e) if e.code() == retval::VALUE_EXIST => Ok(()),
+        Err(e) if e.is(retval::VALUE_EXIST) => Ok(()),
         done => done,
     }
 }

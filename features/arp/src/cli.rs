@@ -46,7 +46,7 @@ pub const COMMANDS: &[Command<World>] = &[
 fn set_range(w: &World, m: &Matches) -> Result<Output> {
     let (start, end) = (m.req("start")?, m.req("end")?);
     control::set_range(w, m.get("table").unwrap_or(0), start, end, !m.flag("del"))
-        .map_err(|e| if e.code() == retval::NO_SUCH_FIB { e.at(m.span("table")) } else { e })?;
+        .map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
 }
 

@@ -42,7 +42,7 @@ pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
         None => Poller::First,
     };
     control::set_rx_placement(w, sw_if, m.opt("queue")?, poller).map_err(|e| {
-        let at = if e.code() == msg::retval::INVALID_WORKER { "worker" } else { "queue" };
+        let at = if e.is(msg::retval::INVALID_WORKER) { "worker" } else { "queue" };
         e.at(m.span(at))
     })?;
     Ok(Output::empty())

@@ -100,7 +100,7 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
     let in_the_way = |old: &Prefix<F::Addr>| old.covers(&new) || new.covers(old);
     match added {
         Err(e)
-            if matches!(e.code(), retval::ADDRESS_IN_USE | retval::DUPLICATE_IF_ADDRESS)
+            if (e.is(retval::ADDRESS_IN_USE) || e.is(retval::DUPLICATE_IF_ADDRESS))
                 && remove_marked::<F>(world, |(_, old)| in_the_way(old)) =>
         {
             addresses.add(world, sw_if, new)

@@ -207,7 +207,7 @@ fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
     let kinds: Vec<_> = paths.iter().map(|path| path.kind).collect();
     match mfib.remove(w, table, group, Source::Api, &kinds) {
         // Gone is what was wanted.
-        Err(e) if e.code() != retval::NO_SUCH_ENTRY => Err(e),
+        Err(e) if !e.is(retval::NO_SUCH_ENTRY) => Err(e),
         _ => Ok(u32::MAX),
     }
 }

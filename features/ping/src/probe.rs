@@ -69,7 +69,7 @@ impl Target {
         let size = m.opt("size")?.unwrap_or(size);
         Self::new(w, to, way, size)
             .map(|target| Self { whole: m.flag("df"), ..target })
-            .map_err(|e| if e.code() == retval::INVALID_DST_ADDRESS { e.at(m.span("ip")) } else { e })
+            .map_err(|e| if e.is(retval::INVALID_DST_ADDRESS) { e.at(m.span("ip")) } else { e })
     }
 
     /// Finds our end for another one.

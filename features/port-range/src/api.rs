@@ -48,7 +48,7 @@ fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -
     let ranges = ports.map(|(first, last)| Range::new(first, last)).collect::<Result<Vec<_>>>()?;
     match control::allow(w, r.vrf_id, network, &ranges, r.is_add) {
         // Taking back what isn't there is no error for VPP's clients.
-        Err(e) if e.code() == retval::NO_SUCH_ENTRY => Ok(()),
+        Err(e) if e.is(retval::NO_SUCH_ENTRY) => Ok(()),
         done => done,
     }
 }

@@ -5,7 +5,7 @@ use crate::config::describe;
 use crate::control;
 use crate::redirect;
 use crate::state::{Key, Punt, Taker};
-use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer};
+use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
 use std::net::IpAddr;
@@ -127,7 +127,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
 fn register(w: &World, m: &Matches) -> Result<Output> {
     let path = PathBuf::from(m.str("socket"));
     control::register(w, key(w, m)?, &path)
-        .map_err(|e| if e.code() == -7 { e.at(m.span("socket")) } else { e })?;
+        .map_err(|e| if e.is(retval::INVALID_VALUE) { e.at(m.span("socket")) } else { e })?;
     Ok(Output::empty())
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
-use cli::Error;
+use cli::{Error, retval};
 use graph::{Asked, Deleted, NodeInfo, Phase, RunningConfig, Shared, SwIfIndex, World, counters};
 use net::Interfaces;
 use simd::{Level, rdtsc};
@@ -57,7 +57,7 @@ pub fn node(world: &World, word: &str) -> Result<NodeInfo, Error> {
     found.cloned().ok_or_else(|| {
         Error::not_found(format!("no node is named `{word}'"))
             .near(word, all.iter().map(|n| &*n.name))
-            .retval(-6)
+            .retval(retval::NO_SUCH_ENTRY)
     })
 }
 

@@ -2,7 +2,7 @@
 //! The commands.
 
 use crate::control::{Endpoint, Teib};
-use cli::{Command, Matches, Output, Result, Table, Writer};
+use cli::{Command, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
@@ -29,7 +29,7 @@ fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let to = Endpoint { nexthop: m.req("nexthop")?, table: m.opt("table")?.unwrap_or(0) };
     let done = w.get::<Teib>().add(w, interface(w, m)?, m.req("peer")?, to);
-    done.map_err(|e| if e.code() == -3 { e.at(m.span("table")) } else { e })?;
+    done.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
 }
 

@@ -63,7 +63,7 @@ fn the_same_by_messages() {
     };
     let call = |is_add, entry| bench.api().call(TeibEntryAddDel { is_add, entry });
     assert_eq!(call(1, entry("10.0.0.9", "2001:db8::9", 7)), Ok(()));
-    assert_eq!(call(1, entry("10.0.0.9", "2001:db8::9", 7)), Err(msg::retval::VALUE_EXIST));
+    assert_eq!(call(1, entry("10.0.0.9", "2001:db8::9", 7)), Err(msg::retval::VALUE_EXIST.code()));
     assert_eq!(call(1, entry("10.0.0.8", "192.0.2.1", 7)), Err(-3));
     assert_eq!(
         call(1, TeibEntry { sw_if_index: InterfaceIndex(99), ..entry("1.1.1.1", "2.2.2.2", 0) }),

@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Check, How, Mode, Urpf};
-use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
+use cli::{Cell, Command, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
 use serde_json::json;
@@ -40,7 +40,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
     let how = How { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };
     let set = control::set(w, check, how);
-    set.map_err(|e| if e.code() == -3 { e.at(m.span("table")) } else { e })?;
+    set.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
 }
 

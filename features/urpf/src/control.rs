@@ -2,7 +2,7 @@
 //! The verbs.
 
 use crate::check::Urpf as Node;
-use cli::{Error, Result, quote};
+use cli::{Error, Result, quote, retval};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World, filled};
 use net::{DeletedTable, Fib, Interfaces, Net, TableIndex};
 use std::collections::BTreeMap;
@@ -240,7 +240,8 @@ pub fn accept(world: &World, table: u32, prefix: AnyPrefix, on: bool) -> Result<
     if on || there {
         return Ok(());
     }
-    Err(Error::not_found(format!("{addr}/{len} isn't accepted in table {table}")).retval(-6))
+    Err(Error::not_found(format!("{addr}/{len} isn't accepted in table {table}"))
+        .retval(retval::NO_SUCH_ENTRY))
 }
 
 /// All accepted prefixes with the ids of their tables.

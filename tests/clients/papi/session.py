@@ -84,7 +84,7 @@ class Session(Connected):
     def test_graph(self):
         node = self.ok(self.api.get_node_index(node_name="ip4-lookup"))
         self.assertGreater(node.node_index, 0)
-        self.assertNotEqual(self.api.get_node_index(node_name="no-such-node").retval, 0)
+        self.assertEqual(self.api.get_node_index(node_name="no-such-node").retval, -63)
 
     def test_an_argument_that_is_no_field_is_refused_by_the_package(self):
         with self.assertRaises(VPPApiClient.VPPValueError):

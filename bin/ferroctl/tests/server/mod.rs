@@ -2,7 +2,7 @@
 //! A daemon with a toy world: `UnixListener`, `Console`, nothing else.
 
 use cli::session::{Config, SessionKind};
-use cli::{Command, Console, Error, Live, Output, Task, TaskState, Tree, Writer};
+use cli::{Command, Console, Error, Live, Output, Task, TaskState, Tree, Writer, retval};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -73,7 +73,12 @@ static CLI: &[Command<Toy>] = &[
     },
     Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
     Command { path: "ping", usage: "", help: "For ever", run: |_, _| Ok(Output::task(Forever(0, false))) },
-    Command { path: "fail", usage: "", help: "Fail", run: |_, _| Err(Error::failed("it failed").retval(-7)) },
+    Command {
+        path: "fail",
+        usage: "",
+        help: "Fail",
+        run: |_, _| Err(Error::failed("it failed").retval(retval::INVALID_VALUE)),
+    },
 ];
 
 /// The socket of a server that lives as long as the test's process.

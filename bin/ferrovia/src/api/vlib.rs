@@ -111,7 +111,7 @@ impl Pending<World, CliInbandReply> for Inband {
         let result = done?;
         let mut reply = CliInbandReply { retval: 0, reply: std::mem::take(&mut self.text) };
         if let Err(error) = result {
-            reply.retval = if error.code() == 0 { retval::UNSPECIFIED } else { error.code() };
+            reply.retval = error.code();
             reply.reply += &error.to_string();
         }
         Some(Ok(reply))
@@ -142,15 +142,10 @@ struct GetNodeIndexReply {
 fn node(world: &World, name: &str) -> Result<NodeIndex> {
     let none = || {
         let names = world.nodes().into_iter().map(|n| n.name.to_string()).collect::<Vec<_>>();
-        Error::not_found(format!("no node is named {name}")).near(name, names).retval(NO_SUCH_NODE)
+        Error::not_found(format!("no node is named {name}")).near(name, names).retval(retval::NO_SUCH_NODE)
     };
     world.node(name).ok_or_else(none)
 }
-
-/// VPP's number for a node that doesn't exist.
-const NO_SUCH_NODE: i32 = -4;
-/// And for the second one of two.
-const NO_SUCH_NODE2: i32 = -5;
 
 fn node_index(w: &World, _: &Caller<'_, World>, r: GetNodeIndex) -> Result<GetNodeIndexReply> {
     Ok(GetNodeIndexReply { node_index: node(w, r.node_name.as_str())?.0 })
@@ -172,7 +167,7 @@ struct AddNodeNextReply {
 
 fn link(w: &World, from: &str, to: &str) -> Result<u32> {
     node(w, from)?;
-    let to = node(w, to).map_err(|e| e.retval(NO_SUCH_NODE2))?;
+    let to = node(w, to).map_err(|e| e.retval(retval::NO_SUCH_NODE2))?;
     Ok(to.0)
 }
 

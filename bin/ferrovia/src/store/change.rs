@@ -264,7 +264,7 @@ impl<W: World> Change<W> {
         for line in self.done.iter().rev().take(LISTED).rev() {
             let _ = write!(text, "\n  {line}");
         }
-        Error::new(error.kind(), text).retval(error.code())
+        Error::new(error.kind(), text).retval(error.reason())
     }
 
     fn end(&mut self, more: usize, there: usize) -> Output {

@@ -37,8 +37,7 @@ impl Session {
 
     /// The command is done. `json`: the client wants its errors as JSON.
     pub fn done(&mut self, result: Result<(), Error>, json: bool) {
-        // A status of 0 would say that all went well.
-        let status = result.as_ref().map_or_else(|e| if e.code() == 0 { -1 } else { e.code() }, |()| 0);
+        let status = result.as_ref().map_or_else(Error::code, |()| 0);
         if let Err(e) = result {
             let text = if json { crate::output::pretty(&e.to_json()) } else { format!("{e}\n") };
             match self.mode {

@@ -6,7 +6,7 @@ mod long;
 mod random;
 mod reading;
 
-use crate::{Command, Error, Live, Matches, Output, Result, Table, Task, TaskState, Tree};
+use crate::{Command, Error, Live, Matches, Output, Result, Table, Task, TaskState, Tree, retval};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -43,7 +43,9 @@ fn log(w: &Toy, m: &Matches<'_>) -> Result<Output, Error> {
 fn show_interface(w: &Toy, m: &Matches<'_>) -> Result<Output, Error> {
     let only: Vec<String> = m.all("interface")?;
     if let Some((arg, span)) = m.args("interface").find(|(a, _)| !w.interfaces.contains(&a.text)) {
-        return Err(Error::not_found(format!("no interface `{}'", arg.text)).at(span).retval(-2));
+        return Err(Error::not_found(format!("no interface `{}'", arg.text))
+            .at(span)
+            .retval(retval::INVALID_SW_IF_INDEX));
     }
     let mut t = Table::new().left("Name").right("Idx");
     for (i, name) in
@@ -139,7 +141,14 @@ pub(crate) static TOY: &[Command<Toy>] = &[
         path: "fail",
         usage: "[<retval:i32>]",
         help: "Fail",
-        run: |_, m| Err(Error::failed("it failed").retval(m.get("retval").unwrap_or(-1))),
+        run: |_, m| {
+            let retval = match m.get("retval") {
+                Some(-3) => retval::NO_SUCH_FIB,
+                Some(-7) => retval::INVALID_VALUE,
+                _ => retval::UNSPECIFIED,
+            };
+            Err(Error::failed("it failed").retval(retval))
+        },
     },
 ];
 

@@ -56,9 +56,9 @@ impl<F: Net> Addresses<F> {
     }
 
     fn check_lender(&self, sw_if: SwIfIndex, lender: SwIfIndex) -> Result<(), Error> {
-        self.interfaces.check(lender).map_err(|e| e.retval(-10))?;
+        self.interfaces.check(lender).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
         let refuse = |who: SwIfIndex, why: &str| {
-            Err(Error::failed(format!("{} {why}", self.interfaces.name(who))).retval(-7))
+            Err(Error::failed(format!("{} {why}", self.interfaces.name(who))).retval(retval::INVALID_VALUE))
         };
         if lender == sw_if {
             return refuse(sw_if, "can't lend addresses to itself");

@@ -6,7 +6,7 @@ use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
 use super::{Fib, Follows, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
-use cli::Error;
+use cli::{Error, retval};
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -99,19 +99,21 @@ impl<F: Net> Place<F> {
 }
 
 pub(super) fn full() -> Error {
-    Error::limit("the route table is full").retval(-99)
+    Error::limit("the route table is full").retval(retval::TABLE_TOO_BIG)
 }
 
 /// Refuses what can't be a next hop.
 fn check_nexthop(nexthop: IpAddr) -> Result<(), Error> {
     if nexthop.is_multicast() || nexthop.is_unspecified() {
-        return Err(Error::parse(format!("{nexthop} is no address of a next hop")).retval(-7));
+        return Err(
+            Error::parse(format!("{nexthop} is no address of a next hop")).retval(retval::INVALID_VALUE)
+        );
     }
     Ok(())
 }
 
 pub(super) fn no_table(index: TableIndex) -> Error {
-    Error::not_found(format!("there is no table of index {index}")).retval(-3)
+    Error::not_found(format!("there is no table of index {index}")).retval(retval::NO_SUCH_FIB)
 }
 
 impl<F: Net> Inner<F> {
@@ -272,19 +274,19 @@ impl<F: Net> Fib<F> {
     /// Refuses paths that name missing objects, or that can't exist.
     pub(super) fn check(&self, inner: &Inner<F>, paths: &[Path<F::Addr>]) -> Result<(), Error> {
         if paths.is_empty() {
-            return Err(Error::usage("a route needs a path").retval(-52));
+            return Err(Error::usage("a route needs a path").retval(retval::NO_PATHS_IN_ROUTE));
         }
         for path in paths {
             if let Some(sw_if) = path.sw_if() {
                 self.interfaces.check(sw_if)?;
             }
             if !path.labels.is_empty() {
-                return Err(Error::unsupported("MPLS labels in routes").retval(-9));
+                return Err(Error::unsupported("MPLS labels in routes").retval(retval::UNIMPLEMENTED));
             }
             match path.kind {
                 PathKind::RecursiveOther { .. } if path.follows != Follows::Any => {
                     let why = "a choice of routes to a next hop of the other protocol";
-                    return Err(Error::unsupported(why).retval(-9));
+                    return Err(Error::unsupported(why).retval(retval::UNIMPLEMENTED));
                 }
                 PathKind::Neighbor { nexthop, .. } | PathKind::RecursiveOther { nexthop, .. } => {
                     check_nexthop(nexthop)?;
@@ -368,7 +370,8 @@ impl<F: Net> Fib<F> {
         let gone = self.with(world, |inner, cx| {
             let place = inner.place(table, prefix)?;
             let none = || {
-                Error::not_found(format!("there is no route {} from the {source}", place.prefix)).retval(-6)
+                Error::not_found(format!("there is no route {} from the {source}", place.prefix))
+                    .retval(retval::NO_SUCH_ENTRY)
             };
             let all = paths.is_empty();
             let old = if all { inner.said_of(&place, source) } else { inner.said(&place, source) };
@@ -378,7 +381,7 @@ impl<F: Net> Fib<F> {
                 left.retain(|old| !paths.iter().any(|p| p.kind == old.kind));
                 if left.len() == old.len() {
                     let why = format!("the route {} has no such path", place.prefix);
-                    return Err(Error::not_found(why).retval(-6));
+                    return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
                 }
                 if !left.is_empty() {
                     return inner.put(cx, &place, source, &left).map(|_| old);

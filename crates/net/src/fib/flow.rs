@@ -2,7 +2,7 @@
 //! The flow hash, which chooses a path of an ECMP group.
 
 use super::{Fib, Net, TableIndex};
-use cli::Error;
+use cli::{Error, retval};
 use graph::{Shared, World};
 use std::sync::atomic::{AtomicU32, Ordering};
 use sync::Turn;
@@ -49,8 +49,13 @@ impl FlowHash {
     pub fn from_bits(bits: u32) -> Result<Self, Error> {
         match bits {
             0..=0xff => Ok(Self(bits)),
-            0x100..=0x1ff => Err(Error::unsupported("GTP tunnels don't choose paths yet").retval(-9)),
-            _ => Err(Error::parse(format!("{bits:#x} are no bits of a flow hash")).retval(-7)),
+            0x100..=0x1ff => {
+                Err(Error::unsupported("GTP tunnels don't choose paths yet").retval(retval::UNIMPLEMENTED))
+            }
+            _ => {
+                Err(Error::parse(format!("{bits:#x} are no bits of a flow hash"))
+                    .retval(retval::INVALID_VALUE))
+            }
         }
     }
 

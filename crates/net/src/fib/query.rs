@@ -5,7 +5,7 @@ use super::control::Inner;
 use super::entry::{Entry, Sourced};
 use super::list::ListId;
 use super::{Fib, Net, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex};
-use cli::Error;
+use cli::{Error, retval};
 use tables::Route;
 use wire::{Family, Prefix};
 
@@ -103,7 +103,9 @@ impl<F: Net> Fib<F> {
         let is_listed = |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
         let found =
             if exact { self.route(table, prefix).filter(is_listed) } else { self.longest(table, prefix) };
-        found.ok_or_else(|| Error::not_found(format!("there is no route {}", prefix.network())).retval(-6))
+        found.ok_or_else(|| {
+            Error::not_found(format!("there is no route {}", prefix.network())).retval(retval::NO_SUCH_ENTRY)
+        })
     }
 
     /// At most `n` entries of a table in order, after `after` (or from the first). The table may change between two

@@ -149,7 +149,9 @@ impl Sources {
     /// sources (−99).
     pub fn add(&self, name: &str, priority: u8) -> Result<Source, Error> {
         if name.is_empty() || priority <= Source::Interface.priority() {
-            return Err(Error::parse("a source needs a name, and a priority above 3").retval(-7));
+            return Err(
+                Error::parse("a source needs a name, and a priority above 3").retval(retval::INVALID_VALUE)
+            );
         }
         let mut added = self.added();
         let there = added.iter().position(|(there, _)| there == name);
@@ -160,7 +162,7 @@ impl Sources {
         }
         let at = there.unwrap_or(added.len());
         let Some(id) = u8::try_from(at).ok().and_then(|at| at.checked_add(FIRST)) else {
-            return Err(Error::limit("no more sources").retval(-99));
+            return Err(Error::limit("no more sources").retval(retval::TABLE_TOO_BIG));
         };
         if there.is_none() {
             added.push((name.to_string(), priority));

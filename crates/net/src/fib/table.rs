@@ -7,7 +7,7 @@ use super::{
     DeletedTable, Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo,
 };
 use crate::AdjIndex;
-use cli::Error;
+use cli::{Error, retval};
 use graph::{SwIfIndex, World};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl<F: Net> Fib<F> {
     pub fn delete_table(&self, world: &World, id: u32, source: Source) -> Result<bool, Error> {
         let index = self.find_table(id)?;
         if index == TableIndex::DEFAULT {
-            return Err(Error::unsupported("table 0 can't be deleted").retval(-7));
+            return Err(Error::unsupported("table 0 can't be deleted").retval(retval::INVALID_VALUE));
         }
         let gone = {
             let mut inner = self.inner();
@@ -321,7 +321,7 @@ impl<F: Net> Fib<F> {
             let ip = if F::IS_V6 { "ip6" } else { "ip" };
             Error::not_found(format!("there is no table {id}"))
                 .hint(format!("`{ip} table add {id}' makes it"))
-                .retval(-3)
+                .retval(retval::NO_SUCH_FIB)
         })
     }
 

@@ -8,7 +8,7 @@ use super::{
     MrouteSource, group,
 };
 use crate::{Net, Source, TableIndex, TableUsage, Usage};
-use cli::Error;
+use cli::{Error, retval};
 use graph::{SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -49,7 +49,7 @@ fn no_entry<A>(group: Group<A>) -> Error
 where
     Group<A>: std::fmt::Display,
 {
-    Error::not_found(format!("there is no multicast route {group}")).retval(-6)
+    Error::not_found(format!("there is no multicast route {group}")).retval(retval::NO_SUCH_ENTRY)
 }
 
 impl<F: Net> Mfib<F> {
@@ -163,7 +163,7 @@ impl<F: Net> Mfib<F> {
         said.paths.retain(|path, _| !paths.contains(path));
         if !paths.is_empty() && said.paths.len() == before {
             let why = format!("the multicast route {group} has no such path");
-            return Err(Error::not_found(why).retval(-6));
+            return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
         }
         if paths.is_empty() || said.paths.is_empty() {
             self.forget_source(world, &mut inner, table, group, source);

@@ -7,7 +7,7 @@ use super::{
     NO_SENDERS, Senders, local,
 };
 use crate::{Net, Source, TableIndex};
-use cli::Error;
+use cli::{Error, retval};
 use graph::World;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -97,7 +97,7 @@ pub struct Table<F: Net> {
 }
 
 pub fn full() -> Error {
-    Error::limit("the multicast table is full").retval(-99)
+    Error::limit("the multicast table is full").retval(retval::TABLE_TOO_BIG)
 }
 
 impl<F: Net> Table<F> {

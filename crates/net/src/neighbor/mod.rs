@@ -22,7 +22,7 @@ mod tests;
 pub use model::*;
 
 use crate::{AdjIndex, Adjacencies, Fib, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
-use cli::Error;
+use cli::{Error, retval};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -146,17 +146,20 @@ impl Neighbors {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
         }
         if new.mac.is_multicast() || new.mac.is_zero() {
-            return Err(Error::parse(format!("{} is no address of one station", new.mac)).retval(-7));
+            return Err(Error::parse(format!("{} is no address of one station", new.mac))
+                .retval(retval::INVALID_VALUE));
         }
         if new.ip.is_multicast() || new.ip.is_unspecified() {
-            return Err(Error::parse(format!("{} is no address of one host", new.ip)).retval(-7));
+            return Err(
+                Error::parse(format!("{} is no address of one host", new.ip)).retval(retval::INVALID_VALUE)
+            );
         }
         let ip6 = new.ip.is_ipv6();
         let old = self.table(ip6).get(new.key());
         let kept = old.is_some_and(|old| old.is_static && !new.is_static);
         if let Some(old) = old.filter(|old| kept && old.mac != new.mac) {
             let why = format!("{} is set for good at {}: remove that first", old.ip, old.mac);
-            return Err(Error::failed(why).retval(-2));
+            return Err(Error::failed(why).retval(retval::INVALID_SW_IF_INDEX));
         }
         let new = Neighbor {
             updated: world.clock.now(),
@@ -168,7 +171,7 @@ impl Neighbors {
         let gone = set.map_err(|_| {
             let limit = self.config(ip6).limit;
             Error::limit(format!("the table is full: its limit is {limit} (set ip neighbor-config)"))
-                .retval(-72)
+                .retval(retval::LIMIT_EXCEEDED)
         })?;
         if let Some(gone) = gone {
             self.forget(world, gone, Gone::Recycled);
@@ -238,7 +241,7 @@ impl Neighbors {
         let gone = self.table(ip.is_ipv6()).remove(Key { sw_if, ip });
         let gone = gone.ok_or_else(|| {
             let name = self.interfaces.name(sw_if);
-            Error::not_found(format!("{name} has no neighbour {ip}")).retval(-6)
+            Error::not_found(format!("{name} has no neighbour {ip}")).retval(retval::NO_SUCH_ENTRY)
         })?;
         self.forget(world, gone, Gone::Removed);
         Ok(gone)

@@ -11,7 +11,8 @@ pub mod route;
 pub mod source;
 pub mod table;
 
-use cli::{Error, Result};
+use cli::Result;
+use cli::retval::Retval;
 use graph::World;
 use msg::{Messages, Module};
 use net::api::interface_module;
@@ -44,9 +45,9 @@ macro_rules! by_version {
 use by_version;
 
 /// Clients say again what they want, and take back what is gone: where VPP lets them, that is no error.
-fn again<T>(done: Result<T>, usual: i32, instead: T) -> Result<T> {
+fn again<T>(done: Result<T>, usual: Retval, instead: T) -> Result<T> {
     match done {
-        Err(e) if Error::code(&e) == usual => Ok(instead),
+        Err(e) if e.is(usual) => Ok(instead),
         done => done,
     }
 }

@@ -2,7 +2,7 @@
 //! `show adj`, and how adjacencies are printed wherever they are.
 
 use super::interface;
-use cli::{Error, Matches, Output, Writer};
+use cli::{Error, Matches, Output, Writer, retval};
 use graph::World;
 use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, NextHop, NextHops};
 use std::fmt::Write;
@@ -191,5 +191,7 @@ pub fn one(
     if all.info(only).is_some_and(|info| which(&info)) {
         return Ok(Some(only));
     }
-    Err(Error::not_found(format!("there is no {what} {only}")).at(m.span("index")).retval(-6))
+    Err(Error::not_found(format!("there is no {what} {only}"))
+        .at(m.span("index"))
+        .retval(retval::NO_SUCH_ENTRY))
 }

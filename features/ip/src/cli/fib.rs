@@ -4,7 +4,7 @@
 use super::adjacency::{describe, next_number, write_adjacency};
 use super::{interface, other_version, route::prefix, table as table_of};
 use crate::walk::{prefixes, routes};
-use cli::{Cell, Error, Matches, Output, Table, Writer};
+use cli::{Cell, Error, Matches, Output, Table, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
@@ -74,7 +74,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         chosen.retain(|t| t.index.0 == index);
         if chosen.is_empty() {
             let error = Error::not_found(format!("there is no table of index {index}"));
-            return Err(error.at(m.span("index")).retval(-3));
+            return Err(error.at(m.span("index")).retval(retval::NO_SUCH_FIB));
         }
     }
     if m.flag("mtrie") || m.flag("memory") {
@@ -220,7 +220,7 @@ fn one_route<F: Net>(fib: &Fib<F>, m: &Matches, table: TableIndex) -> Result<Rou
         ("address", fib.covering(table, addr))
     };
     let none = || Error::not_found(format!("there is no route {}", m.str(name)));
-    found.ok_or_else(|| none().at(m.span(name)).retval(-6))
+    found.ok_or_else(|| none().at(m.span(name)).retval(retval::NO_SUCH_ENTRY))
 }
 
 fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {

@@ -307,7 +307,7 @@ impl Load {
 
     fn failed(&self, error: &Error) -> Step {
         let after = format!("{}: {} (after {} routes)", self.name, error.brief(), self.done());
-        Step::Failed(Error::new(error.kind(), after).retval(error.code()))
+        Step::Failed(Error::new(error.kind(), after).retval(error.reason()))
     }
 }
 

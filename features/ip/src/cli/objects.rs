@@ -5,7 +5,7 @@ use super::adjacency::{describe, indices, kind_name, one, write_line};
 use super::fib::{detail, path_text, write_route};
 use crate::protocols::Protocols;
 use crate::walk::of_tables;
-use cli::{Error, Matches, Output, Table, Writer};
+use cli::{Error, Matches, Output, Table, Writer, retval};
 use graph::World;
 use net::fib::{PathListInfo, RouteInfo, TableInfo};
 use net::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
@@ -100,7 +100,7 @@ pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("index")?;
     let none = only.map(|only| {
         let error = Error::not_found(format!("there is no entry {only}"));
-        error.at(m.span("index")).retval(-6)
+        error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY)
     });
     let mut found = false;
     Ok(Output::list(four.chain(six).chain([Entry::End]), move |w: &World, entry, out: &mut Writer| {
@@ -143,7 +143,7 @@ pub fn path_lists(w: &World, m: &Matches) -> Result<Output, Error> {
     if let Some(only) = m.opt::<u32>("index")? {
         if fib4.path_list(only).is_none() && fib6.path_list(only).is_none() {
             let error = Error::not_found(format!("there is no path list {only}"));
-            return Err(error.at(m.span("index")).retval(-6));
+            return Err(error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY));
         }
         ends = [(); 2].map(|()| only..only.saturating_add(1));
     }

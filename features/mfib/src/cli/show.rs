@@ -3,7 +3,7 @@
 
 use super::route::group;
 use super::table as table_of;
-use cli::{Cell, Error, Matches, Output, Result, Table, Writer};
+use cli::{Cell, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::fib::TableInfo;
 use net::mfib::{EntryFlags, ItfFlags, Mpath, MpathKind, MrouteInfo, Mroutes};
@@ -26,7 +26,7 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
         chosen.retain(|t| t.index.0 == index);
         if chosen.is_empty() {
             let error = Error::not_found(format!("there is no table of index {index}"));
-            return Err(error.at(m.span("index")).retval(-3));
+            return Err(error.at(m.span("index")).retval(retval::NO_SUCH_FIB));
         }
     }
     let mut found = None;
@@ -36,7 +36,8 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
         } else {
             mfib.best(table.index, group.addr, group.source)
         };
-        let none = || Error::not_found(format!("there is no multicast route {group}")).retval(-6);
+        let none =
+            || Error::not_found(format!("there is no multicast route {group}")).retval(retval::NO_SUCH_ENTRY);
         found = Some(route.ok_or_else(none)?);
     }
     let summary = m.flag("summary");
@@ -273,7 +274,7 @@ pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
     let only = m.opt::<u32>("index")?;
     let none = only.map(|index| {
         let error = Error::not_found(format!("there is no multicast route {index}"));
-        error.at(m.span("index")).retval(-6)
+        error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY)
     });
     // Those that all tables have come once for each.
     let mut seen = BTreeSet::new();
