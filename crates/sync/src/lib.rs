@@ -6,7 +6,6 @@
 //! * [`Qsbr`] — a reclamation domain. A worker registers a [`Reader`] and holds a [`Turn`] for each turn of its
 //!   loop; what control has unlinked is freed once every turn that could still see it has ended.
 //! * [`Snapshot`] — one value, replaced as a whole. [`Slots`] — an array of such values by index.
-//! * [`PerThread`] and [`Counter64`] — blocks that one thread writes and everybody may read.
 //! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with a [`Waker`].
 //!   [`Queue`] — the same without a bound: from control to a thread that it must not wait for.
 //!
@@ -15,7 +14,6 @@
 mod mailbox;
 #[cfg(all(test, loom))]
 mod models;
-mod per_thread;
 mod platform;
 mod qsbr;
 mod queue;
@@ -27,7 +25,6 @@ mod tests;
 mod waker;
 
 pub use mailbox::Mailbox;
-pub use per_thread::{CachePadded, Counter64, PerThread};
 pub use qsbr::{GraceTicket, Qsbr, Reader, Turn};
 pub use queue::Queue;
 pub use slots::Slots;

@@ -15,8 +15,8 @@
 //! Between two turns a reader is offline without doing anything: a sleeping worker never holds back reclamation, and
 //! a thread that is reader and control at once can't wait for itself.
 
-use crate::per_thread::CachePadded;
 use crate::platform::{AtomicU64, Mutex, Ordering, fence, lock};
+use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;

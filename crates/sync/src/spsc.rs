@@ -5,8 +5,8 @@
 //! in a cache of its own and reads the shared one only when the cache says full (or empty), so that the two threads
 //! exchange a cache line per lap and not per item.
 
-use crate::per_thread::CachePadded;
 use crate::platform::{AtomicU32, Ordering, UnsafeCell};
+use crossbeam_utils::CachePadded;
 use std::fmt;
 use std::mem::MaybeUninit;
 #[cfg(not(loom))]

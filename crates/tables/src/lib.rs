@@ -4,14 +4,11 @@
 //! * [`Lpm4`], [`Lpm6`] — longest prefix match at a cost that hardly depends on the number of routes, changed in place while
 //!   workers read, in a [`Forest`]; [`OracleLpm`] is what they are tested against.
 //! * [`Pool`] — objects at stable indices.
-//! * [`TimerWheel`] — timers started and stopped in constant time.
 
 #![forbid(unsafe_code)]
 
 mod lpm;
 mod pool;
-mod timer_wheel;
 
 pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps, Wanted};
 pub use pool::Pool;
-pub use timer_wheel::{TimerId, TimerWheel};
