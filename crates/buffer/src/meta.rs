@@ -20,8 +20,6 @@ impl Flags {
     pub const CSUM_PARTIAL: Self = Self(1 << 4);
     /// Larger than the path's MTU by design; [`Offload`] says how to segment.
     pub const GSO: Self = Self(1 << 5);
-    /// Destination MAC was not ours (promiscuous interface).
-    pub const NOT_FOR_US: Self = Self(1 << 6);
     /// A VLAN tag was taken off by the driver and put back into the packet.
     pub const VLAN: Self = Self(1 << 7);
     /// Layer-2 broadcast.

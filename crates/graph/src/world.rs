@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::dispatch::ErasedNode;
 use crate::dot::Picture;
 use crate::handoff;
-use crate::input::{ErasedInput, InputMode};
+use crate::input::InputMode;
 use crate::live::LiveNames;
 use crate::longest::Longest;
 use crate::node::{Make, Ways};
@@ -20,7 +20,7 @@ use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
 use crate::watch::Watch;
-use crate::{Clock, Input, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
+use crate::{Clock, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
@@ -385,26 +385,9 @@ impl World {
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> Result<NodeIndex, Error> {
         let make = Make::Node(Box::new(move |world, thread| ErasedNode::new(make(world, thread))));
-        self.add_made(name, Ways::of::<N>(), &make)
-    }
-
-    /// Adds an input node at run time.
-    ///
-    /// # Errors
-    /// As [`Self::add_node`].
-    pub fn add_input<N: Input>(
-        &self,
-        name: &str,
-        make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
-    ) -> Result<NodeIndex, Error> {
-        let make = Make::Input(Box::new(move |world, thread| <dyn ErasedInput>::boxed(make(world, thread))));
-        self.add_made(name, Ways::of_input::<N>(), &make)
-    }
-
-    fn add_made(&self, name: &str, ways: Ways, make: &Make) -> Result<NodeIndex, Error> {
         self.reap();
-        let index = self.registry().add(name, make.kind(), ways)?;
-        self.install(index, make);
+        let index = self.registry().add(name, make.kind(), Ways::of::<N>())?;
+        self.install(index, &make);
         Ok(index)
     }
 

@@ -90,8 +90,7 @@ impl<F: Icmp> EchoRequest<F> {
             return To::TooShort;
         }
 
-        b.flags
-            .clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::NOT_FOR_US).with(Flags::VLAN));
+        b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN));
         b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
         (b.tx_if, b.flow_hash) = (u32::MAX, 0);
         if flags.has(Flags::LOCAL) {

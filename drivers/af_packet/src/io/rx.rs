@@ -190,12 +190,6 @@ impl RxQueue {
         self.fd.clone()
     }
 
-    /// Something can be received, as far as memory tells: no system call.
-    #[inline(always)]
-    pub fn is_ready(&mut self) -> bool {
-        self.ring.peek().is_some()
-    }
-
     /// What was dropped here since the last call. What the kernel dropped because the ring was full is in
     /// [`super::RxStats`].
     pub fn take_drops(&mut self) -> RxDrops {
