@@ -166,6 +166,8 @@ fn every_published_counter_moves() {
         "ip mroute add ff0e::1 via pg0 Accept",
         "ip mroute add ff0e::1 via pg1 Forward",
         "ip route add 10.7.0.0/16 via 10.3.0.1",
+        "udp encap add id 0 10.0.2.1 10.3.0.1 4000 4001",
+        "ip route add 10.6.0.0/16 via udp-encap 0",
     ] {
         walk.run(line);
     }
@@ -176,6 +178,7 @@ fn every_published_counter_moves() {
         "pg0",
         &[
             ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.7.0.1").udp(1, 2).payload_len(20).build(),
+            ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.6.0.1").udp(1, 2).payload_len(20).build(),
             ether("01:00:5e:01:01:01").ip4("10.0.1.2", "239.1.1.1").udp(1, 2).payload_len(20).build(),
             ether("33:33:00:00:00:01").ip6("2001:db8:1::2", "ff0e::1").udp(1, 2).payload_len(20).build(),
         ],

@@ -26,4 +26,5 @@ mod restart;
 mod six;
 mod star;
 mod stats;
+mod udp;
 mod vrf;

@@ -9,7 +9,7 @@ use crate::host::{iperf, ping, pings};
 const ADDRESSES: [(&str, &str); 2] = [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 
 /// A site whose hosts and router have IPv6 beside IPv4.
-fn site(which: Which) -> Option<(Lab, Site)> {
+pub fn site(which: Which) -> Option<(Lab, Site)> {
     let lab = require(&["root", "ping", "traceroute", "iperf3", "/usr/bin/python3"])?;
     let site = Site::new(&lab, which);
     if which == Which::Linux {
@@ -39,7 +39,7 @@ fn site(which: Which) -> Option<(Lab, Site)> {
     Some((lab, site))
 }
 
-const VETH: Which = Which::Ferrovia(1, Cable::Veth);
+pub const VETH: Which = Which::Ferrovia(1, Cable::Veth);
 const TAP: Which = Which::Ferrovia(0, Cable::Tap);
 
 fn on_every_router(test: fn(&Site)) {

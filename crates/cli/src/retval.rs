@@ -50,6 +50,8 @@ pub const ADDRESS_NOT_DELETABLE: Retval = Retval(-61);
 pub const NO_SUCH_NODE: Retval = Retval(-63);
 /// No such node, of the second one that is named.
 pub const NO_SUCH_NODE2: Retval = Retval(-64);
+/// No such table, of those that aren't looked up for packets of an interface.
+pub const NO_SUCH_TABLE: Retval = Retval(-65);
 /// Too few bytes, or too many.
 pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
 /// No interface of the host's, or one that can't be used so.
@@ -80,9 +82,13 @@ pub const UNSUPPORTED: Retval = Retval(-126);
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
 /// An interface that carries no Ethernet frames.
 pub const NON_ETHERNET: Retval = Retval(-151);
+/// Not of this protocol.
+pub const INVALID_PROTOCOL: Retval = Retval(-153);
 /// Somebody needs it.
 pub const RSRC_IN_USE: Retval = Retval(-155);
 /// As many as there may be.
 pub const LIMIT_EXCEEDED: Retval = Retval(-162);
+/// A UDP port that another feature has.
+pub const UDP_PORT_TAKEN: Retval = Retval(-164);
 /// A stream that goes on at the cursor.
 pub const EAGAIN: Retval = Retval(-165);

@@ -29,6 +29,8 @@ pub enum Phase {
     Addresses,
     /// Neighbours.
     Neighbors,
+    /// What routes may lead packets to.
+    Encapsulations,
     /// Routes.
     Routes,
     /// Features of interfaces, and what needs any of the above.
@@ -53,6 +55,7 @@ impl Phase {
             Self::Bindings => "bindings",
             Self::Addresses => "addresses",
             Self::Neighbors => "neighbors",
+            Self::Encapsulations => "encapsulations",
             Self::Routes => "routes",
             Self::Features => "features",
             Self::Chosen => "chosen features",

@@ -35,7 +35,7 @@ mod view;
 
 pub use addr::{Addresses, Hold, is_nominal};
 pub use adj::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, Ordinaries, Ordinary, Rewrite,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, ObjectType, Ordinaries, Ordinary, Rewrite,
     ethernet_rewrite,
 };
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
@@ -43,7 +43,7 @@ pub use device::{Device, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
     DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState,
-    RouteIndex, Routes, Source, Sources, TableIndex,
+    RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
 pub use link_local::LinkLocals;

@@ -7,10 +7,11 @@
 use crate::family::{Ip, IpTrace};
 use buffer::Buffer;
 use cli::Error;
-use graph::{Build, Cx, Next, Node, ThreadIndex, World, name_of};
-use net::{AdjIndex, Adjacencies, IfLanes, IpMeta, Link};
+use graph::{Build, Cx, Next, Node, SwIfIndex, ThreadIndex, World, name_of};
+use net::{Adjacencies, IfLanes, Interfaces, IpMeta, Link, ObjectType};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use wire::{Ip4, Ip6};
 
 pub struct InterfaceRx<F> {
     adjacencies: Arc<Adjacencies>,
@@ -56,17 +57,17 @@ impl<F: Ip> Node for InterfaceRx<F> {
     }
 }
 
-/// The adjacency of packets that go in by this interface.
-pub fn take<F: Ip>(world: &World, sw_if: u32) -> Result<AdjIndex, Error> {
-    let node = world.node(name_of::<InterfaceRx<F>>());
-    let node = node.ok_or_else(|| Error::unsupported("the node of such routes isn't there"))?;
-    Ok(world.get::<Adjacencies>().feature(F::LINK, node, sw_if))
-}
-
-/// As [`take`], for packets of a link.
-pub fn taker(world: &World, link: Link, sw_if: u32) -> Result<AdjIndex, Error> {
-    match link {
-        Link::Ip4 => take::<wire::Ip4>(world, sw_if),
-        Link::Ip6 => take::<wire::Ip6>(world, sw_if),
-    }
-}
+/// Interfaces that routes let packets come in by.
+pub static INTERFACE_RX: ObjectType = ObjectType {
+    name: "interface-rx",
+    node: |world, link, sw_if| {
+        world.get::<Interfaces>().check(SwIfIndex(sw_if))?;
+        let name = match link {
+            Link::Ip4 => name_of::<InterfaceRx<Ip4>>(),
+            Link::Ip6 => name_of::<InterfaceRx<Ip6>>(),
+        };
+        world.node(name).ok_or_else(|| Error::unsupported("the node of such routes isn't there"))
+    },
+    describe: |world, sw_if| world.get::<Interfaces>().name(SwIfIndex(sw_if)),
+    over: |_, _| None,
+};

@@ -68,8 +68,9 @@ mod walk;
 
 pub use cli::describe_adjacency;
 pub use family::{Ip, IpTrace, Says, arc};
+pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
-pub use lookup::table_of;
+pub use lookup::{Onward, table_of};
 pub use path_mtu::{Learner, TooBig};
 pub use protocols::{
     Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments, set_udp_rest,
@@ -183,7 +184,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     Learner::<Ip4>::start(world);
     Learner::<Ip6>::start(world);
-    world.get::<Extensions>().register(Extension::InterfaceRx, interface_rx::taker);
+    world.get::<Extensions>().register(Extension::InterfaceRx, &interface_rx::INTERFACE_RX);
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;

@@ -237,6 +237,27 @@ impl<F: Ip> Lookup<F> {
     }
 }
 
+/// Sends packets on by a route that a feature follows, such as those that it has put a header in front of.
+pub struct Onward<F: Ip>(Lookup<F>);
+
+impl<F: Ip> Onward<F> {
+    /// For the nodes of this thread.
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self(Lookup::build(world, thread))
+    }
+
+    /// The node that a packet goes to, which starts at its IP header, from an adjacency ([`net::Tracked`]). `None` if it can't be
+    /// forwarded. Choices are made as in this table, and counted.
+    #[inline(always)]
+    pub fn go(&self, b: &mut Buffer, adj: AdjIndex, table: TableIndex, turn: &Turn<'_>) -> Option<NodeIndex> {
+        let found = self.0.follow(b, adj, table, turn).filter(|found| found.adj.kind.forwards())?;
+        match self.0.apply(b, found) {
+            To::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+}
+
 /// What is not forwarded.
 #[cold]
 #[inline(never)]

@@ -103,4 +103,6 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("punt-test-*", "`test punt`: features/unittest/src/tests.rs"),
     ("pg-input/filtered", "drivers/pg/src/tests.rs"),
+    ("udp*-encap/*", "routes to encapsulations: features/udp/src/tests.rs"),
+    ("udp-decap-*", "ports whose datagrams carry packets: features/udp/src/tests.rs"),
 ];

@@ -89,7 +89,6 @@ pub static MODULES: &[(&str, &str)] = &[
     ("tls_openssl", "tlsopenssl_plugin.so"),
     ("tm", "traffic management"),
     ("trace", "ioam_plugin.so"),
-    ("udp", "VPP's host stack"),
     ("udp_ping", "ioam_plugin.so"),
     ("vhost_user", "vhost_plugin.so"),
     ("virtio", "PCI devices"),

@@ -3,9 +3,9 @@
 
 use super::make::{mtu_of, next_node};
 use super::ordinary::Records;
-use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link};
+use super::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, ObjectType};
 use crate::{IfEvent, IfKind, Interfaces};
-use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
@@ -20,7 +20,7 @@ pub(super) enum Key {
     Multicast(Link, SwIfIndex),
     Lookup(Link, u32),
     LookupSource(Link, u32),
-    Feature(Link, NodeIndex, u32),
+    Object(&'static ObjectType, Link, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),
     /// What a route leads to, for recursive paths that follow it: the route's index, and what it leads to.
@@ -81,13 +81,17 @@ pub(super) struct Inner {
     journal: Vec<AdjIndex>,
 }
 
-impl Entry {
-    fn info(&self, index: AdjIndex) -> AdjInfo {
-        AdjInfo { index, adj: self.adj, refs: self.refs, target: self.key.target() }
-    }
-}
-
 impl Inner {
+    fn info(&self, index: AdjIndex) -> Option<AdjInfo> {
+        let entry = self.all.get(index.at())?.as_ref()?;
+        let mut shown = entry;
+        while let Some(target) = shown.key.target() {
+            shown = self.all.get(target.at())?.as_ref()?;
+        }
+        let object = if let Key::Object(of, ..) = shown.key { Some(of) } else { None };
+        Some(AdjInfo { index, adj: entry.adj, refs: entry.refs, target: entry.key.target(), object })
+    }
+
     /// An index that nobody uses.
     fn index(&mut self) -> AdjIndex {
         let cooled = self.cooling.iter().take_while(|(ticket, _)| ticket.is_over()).count();
@@ -357,15 +361,13 @@ impl Adjacencies {
 
     /// What is known of one.
     pub fn info(&self, index: AdjIndex) -> Option<AdjInfo> {
-        let inner = self.inner();
-        Some(inner.all.get(index.at())?.as_ref()?.info(index))
+        self.inner().info(index)
     }
 
     /// All of them, by index.
     pub fn list(&self) -> Vec<AdjInfo> {
         let inner = self.inner();
-        let all = inner.all.iter().enumerate();
-        all.filter_map(|(i, e)| Some(e.as_ref()?.info(AdjIndex(i as u32)))).collect()
+        (0..inner.all.len() as u32).filter_map(|index| inner.info(AdjIndex(index))).collect()
     }
 
     /// The indices that adjacencies have, and may have had: for walks in slices, which call [`Self::info`] when an adjacency's

@@ -212,18 +212,6 @@ impl Adjacencies {
         self.hold(Key::LookupSource(link, table), adj)
     }
 
-    /// The adjacency of packets that a feature's node takes, for its object of this number: packets find that in
-    /// [`Adj::table`]. The caller becomes one more holder.
-    pub fn feature(&self, link: Link, node: NodeIndex, object: u32) -> AdjIndex {
-        self.hold(Key::Feature(link, node, object), || Adj {
-            kind: AdjKind::Feature,
-            next: node,
-            table: object,
-            link,
-            ..Adj::default()
-        })
-    }
-
     /// A choice among adjacencies: as many buckets as their number says, a power of two. The caller holds each of
     /// them once (not once for each bucket) and passes that on.
     ///

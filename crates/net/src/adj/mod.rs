@@ -10,6 +10,7 @@
 
 mod control;
 mod make;
+mod object;
 mod ordinary;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex};
 pub use make::ethernet_rewrite;
+pub use object::ObjectType;
 pub use ordinary::{Choice, Ordinaries, Ordinary};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -358,6 +360,8 @@ pub struct AdjInfo {
     pub refs: u32,
     /// What it is an alias of.
     pub target: Option<AdjIndex>,
+    /// Of [`AdjKind::Feature`], the type of its object.
+    pub object: Option<&'static ObjectType>,
 }
 
 impl AdjInfo {

@@ -298,7 +298,7 @@ impl<F: Net> Fib<F> {
                 PathKind::Lookup(table) | PathKind::SourceLookup(table) => {
                     inner.table(table)?;
                 }
-                PathKind::Extension(kind, _) => _ = self.extensions.taker(kind)?,
+                PathKind::Extension(kind, _) => _ = self.extensions.object_type(kind)?,
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kinds of paths that features implement.
 
-use crate::{AdjIndex, Link};
+use crate::ObjectType;
 use cli::Error;
 use graph::{Shared, World};
 use msg::retval;
@@ -30,12 +30,9 @@ impl Extension {
     }
 }
 
-/// Returns the adjacency for packets to an object of a feature. The caller gets a reference on it.
-pub type Taker = fn(&World, Link, u32) -> Result<AdjIndex, Error>;
-
-/// The features that take paths, by kind.
+/// The types of the objects that such paths lead to, by kind.
 #[derive(Default)]
-pub struct Extensions(Mutex<HashMap<Extension, Taker>>);
+pub struct Extensions(Mutex<HashMap<Extension, &'static ObjectType>>);
 
 impl Shared for Extensions {
     fn make(_: &World) -> Self {
@@ -44,22 +41,22 @@ impl Shared for Extensions {
 }
 
 impl Extensions {
-    fn takers(&self) -> MutexGuard<'_, HashMap<Extension, Taker>> {
+    fn types(&self) -> MutexGuard<'_, HashMap<Extension, &'static ObjectType>> {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Registers the feature that takes paths of this kind. Called once by its plugin.
-    pub fn register(&self, kind: Extension, taker: Taker) {
-        self.takers().insert(kind, taker);
+    /// Paths of this kind lead to objects of this type. Called once by the feature's plugin.
+    pub fn register(&self, kind: Extension, of: &'static ObjectType) {
+        self.types().insert(kind, of);
     }
 
-    /// The feature that takes paths of this kind.
+    /// The type of the objects that paths of this kind lead to.
     ///
     /// # Errors
-    /// There is none (−9).
-    pub(super) fn taker(&self, kind: Extension) -> Result<Taker, Error> {
+    /// No feature takes such paths (−9).
+    pub(super) fn object_type(&self, kind: Extension) -> Result<&'static ObjectType, Error> {
         let nobody = || Error::unsupported(format!("no feature takes {} paths yet", kind.name()));
-        self.takers().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
+        self.types().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
     }
 }
 

@@ -66,8 +66,10 @@ impl<F: Net> PathList<F> {
 /// A path list.
 pub(super) struct PathList<F: Net> {
     pub paths: Arc<[Path<F::Addr>]>,
-    /// Number of references by entries.
+    /// Number of references by entries, and by features that follow it.
     pub refs: usize,
+    /// Of these, references by features.
+    pub trackers: usize,
     /// The adjacency that workers find for these entries.
     pub adj: AdjIndex,
     /// `adj` is an alias made for this list, not one of the fixed adjacencies.

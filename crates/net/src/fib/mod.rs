@@ -30,14 +30,16 @@ mod spread;
 mod table;
 #[cfg(test)]
 mod tests;
+mod track;
 mod usage;
 
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
-pub use extension::{Extension, Extensions, Labels, MAX_LABELS, Taker};
+pub use extension::{Extension, Extensions, Labels, MAX_LABELS};
 pub use flow::{Flow, FlowHash, FlowRouterId};
 pub use model::{Follows, Net, Path, PathKind, PathState, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
+pub use track::Tracked;
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, NextHops};
 use control::Inner;

@@ -4,7 +4,7 @@
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex};
+use super::{Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked};
 use crate::{AdjIndex, NextHop};
 use cli::Error;
 use std::cmp::Reverse;
@@ -46,6 +46,7 @@ impl<F: Net> Inner<F> {
         let id = self.lists.insert(PathList {
             paths: paths.clone(),
             refs: 1,
+            trackers: 0,
             adj: fixed.unwrap_or_default(),
             owned: fixed.is_none(),
             now: Resolved::default(),
@@ -274,8 +275,18 @@ impl<F: Net> Inner<F> {
             PathKind::SourceLookup(table) => way(adjacencies.lookup_source(F::LINK, table.0), State::Usable),
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
-                let taker = cx.world.get::<Extensions>().taker(kind).map_err(unresolved)?;
-                way(taker(cx.world, F::LINK, object).map_err(unresolved)?, State::Usable)
+                let of = cx.world.get::<Extensions>().object_type(kind).map_err(unresolved)?;
+                if let Some(over) = (of.over)(cx.world, object).and_then(Tracked::list_of::<F>) {
+                    now.follows.insert(over);
+                    if self.leads_to(over, id) {
+                        return Err(PathState::Looped);
+                    }
+                    if self.lists.get(over).is_none_or(|list| list.now.state == State::Unusable) {
+                        return Err(PathState::Unresolved);
+                    }
+                }
+                let adj = adjacencies.object(cx.world, of, F::LINK, object).map_err(unresolved)?;
+                way(adj, State::Usable)
             }
             PathKind::Recursive { table, nexthop } => {
                 let (route, via) = self.covering(table, nexthop, F::BITS).ok_or(PathState::Unresolved)?;

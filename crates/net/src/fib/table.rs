@@ -151,7 +151,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Describes a user that keeps a table: an interface bound to it, or a route of another table that resolves in it.
+    /// Describes a user that keeps a table: an interface bound to it, a route of another table that resolves in it, or a feature that
+    /// follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
         if let Some(user) = self.interfaces.list().into_iter().find(bound) {
@@ -178,14 +179,17 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Describes a route of another table that leads to this one, if there is one.
+    /// Describes a route of another table that leads to this one, or a feature that follows a route in it, if there is one.
     fn leading_to(&self, index: TableIndex) -> Option<String> {
         let names = |path: &Path<F::Addr>| !path.crosses() && path.table() == Some(index);
         let inner = self.inner();
         let naming = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(names));
-        let lists: Vec<_> = naming.map(|(id, _)| id).collect();
+        let (lists, trackers): (Vec<_>, Vec<_>) = naming.map(|(id, list)| (id, list.trackers)).unzip();
         if lists.is_empty() {
             return None;
+        }
+        if trackers.iter().any(|n| *n > 0) {
+            return Some("a feature follows a route in it".into());
         }
         let all =
             inner.tables.iter().enumerate().filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));

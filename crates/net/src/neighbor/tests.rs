@@ -203,7 +203,7 @@ fn silence_of_one_that_never_answered_says_nothing() {
     // It is heard of, and asked again.
     r.learn(2, 2, Evidence::Request);
     r.send_to(2);
-    r.pass(31);
+    r.pass(30);
     assert_eq!(r.probes(), 1);
     assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: false });
     // Now it is known to answer.

@@ -65,6 +65,9 @@ pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let proto = if link == Link::Ip4 { "ipv4" } else { "ipv6" };
     let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
     let down = || if is_down(w, info) { " next-hop down" } else { "" };
+    if let Some(of) = info.object {
+        return format!("{}: {}", of.name, (of.describe)(w, adj.table));
+    }
     match adj.kind {
         AdjKind::Rewrite => format!(
             "{proto} via {} {}: mtu:{} next:{} flags:[] {}{}",
@@ -101,7 +104,7 @@ pub fn write_adjacency(w: &World, info: &AdjInfo, out: &mut Writer) {
     let (packets, bytes) = w.get::<Adjacencies>().counters.sum(adj.counter as usize);
     let sw_if = info.sw_if();
     out.field("index", info.index.0);
-    out.field("kind", kind_name(adj.kind));
+    out.field("kind", info.object.map_or(kind_name(adj.kind), |of| of.name));
     out.field("interface", sw_if.map(|sw_if| w.get::<Interfaces>().name(sw_if)));
     out.field("sw_if_index", sw_if.map(|sw_if| sw_if.0));
     out.field("nexthop", sw_if.map(|_| adj.nexthop().to_string()));

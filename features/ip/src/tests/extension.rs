@@ -13,7 +13,7 @@ fn a_route_sends_packets_in_by_another_interface() {
     let out = bench.node("ip4-lookup", &[packet(9)], |b| b.rx_if = T1.0);
     assert_eq!(out[0].node, "interface-rx-dpo-ip4");
     let show = bench.cli("show ip fib 60.0.0.0/8").expect("shown");
-    assert!(show.contains("interface-rx: t2") && show.contains("feature"), "{show}");
+    assert!(show.matches("interface-rx: t2").count() == 2, "{show}");
     let adj = bench.world.get::<Fib<Ip4>>().route(TableIndex::DEFAULT, prefix("60.0.0.0/8")).expect("there");
     let adj = adj.sources[0].adj;
     let mut goes = |ttl| {

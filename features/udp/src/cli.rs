@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands.
+
+use crate::control::{Encapsulation, Inside, Udp};
+use cli::{Command, Error, Matches, Output, Result, Writer, retval};
+use graph::World;
+use net::Fib;
+use serde_json::json;
+use std::fmt::Write;
+use std::net::IpAddr;
+use wire::{Ip4, Ip6};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "udp encap add",
+        usage: "[id <id:u32>] <source:ip> <destination:ip> <port:u16> [<port2:u16>] [src-port-is-entropy] \
+                [table-id <table:u32>]",
+        help: "Make an encapsulation that routes can lead to: addresses, source port if any, destination port",
+        run: add,
+    },
+    Command {
+        path: "udp encap del",
+        usage: "[id] <id:u32>",
+        help: "Delete an encapsulation; routes that lead to it go on",
+        run: delete,
+    },
+    Command {
+        path: "show udp encap",
+        usage: "[<id:u32>]",
+        help: "Encapsulations that routes can lead to",
+        run: show,
+    },
+    Command {
+        path: "udp decap add",
+        usage: "{ipv4|ipv6} <port:u16> next-proto <inside:ip4|ip6|mpls>",
+        help: "Take packets out of the datagrams to a port",
+        run: |w, m| port(w, m, true),
+    },
+    Command {
+        path: "udp decap del",
+        usage: "{ipv4|ipv6} <port:u16> [next-proto <inside:ip4|ip6|mpls>]",
+        help: "Take no packets out of the datagrams to a port any more",
+        run: |w, m| port(w, m, false),
+    },
+];
+
+fn add(w: &World, m: &Matches) -> Result<Output> {
+    let (first, second): (u16, Option<u16>) = (m.req("port")?, m.opt("port2")?);
+    let (source_port, destination_port) = match second {
+        Some(second) if m.flag("src-port-is-entropy") && first != 0 => {
+            let why = format!("the source port is {first}, or it follows from the flow: not both");
+            return Err(Error::usage(why).at(m.span("port2").filter(|_| second != 0)));
+        }
+        Some(second) => (first, second),
+        None => (0, first),
+    };
+    let encap = Encapsulation {
+        source: m.req("source")?,
+        destination: m.req("destination")?,
+        source_port,
+        destination_port,
+        table: m.opt("table")?.unwrap_or(0),
+    };
+    let id = w.get::<Udp>().add(w, m.opt("id")?, encap).map_err(|e| match () {
+        () if e.is(retval::NO_SUCH_TABLE) => e.at(m.span("table")),
+        () if e.is(retval::VALUE_EXIST) => e.at(m.span("id")),
+        () => e,
+    })?;
+    let mut output = Output::text(format!("{id}\n"));
+    if m.has("id") {
+        output = Output::empty();
+    }
+    Ok(output)
+}
+
+fn delete(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Udp>().delete(w, m.req("id")?).map_err(|e| e.at(m.span("id")))?;
+    Ok(Output::empty())
+}
+
+/// One line as VPP has it; and its members for programs.
+fn line(w: &World, (id, encap): (u32, Encapsulation), out: &mut Writer) {
+    let udp = w.get::<Udp>();
+    let (packets, bytes) = udp.counters.sum(id as usize);
+    let Encapsulation { source, destination, source_port, destination_port, table } = encap;
+    let index = match source {
+        IpAddr::V4(_) => w.get::<Fib<Ip4>>().find_table(table),
+        IpAddr::V6(_) => w.get::<Fib<Ip6>>().find_table(table),
+    };
+    // A table that is deleted, and that only encapsulations still use.
+    let index = index.map_or_else(|_| "-".into(), |index| index.0.to_string());
+    let is_resolved = udp
+        .way(id)
+        .is_some_and(|way| w.get::<Fib<Ip4>>().is_resolved(way) || w.get::<Fib<Ip6>>().is_resolved(way));
+    let flags = if source_port == 0 { "udp-src-port-is-entropy" } else { "none" };
+    out.value(|| {
+        json!({
+            "id": id,
+            "source": source.to_string(),
+            "destination": destination.to_string(),
+            "source_port": (source_port != 0).then_some(source_port),
+            "destination_port": destination_port,
+            "table": table,
+            "resolved": is_resolved,
+            "packets": packets,
+            "bytes": bytes,
+        })
+    });
+    out.text(|text| {
+        write!(
+            text,
+            "udp-encap:[{id}]: ip-fib-index:{index} ip:[src:{source}, dst:{destination}] \
+             udp:[src:{source_port}, dst:{destination_port}] flags:{flags} to:[{packets}:{bytes}]]"
+        )?;
+        writeln!(text, "{}", if is_resolved { "" } else { " unresolved" })
+    });
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let udp = w.get::<Udp>();
+    let mut all = udp.list();
+    if let Some(id) = m.opt("id")? {
+        all = vec![(id, udp.find(id).map_err(|e| e.at(m.span("id")))?)];
+    }
+    Ok(Output::list(all, |w: &World, one, out: &mut Writer| {
+        line(w, one, out);
+        Ok(())
+    }))
+}
+
+fn port(w: &World, m: &Matches, on: bool) -> Result<Output> {
+    let inside = match m.str("inside") {
+        "mpls" => return Err(Error::unsupported("MPLS isn't built yet").at(m.span("inside"))),
+        "ip6" => Inside::Ip6,
+        _ => Inside::Ip4,
+    };
+    let (udp, number) = (w.get::<Udp>(), m.req("port")?);
+    let done = match (m.flag("ipv6"), on) {
+        (false, true) => udp.add_port::<Ip4>(w, number, inside),
+        (true, true) => udp.add_port::<Ip6>(w, number, inside),
+        (false, false) => udp.remove_port::<Ip4>(w, number),
+        (true, false) => udp.remove_port::<Ip6>(w, number),
+    };
+    done.map_err(|e| e.at(m.span("port")))?;
+    Ok(Output::empty())
+}

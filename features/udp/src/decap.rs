@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `udp-decap-ip4`, `udp-decap-ip6`: a datagram's payload comes in as a packet.
+
+use buffer::{Buffer, Field, Flags};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use ip::{Ip, IpTrace};
+use net::L4;
+use std::marker::PhantomData;
+
+pub struct Decap<F> {
+    l4: Field<L4>,
+    version: PhantomData<F>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next("{ip}-input")]
+    Input,
+    /// super-packets can't be taken out of datagrams
+    #[drop]
+    Super,
+}
+
+impl<F: Ip> Build for Decap<F> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { l4: world.field::<L4>(), version: PhantomData }
+    }
+}
+
+impl<F: Ip> Node for Decap<F> {
+    const NAME: &'static str = "udp-decap-{ip}";
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
+    type Next = To;
+    type Trace = IpTrace<F>;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if b.flags.has(Flags::GSO) {
+            return To::Super;
+        }
+        // What is known of the datagram isn't known of the packet inside. A checksum that is left undone is the datagram's.
+        const OF_DATAGRAM: Flags = Flags::L4_CSUM_OK
+            .with(Flags::IP4_CSUM_OK)
+            .with(Flags::CSUM_PARTIAL)
+            .with(Flags::LOCAL)
+            .with(Flags::TABLE)
+            .with(Flags::L2_BROADCAST)
+            .with(Flags::L2_MULTICAST);
+        b.flags.clear(OF_DATAGRAM);
+        b.clear_field(self.l4);
+        if TRACED {
+            cx.trace(b, IpTrace::<F>::of(b));
+        }
+        To::Input
+    }
+}

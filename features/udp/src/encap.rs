@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `udp4o4-encap` and its like: a packet becomes the payload of a datagram. The first number is the packet's protocol, the second
+//! the datagram's.
+
+use crate::control::{Outer, Udp, Work};
+use buffer::{Buffer, Field, Flags};
+use cli::Error;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use ip::{Ip, Onward};
+use net::{Adjacencies, Fib, IpMeta, L4, Link, ObjectType, TableIndex};
+use stats::CombinedLane;
+use std::fmt;
+use std::sync::Arc;
+use sync::Turn;
+use wire::{Header, UdpHeader, l4};
+use zerocopy::IntoBytes;
+
+/// Source ports that follow from a flow start here (RFC 7510 3).
+const ENTROPY: u16 = 0xc000;
+
+/// What paths `udp-encap N` lead to.
+pub static ENCAPSULATION: ObjectType = ObjectType {
+    name: "udp-encap",
+    node: |world, link, id| {
+        let outer_v6 = world.get::<Udp>().find(id)?.source.is_ipv6();
+        let name = name(link == Link::Ip6, outer_v6);
+        world.node(name).ok_or_else(|| Error::unsupported(format!("the node {name} isn't there")))
+    },
+    describe: |world, id| {
+        world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
+    },
+    over: |world, id| world.get::<Udp>().way(id),
+};
+
+const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {
+    match (inner_v6, outer_v6) {
+        (false, false) => "udp4o4-encap",
+        (true, false) => "udp6o4-encap",
+        (false, true) => "udp4o6-encap",
+        (true, true) => "udp6o6-encap",
+    }
+}
+
+pub struct Encap<I: Ip, O: Ip> {
+    udp: Arc<Udp>,
+    adjacencies: Arc<Adjacencies>,
+    fib: Arc<Fib<I>>,
+    onward: Onward<O>,
+    counters: CombinedLane,
+    l4: Field<L4>,
+    /// Identification of the next datagram of IPv4 (RFC 791 3.2).
+    id: u16,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[dynamic]
+    Node(NodeIndex),
+    /// encapsulation is gone
+    #[drop]
+    Gone,
+    /// no route to the encapsulation's destination
+    #[drop]
+    NoRoute,
+    /// no room for another header
+    #[drop]
+    NoHeadroom,
+    /// datagram would be longer than 65535 bytes
+    #[drop]
+    TooLong,
+    /// super-packets can't be put into datagrams
+    #[drop]
+    Super,
+}
+
+#[derive(Clone, Copy)]
+pub struct EncapTrace {
+    id: u32,
+    source_port: u16,
+}
+
+impl Trace for EncapTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "udp-encap {} src-port {}", self.id, self.source_port)
+    }
+}
+
+impl<I: Ip, O: Ip> Build for Encap<I, O> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let udp: Arc<Udp> = world.get();
+        Self {
+            counters: udp.counters.lane(thread.at()),
+            udp,
+            adjacencies: world.get(),
+            fib: world.get(),
+            onward: Onward::new(world, thread),
+            l4: world.field::<L4>(),
+            id: 0,
+        }
+    }
+}
+
+/// Puts the headers in front of a packet.
+#[inline(always)]
+fn put(b: &mut Buffer, work: &Work, source_port: u16, id: u16) -> Result<(), To> {
+    let len = b.packet_len();
+    let header = if let Outer::V4(_) = work.outer { 20 } else { 40 };
+    // IPv6 doesn't count its own header.
+    let longest = if header == 20 { 65_535 - 28 } else { 65_535 - 8 };
+    if len > longest {
+        return Err(To::TooLong);
+    }
+    let udp = UdpHeader::new(source_port, work.destination_port, len as u16);
+    let Some(to) = b.push_slice(header + UdpHeader::LEN) else { return Err(To::NoHeadroom) };
+    to[header..].copy_from_slice(udp.as_bytes());
+    match work.outer {
+        Outer::V4(mut ip) => {
+            ip.total_len.set((len + 28) as u16);
+            ip.id.set(id);
+            ip.set_checksum();
+            to[..header].copy_from_slice(ip.as_bytes());
+        }
+        Outer::V6(mut ip) => {
+            ip.payload_len.set((len + 8) as u16);
+            to[..header].copy_from_slice(ip.as_bytes());
+            let sum = l4::compute_parts(b.data(), b.segments().skip(1));
+            let is_written = sum.is_ok_and(|(at, sum)| b.write_u16(at, sum));
+            debug_assert!(is_written, "of the headers that were just written");
+        }
+    }
+    Ok(())
+}
+
+impl<I: Ip, O: Ip> Encap<I, O> {
+    #[inline(always)]
+    fn wrap(&mut self, b: &mut Buffer, id: u32, turn: &Turn<'_>) -> Result<(To, u16), To> {
+        let Some(work) = self.udp.work(id, turn) else { return Err(To::Gone) };
+        if b.flags.has(Flags::GSO) {
+            return Err(To::Super);
+        }
+        ip::finish_checksum(b);
+        let source_port = if work.source_port == 0 {
+            let table = TableIndex(b.scratch::<IpMeta>().fib);
+            ENTROPY | ip::flow_hash::<I>(b, 0, self.fib.flow(table, turn)) as u16
+        } else {
+            work.source_port
+        };
+        self.counters.add(id as usize, 1, b.packet_len() as u64);
+        put(b, work, source_port, self.id)?;
+        self.id = self.id.wrapping_add(1);
+        b.clear_field(self.l4);
+        b.flags
+            .clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK));
+        // A datagram of our own.
+        b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
+        let next = self.onward.go(b, work.way.adj, work.table, turn);
+        Ok((next.map_or(To::NoRoute, To::Node), source_port))
+    }
+}
+
+impl<I: Ip, O: Ip> Node for Encap<I, O> {
+    const NAME: &'static str = name(I::IS_V6, O::IS_V6);
+    const DROP: &'static str = if O::IS_V6 { "ip6-drop" } else { "ip4-drop" };
+    type Next = To;
+    type Trace = EncapTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let turn = cx.turn;
+        let adj = self.adjacencies.get(b.scratch::<IpMeta>().adj(), turn);
+        let Some(id) = adj.map(|adj| adj.table) else { return To::Gone };
+        match self.wrap(b, id, turn) {
+            Ok((to, source_port)) => {
+                cx.trace(b, EncapTrace { id, source_port });
+                to
+            }
+            Err(to) => to,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Packets in UDP datagrams.
+//!
+//! An *encapsulation* is an object with two addresses and two ports. A route whose path is `udp-encap N` sends packets to
+//! `udpXoY-encap` (X inside, Y outside), which puts an IP and a UDP header in front. The datagram goes on by the route to its
+//! destination, which is followed as it changes. With the source port 0 each flow gets a port of its own (RFC 7510 3), so that
+//! routers behind spread flows over their paths. An encapsulation that a client has deleted goes on as long as routes lead to it.
+//!
+//! A port of ours whose datagrams carry packets leads to `udp-decap-ip4` or `udp-decap-ip6`: the packet inside comes in by the
+//! interface of the datagram.
+//!
+//! The hop limit inside isn't changed by the way in, one is taken on the way out: a tunnel is one hop. Over IPv6 datagrams have a
+//! checksum (RFC 8200 8.1), over IPv4 they have none (RFC 7510 3).
+//!
+//! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet inside aren't copied.
+
+mod api;
+mod cli;
+mod control;
+mod decap;
+mod encap;
+mod examples;
+#[cfg(test)]
+mod tests;
+
+pub use control::{Encapsulation, Inside, Udp};
+
+use graph::{FieldDef, NodeDef, Phase, Plugin, RunningConfig, StateDef, World};
+use net::{Extension, Extensions};
+use std::sync::Arc;
+use wire::{Ip4, Ip6};
+
+/// Packets in UDP datagrams.
+pub static PLUGIN: Plugin = Plugin {
+    name: "udp",
+    about: "Packets in UDP datagrams",
+    state: &[StateDef::of::<control::Udp>()],
+    fields: &[FieldDef::of::<net::L4>()],
+    nodes: &[
+        NodeDef::of::<encap::Encap<Ip4, Ip4>>(),
+        NodeDef::of::<encap::Encap<Ip6, Ip4>>(),
+        NodeDef::of::<encap::Encap<Ip4, Ip6>>(),
+        NodeDef::of::<encap::Encap<Ip6, Ip6>>(),
+        NodeDef::of::<decap::Decap<Ip4>>(),
+        NodeDef::of::<decap::Decap<Ip6>>(),
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: write_config,
+    examples: examples::EXAMPLES,
+    start,
+    ..Plugin::EMPTY
+};
+
+fn start(world: &Arc<World>) -> Result<(), String> {
+    world.get::<Extensions>().register(Extension::UdpEncap, &encap::ENCAPSULATION);
+    Ok(())
+}
+
+fn write_config(world: &World, config: &mut RunningConfig) {
+    let udp = world.get::<Udp>();
+    config.list(Phase::Encapsulations, udp.list(), |_, (id, encap), lines| {
+        lines.push(format!("udp encap add id {id} {encap}"), format!("udp encap del id {id}"));
+    });
+    config.list(Phase::Settings, udp.ports(), |_, (is_v6, port, inside), lines| {
+        let of = if is_v6 { "ipv6" } else { "ipv4" };
+        let port = format!("{of} {port} next-proto {}", inside.name());
+        lines.push(format!("udp decap add {port}"), format!("udp decap del {port}"));
+    });
+}
