@@ -194,8 +194,10 @@ impl Udp {
         drop(world.zero_counters(vec![self.counters.vector()], Some(id as usize)));
         self.work.set(id, Work { outer, source_port, destination_port, way, table });
         let old = self.inner().encaps.insert(id, Entry { encap, way, is_deleted: false });
+        world.get::<Adjacencies>().refresh_object(world, &ENCAPSULATION, id)?;
+        world.get::<Fib<Ip4>>().refresh_object(world, Extension::UdpEncap, id);
+        world.get::<Fib<Ip6>>().refresh_object(world, Extension::UdpEncap, id);
         if let Some(old) = old {
-            world.get::<Adjacencies>().refresh_object(world, &ENCAPSULATION, id)?;
             untrack(world, old.way);
         }
         Ok(id)

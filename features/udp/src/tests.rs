@@ -112,6 +112,15 @@ fn packets_of_both_protocols_go_in_datagrams_of_both() {
     assert_eq!(bench.drops(), 0);
 }
 
+#[test]
+fn routes_may_be_there_before_what_they_lead_to() {
+    let mut bench = router();
+    run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 4");
+    assert!(run(&mut bench, "show ip fib 20.0.0.0/8").contains("udp-encap: 4 unresolved"));
+    run(&mut bench, "udp encap add id 4 10.0.1.1 10.0.1.2 330 440");
+    assert_eq!(out(&mut bench, &inner4(1))[0].1, outer4(&inner4(1), (330, 440), 0));
+}
+
 /// Ports follow from flows: those of one flow are the same, and all are RFC 7510's.
 #[test]
 fn flows_have_ports_of_their_own() {

@@ -52,6 +52,16 @@ impl<F: Net> Fib<F> {
         }
     }
 
+    /// An object of a feature is there, or has changed: routes with paths to it lead there.
+    pub fn refresh_object(&self, world: &World, kind: Extension, object: u32) {
+        let is_to = |path: &Path<F::Addr>| path.kind == PathKind::Extension(kind, object);
+        self.with(world, |inner, cx| {
+            let lists = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(is_to));
+            let lists: Vec<ListId> = lists.map(|(id, _)| id).collect();
+            inner.refresh(cx, lists);
+        });
+    }
+
     /// Whether a route has a path to this object of a feature, usable or not.
     pub fn names_object(&self, kind: Extension, object: u32) -> bool {
         let is_to = |path: &Path<F::Addr>| path.kind == PathKind::Extension(kind, object);
