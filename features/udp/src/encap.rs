@@ -141,7 +141,8 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         ip::finish_checksum(b);
         let source_port = if work.source_port == 0 {
             let table = TableIndex(b.scratch::<IpMeta>().fib);
-            ENTROPY | ip::flow_hash::<I>(b, 0, self.fib.flow(table, turn)) as u16
+            // The highest 14 bits: paths are chosen by the lowest, so each path has flows with all ports.
+            ENTROPY | (ip::flow_hash::<I>(b, 0, self.fib.flow(table, turn)) >> 18) as u16
         } else {
             work.source_port
         };
