@@ -140,6 +140,10 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
             .name
             .parse()
             .map_err(|_| format!("node {name} variant {}: expected v1, v3 or v4", variant.name))?;
+        if world.node_info(node).is_some_and(|info| info.level.is_none()) {
+            log::warn!(target: "graph", "node {name} has one loop for all processors: its variant {level} isn't used");
+            continue;
+        }
         world.set_variant(Some(node), level).map_err(|e| format!("node {name}: {e}"))?;
     }
     let threads = Threads::start(runtimes, &plan)?;

@@ -41,3 +41,15 @@ fn variants_are_set_for_one_node_or_for_all() {
     );
     bench.node("switch", &[packet(1, 0)], |_| {});
 }
+
+#[test]
+fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
+    let mut bench = Bench::new(RELAYS);
+    let world = bench.world.clone();
+    let relay = bench.index("relay");
+    assert_eq!(world.nodes()[relay.at()].level, None);
+    assert!(world.set_variant(Some(relay), Level::V1).expect_err("one loop").contains("no variants"));
+    world.set_variant(None, Level::detect()).expect("the highest");
+    bench.send("relay", &packet(1, 0), |_| {});
+    assert_eq!(world.get::<Sink>().0.load(Ordering::Relaxed), 1);
+}
