@@ -175,17 +175,17 @@ impl Error {
         self.0.span.clone()
     }
 
-    /// Why, for the binary API.
+    /// Returns the return value for the binary API.
     pub fn reason(&self) -> Retval {
         self.0.retval
     }
 
-    /// Whether this is why.
+    /// Whether the error has this return value.
     pub fn is(&self, reason: Retval) -> bool {
         self.reason() == reason
     }
 
-    /// The number in replies of the binary API, below zero.
+    /// Returns the number of the return value, below zero.
     pub fn code(&self) -> i32 {
         self.reason().code()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Return values of the binary API: one for each reason why something can't be done, with VPP's numbers.
+//! Return values of failed requests to the binary API, with VPP's numbers.
 
-/// Why something wasn't done, as VPP's clients know it.
+/// A return value. Only the constants of this module exist, so a bare number can't be one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Retval(i32);
 
@@ -12,83 +12,83 @@ impl Retval {
     }
 }
 
-/// What has no number of its own.
+/// An error without a number of its own.
 pub const UNSPECIFIED: Retval = Retval(-1);
-/// No such interface.
+/// No interface has this index.
 pub const INVALID_SW_IF_INDEX: Retval = Retval(-2);
-/// No such table.
+/// No route table has this id.
 pub const NO_SUCH_FIB: Retval = Retval(-3);
-/// No such thing.
+/// The entry doesn't exist.
 pub const NO_SUCH_ENTRY: Retval = Retval(-6);
-/// A value that can't be.
+/// A value is out of range or invalid.
 pub const INVALID_VALUE: Retval = Retval(-7);
-/// Not built in.
+/// The request isn't implemented.
 pub const UNIMPLEMENTED: Retval = Retval(-9);
-/// No such interface, of the second one that is named.
+/// No interface has the index in the request's second interface field.
 pub const INVALID_SW_IF_INDEX_2: Retval = Retval(-10);
-/// The system refused.
+/// A system call failed.
 pub const SYSCALL_ERROR_1: Retval = Retval(-11);
-/// Not for an interface of this kind.
+/// The feature isn't available on this interface.
 pub const FEATURE_DISABLED: Retval = Retval(-30);
-/// A number that is taken.
+/// The registration is invalid, for example because the number is taken.
 pub const INVALID_REGISTRATION: Retval = Retval(-31);
-/// No way there.
+/// No route leads to the destination.
 pub const UNKNOWN_DESTINATION: Retval = Retval(-51);
-/// A route without a path.
+/// A route without paths.
 pub const NO_PATHS_IN_ROUTE: Retval = Retval(-52);
-/// No address to send from.
+/// There is no source address for packets, or it is invalid.
 pub const INVALID_SRC_ADDRESS: Retval = Retval(-57);
-/// No address of one host.
+/// The destination isn't the address of one host.
 pub const INVALID_DST_ADDRESS: Retval = Retval(-58);
-/// A network that has no such length.
+/// The prefix length doesn't fit the address.
 pub const ADDRESS_LENGTH_MISMATCH: Retval = Retval(-59);
-/// An interface hasn't got this address.
+/// The interface doesn't have this address.
 pub const ADDRESS_NOT_FOUND_FOR_INTERFACE: Retval = Retval(-60);
-/// An address that every interface with IPv6 has.
+/// The address can't be removed: each interface with IPv6 has it.
 pub const ADDRESS_NOT_DELETABLE: Retval = Retval(-61);
-/// No such node.
+/// No node has this name.
 pub const NO_SUCH_NODE: Retval = Retval(-63);
-/// No such node, of the second one that is named.
+/// No node has the name in the request's second node field.
 pub const NO_SUCH_NODE2: Retval = Retval(-64);
-/// No such table, of those that aren't looked up for packets of an interface.
+/// No table has this id, in requests of features with tables of their own or of encapsulations.
 pub const NO_SUCH_TABLE: Retval = Retval(-65);
-/// Too few bytes, or too many.
+/// A size in bytes is out of range.
 pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
-/// No interface of the host's, or one that can't be used so.
+/// The host has no such interface, or it can't be used.
 pub const INVALID_INTERFACE: Retval = Retval(-71);
-/// An interface is in a state that doesn't allow it.
+/// The state of the interface doesn't allow the request.
 pub const UNEXPECTED_INTF_STATE: Retval = Retval(-74);
-/// There is an interface of that name.
+/// An interface of this name exists.
 pub const IF_ALREADY_EXISTS: Retval = Retval(-79);
-/// There is one already.
+/// The value or entry exists.
 pub const VALUE_EXIST: Retval = Retval(-81);
-/// No such worker.
+/// No worker has this index.
 pub const INVALID_WORKER: Retval = Retval(-89);
-/// The file can't be made, or is there.
+/// The capture file can't be created, or exists.
 pub const CANNOT_CREATE_PCAP_FILE: Retval = Retval(-93);
-/// More ranges than there is room for.
+/// The table has no room for more ranges.
 pub const EXCEEDED_NUMBER_OF_RANGES_CAPACITY: Retval = Retval(-95);
 /// A table is full.
 pub const TABLE_TOO_BIG: Retval = Retval(-99);
-/// An address, or its network, is another's.
+/// Another interface has the address or its network.
 pub const ADDRESS_IN_USE: Retval = Retval(-105);
-/// An interface still has addresses.
+/// The interface still has addresses.
 pub const ADDRESS_FOUND_FOR_INTERFACE: Retval = Retval(-114);
-/// No such queue.
+/// No queue has this index.
 pub const INVALID_QUEUE: Retval = Retval(-125);
-/// Not possible with this.
+/// The object doesn't support the request.
 pub const UNSUPPORTED: Retval = Retval(-126);
-/// An IPv6 address, or its network, is another's.
+/// Another interface has the IPv6 address or its network.
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
-/// An interface that carries no Ethernet frames.
+/// The interface carries no Ethernet frames.
 pub const NON_ETHERNET: Retval = Retval(-151);
-/// Not of this protocol.
+/// The protocol is wrong, for example addresses of two protocols.
 pub const INVALID_PROTOCOL: Retval = Retval(-153);
-/// Somebody needs it.
+/// The object is in use.
 pub const RSRC_IN_USE: Retval = Retval(-155);
-/// As many as there may be.
+/// A limit is reached.
 pub const LIMIT_EXCEEDED: Retval = Retval(-162);
-/// A UDP port that another feature has.
+/// Another feature uses the UDP port.
 pub const UDP_PORT_TAKEN: Retval = Retval(-164);
-/// A stream that goes on at the cursor.
+/// The answer goes on: ask again with the cursor.
 pub const EAGAIN: Retval = Retval(-165);

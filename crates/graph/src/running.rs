@@ -29,7 +29,7 @@ pub enum Phase {
     Addresses,
     /// Neighbours.
     Neighbors,
-    /// What routes may lead packets to.
+    /// Encapsulations and other objects that routes lead packets to.
     Encapsulations,
     /// Routes.
     Routes,

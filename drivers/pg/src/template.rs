@@ -55,7 +55,7 @@ pub struct Template {
     pub keep: Keep,
 }
 
-/// What the text gave, and the generator therefore doesn't compute.
+/// Fields that the text sets. The generator doesn't compute them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The length field of the IP header.

@@ -57,7 +57,7 @@ impl<F: Ip> Node for InterfaceRx<F> {
     }
 }
 
-/// Interfaces that routes let packets come in by.
+/// Interfaces as objects of paths: packets are received again by the interface.
 pub static INTERFACE_RX: ObjectType = ObjectType {
     name: "interface-rx",
     node: |world, link, sw_if| {

@@ -237,17 +237,17 @@ impl<F: Ip> Lookup<F> {
     }
 }
 
-/// Sends packets on by a route that a feature follows, such as those that it has put a header in front of.
+/// Forwards packets by a route that a feature follows, for example after it has put a header in front of them.
 pub struct Onward<F: Ip>(Lookup<F>);
 
 impl<F: Ip> Onward<F> {
-    /// For the nodes of this thread.
+    /// Creates it for a node of this thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self(Lookup::build(world, thread))
     }
 
-    /// The node that a packet goes to, which starts at its IP header, from an adjacency ([`net::Tracked`]). `None` if it can't be
-    /// forwarded. Choices are made as in this table, and counted.
+    /// Returns the next node of a packet that takes this adjacency ([`net::Tracked`]); the packet starts at its IP header. `None` if it
+    /// can't be forwarded. Load-balances hash as configured for the table, and the packet is counted as after a lookup.
     #[inline(always)]
     pub fn go(&self, b: &mut Buffer, adj: AdjIndex, table: TableIndex, turn: &Turn<'_>) -> Option<NodeIndex> {
         let found = self.0.follow(b, adj, table, turn).filter(|found| found.adj.kind.forwards())?;

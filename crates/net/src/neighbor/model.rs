@@ -15,8 +15,7 @@ pub enum NeighborState {
     Stale,
     /// Asked this often whether it is still there, and not answered yet.
     Probing(u8),
-    /// Asked in vain, but it has never answered a question of ours: that it is silent says nothing. It isn't asked again before it
-    /// is heard of, or too old.
+    /// Asked without an answer. It has never answered, so it is kept; it isn't asked again until it sends something or is too old.
     Quiet,
 }
 
@@ -35,7 +34,7 @@ pub struct Neighbor {
     pub no_fib_entry: bool,
     /// Has said that it is a router (IPv6).
     pub router: bool,
-    /// Has answered a question of ours, so it is expected to answer others.
+    /// It has answered a question of ours. Only then is it removed when it stops to answer.
     pub answers: bool,
     /// Where it stands.
     pub state: NeighborState,
@@ -133,7 +132,7 @@ impl Evidence {
         }
     }
 
-    /// It may be the answer to a question of ours.
+    /// Whether it answers a question, if one was asked.
     pub(super) fn is_answer(self) -> bool {
         matches!(self, Self::Reply | Self::Advertisement { solicited: true, .. })
     }
