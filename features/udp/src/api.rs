@@ -24,7 +24,7 @@ fn messages(m: &mut Messages<World>) {
 pub struct UdpEncap {
     /// The table that datagrams are routed in.
     pub table_id: u32,
-    /// Their source port; 0 for one that follows from the flow inside.
+    /// Their source port; 0 derives it from the flow of the packet inside.
     pub src_port: u16,
     /// Their destination port.
     pub dst_port: u16,
@@ -36,7 +36,7 @@ pub struct UdpEncap {
     pub id: u32,
 }
 
-/// Makes an encapsulation. Its number isn't chosen by the client.
+/// Creates an encapsulation. The server chooses its number.
 #[derive(Message)]
 #[msg(reply)]
 pub struct UdpEncapAdd {
@@ -44,10 +44,10 @@ pub struct UdpEncapAdd {
     pub udp_encap: UdpEncap,
 }
 
-/// The number.
+/// The number of the new encapsulation.
 #[derive(Message, Debug, PartialEq, Eq)]
 pub struct UdpEncapAddReply {
-    /// By which paths name it.
+    /// The number, by which paths name the encapsulation.
     pub id: u32,
 }
 
@@ -100,7 +100,7 @@ fn dump(w: &World, _: &Caller<'_, World>, _: UdpEncapDump) -> Result<Vec<UdpEnca
     Ok(w.get::<Udp>().list().into_iter().map(details).collect())
 }
 
-/// What datagrams carry.
+/// The protocol of the packets in datagrams.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "UDP_API_DECAP_PROTO_")]
@@ -117,18 +117,18 @@ pub enum UdpDecapNextProto {
 /// A port whose datagrams carry packets.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpDecap {
-    /// Of datagrams of IPv4, not IPv6.
+    /// 1 for datagrams of IPv4, 0 for IPv6.
     pub is_ip4: u8,
     /// The port.
     pub port: u16,
-    /// What they carry.
+    /// The protocol of the packets in the datagrams.
     pub next_proto: UdpDecapNextProto,
 }
 
-/// Takes packets out of the datagrams to a port, or does so no more.
+/// Starts or stops to take packets out of the datagrams to a port.
 #[derive(Message)]
 pub struct UdpDecapAddDel {
-    /// Do, not stop.
+    /// Start, not stop.
     pub is_add: bool,
     /// The port.
     pub udp_decap: UdpDecap,

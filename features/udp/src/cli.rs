@@ -4,10 +4,8 @@
 use crate::control::{Encapsulation, Inside, Udp};
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::World;
-use net::Fib;
 use serde_json::json;
 use std::fmt::Write;
-use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = &[
@@ -47,9 +45,9 @@ pub const COMMANDS: &[Command<World>] = &[
 fn add(w: &World, m: &Matches) -> Result<Output> {
     let (first, second): (u16, Option<u16>) = (m.req("port")?, m.opt("port2")?);
     let (source_port, destination_port) = match second {
-        Some(second) if m.flag("src-port-is-entropy") && first != 0 => {
-            let why = format!("the source port is {first}, or it follows from the flow: not both");
-            return Err(Error::usage(why).at(m.span("port2").filter(|_| second != 0)));
+        Some(_) if m.flag("src-port-is-entropy") && first != 0 => {
+            let why = format!("the source port is either {first} or derived from the flow, not both");
+            return Err(Error::usage(why).at(m.span("port")));
         }
         Some(second) => (first, second),
         None => (0, first),
@@ -78,20 +76,14 @@ fn delete(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::empty())
 }
 
-/// One line as VPP has it; and its members for programs.
+/// Writes one encapsulation, in VPP's format or as JSON.
 fn line(w: &World, (id, encap): (u32, Encapsulation), out: &mut Writer) {
     let udp = w.get::<Udp>();
     let (packets, bytes) = udp.counters.sum(id as usize);
     let Encapsulation { source, destination, source_port, destination_port, table } = encap;
-    let index = match source {
-        IpAddr::V4(_) => w.get::<Fib<Ip4>>().find_table(table),
-        IpAddr::V6(_) => w.get::<Fib<Ip6>>().find_table(table),
-    };
-    // A table that is deleted, and that only encapsulations still use.
-    let index = index.map_or_else(|_| "-".into(), |index| index.0.to_string());
-    let is_resolved = udp
-        .way(id)
-        .is_some_and(|way| w.get::<Fib<Ip4>>().is_resolved(way) || w.get::<Fib<Ip6>>().is_resolved(way));
+    // The encapsulation may be deleted between two slices of the answer.
+    let Some(route) = udp.route(id) else { return };
+    let (index, is_resolved) = (route.table, route.is_resolved(w));
     let flags = if source_port == 0 { "udp-src-port-is-entropy" } else { "none" };
     out.value(|| {
         json!({

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encapsulations and ports: what control keeps, and what workers read of it.
+//! The state of encapsulations and ports: the control thread's, and the part that workers read.
 
 use crate::decap::Decap;
-use crate::encap::ENCAPSULATION;
 use cli::{Error, Result, retval};
 use graph::{Shared, World, name_of};
-use net::{Adjacencies, Extension, Fib, Net, TableIndex, Tracked};
+use net::{Extension, Extensions, Tracked};
 use stats::Combined;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use wire::{Family, Ip4, Ip6, IpProtocol, Ipv4Header, Ipv6Header};
 
-/// Encapsulations at most.
+/// Maximum number of encapsulations.
 const MOST: u32 = 1 << 20;
+/// Deleted encapsulations that one call looks at.
+const LOOKS: usize = 64;
 
-/// An encapsulation, as clients ask for it.
+/// An encapsulation as a client configures it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Encapsulation {
     /// The source address of datagrams.
     pub source: IpAddr,
     /// Their destination, of the same protocol.
     pub destination: IpAddr,
-    /// Their source port; 0 for one that follows from the flow inside.
+    /// Their source port; 0 derives it from the flow of the packet inside.
     pub source_port: u16,
     /// Their destination port.
     pub destination_port: u16,
-    /// The table that they are routed in, by its id.
+    /// Id of the table that they are routed in.
     pub table: u32,
 }
 
-/// As the words of the command that makes it.
+/// Writes the arguments of `udp encap add`.
 impl fmt::Display for Encapsulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, destination, source_port, destination_port, table } = self;
@@ -45,7 +46,7 @@ impl fmt::Display for Encapsulation {
     }
 }
 
-/// The outer IP header, but for its lengths.
+/// The outer IP header, without its length fields.
 #[derive(Clone, Copy)]
 pub enum Outer {
     /// Of IPv4.
@@ -54,18 +55,17 @@ pub enum Outer {
     V6(Ipv6Header),
 }
 
-/// What workers know of an encapsulation.
+/// The part of an encapsulation that workers read.
 pub struct Work {
     pub outer: Outer,
-    /// 0 for one that follows from the flow inside.
+    /// 0 derives it from the flow of the packet inside.
     pub source_port: u16,
     pub destination_port: u16,
-    /// The way to the destination, and the table that it is in.
-    pub way: Tracked,
-    pub table: TableIndex,
+    /// The route to the destination.
+    pub route: Tracked,
 }
 
-/// What datagrams to a port carry.
+/// The protocol of the packets that the datagrams to a port carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inside {
     /// IPv4 packets.
@@ -75,7 +75,7 @@ pub enum Inside {
 }
 
 impl Inside {
-    /// The word for it in commands.
+    /// The word for the protocol in commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ip4 => "ip4",
@@ -86,16 +86,54 @@ impl Inside {
 
 struct Entry {
     encap: Encapsulation,
-    way: Tracked,
-    /// A client has deleted it; it goes on as long as routes lead to it.
-    is_deleted: bool,
+    route: Tracked,
 }
 
 #[derive(Default)]
 struct Inner {
     encaps: BTreeMap<u32, Entry>,
-    /// By whether the port is one of IPv6, and its number.
+    /// All numbers below this one are in use.
+    first_free: u32,
+    /// Encapsulations that a client has deleted and that routes still lead to.
+    deleted: BTreeSet<u32>,
+    /// The first number that [`Inner::next_deleted`] returns next.
+    looked_at: u32,
+    /// Ports whose datagrams carry packets. The key is whether the port is one of IPv6, and its number.
     ports: BTreeMap<(bool, u16), Inside>,
+}
+
+impl Inner {
+    /// Returns the least number that is free, or the one that was asked for.
+    fn choose(&mut self, id: Option<u32>) -> Result<u32> {
+        while self.encaps.contains_key(&self.first_free) {
+            self.first_free += 1;
+        }
+        let id = id.unwrap_or(self.first_free);
+        if id >= MOST {
+            let why = format!("at most {MOST} encapsulations, numbered from 0");
+            return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
+        }
+        if self.encaps.contains_key(&id) && !self.deleted.contains(&id) {
+            let why = format!("there is an encapsulation {id}: delete it first");
+            return Err(Error::failed(why).retval(retval::VALUE_EXIST));
+        }
+        Ok(id)
+    }
+
+    /// Returns some deleted encapsulations: the next ones in each call, so that a call takes the same time however many there are.
+    fn next_deleted(&mut self) -> Vec<u32> {
+        let behind = self.deleted.range(self.looked_at..).chain(self.deleted.range(..self.looked_at));
+        let some: Vec<u32> = behind.take(LOOKS).copied().collect();
+        self.looked_at = some.last().map_or(0, |id| id + 1);
+        some
+    }
+
+    /// Removes an encapsulation and returns the route that it followed.
+    fn remove(&mut self, id: u32) -> Option<Tracked> {
+        self.deleted.remove(&id);
+        self.first_free = self.first_free.min(id);
+        self.encaps.remove(&id).map(|entry| entry.route)
+    }
 }
 
 /// All encapsulations and ports.
@@ -116,22 +154,6 @@ impl Shared for Udp {
     }
 }
 
-/// The way to the destination, and the outer header. Its TTL is VPP's.
-fn track<F: Net>(world: &World, encap: &Encapsulation) -> Result<(TableIndex, Tracked)> {
-    let no_table = |e: Error| e.retval(retval::NO_SUCH_TABLE);
-    let fib = world.get::<Fib<F>>();
-    let table = fib.find_table(encap.table).map_err(no_table)?;
-    let other =
-        || Error::parse("source and destination are of two protocols").retval(retval::INVALID_PROTOCOL);
-    let destination = F::of_ip(encap.destination).ok_or_else(other)?;
-    Ok((table, fib.track(world, table, destination)?))
-}
-
-fn untrack(world: &World, way: Tracked) {
-    world.get::<Fib<Ip4>>().untrack(world, way);
-    world.get::<Fib<Ip6>>().untrack(world, way);
-}
-
 fn none(id: u32) -> Error {
     Error::not_found(format!("there is no encapsulation {id}")).retval(retval::NO_SUCH_ENTRY)
 }
@@ -141,18 +163,18 @@ impl Udp {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// What a worker needs of an encapsulation.
+    /// Returns the part of an encapsulation that workers read.
     #[inline(always)]
     pub fn work<'t>(&'t self, id: u32, turn: &'t Turn<'_>) -> Option<&'t Work> {
         self.work.get(id, turn)
     }
 
-    /// Makes an encapsulation, with the least number that is free, or this one. One that was deleted while routes lead to it is
-    /// replaced: they lead to the new one.
+    /// Creates an encapsulation with the number `id`, or with the least free number. If routes still lead to a deleted encapsulation
+    /// with that number, they lead to the new one.
     ///
     /// # Errors
     /// Addresses of two protocols (−153) or of no host, a destination port 0 (−7); a table that isn't there (−65); a number that is
-    /// taken (−81) or too high, or no number free (−162).
+    /// taken (−81) or too high, or all numbers taken (−162).
     pub fn add(&self, world: &World, id: Option<u32>, encap: Encapsulation) -> Result<u32> {
         self.reap(world);
         if encap.source.is_multicast() || encap.source.is_unspecified() {
@@ -162,23 +184,13 @@ impl Udp {
         if encap.destination_port == 0 {
             return Err(Error::parse("the destination port can't be 0").retval(retval::INVALID_VALUE));
         }
-        let id = {
-            let inner = self.inner();
-            let free = || (0..MOST).find(|id| !inner.encaps.contains_key(id));
-            let id = id.or_else(free).filter(|id| *id < MOST);
-            let id = id.ok_or_else(|| {
-                Error::limit(format!("at most {MOST} encapsulations")).retval(retval::LIMIT_EXCEEDED)
-            })?;
-            if inner.encaps.get(&id).is_some_and(|entry| !entry.is_deleted) {
-                let why = format!("there is an encapsulation {id}: delete it first");
-                return Err(Error::failed(why).retval(retval::VALUE_EXIST));
-            }
-            id
-        };
-        let (table, way) = match encap.source {
-            IpAddr::V4(_) => track::<Ip4>(world, &encap)?,
-            IpAddr::V6(_) => track::<Ip6>(world, &encap)?,
-        };
+        if encap.source.is_ipv4() != encap.destination.is_ipv4() {
+            let why = "source and destination are of two protocols";
+            return Err(Error::parse(why).retval(retval::INVALID_PROTOCOL));
+        }
+        let id = self.inner().choose(id)?;
+        let no_table = |e: Error| if e.is(retval::NO_SUCH_FIB) { e.retval(retval::NO_SUCH_TABLE) } else { e };
+        let route = Tracked::new(world, encap.table, encap.destination).map_err(no_table)?;
         let outer = match (encap.source, encap.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 Outer::V4(Ipv4Header { ttl: 254, ..Ipv4Header::new(source, destination, IpProtocol::UDP, 0) })
@@ -187,18 +199,20 @@ impl Udp {
                 hop_limit: 254,
                 ..Ipv6Header::new(source, destination, IpProtocol::UDP, 0)
             }),
-            _ => unreachable!("of one protocol: its destination is tracked"),
+            _ => unreachable!("the addresses are of one protocol"),
         };
         let Encapsulation { source_port, destination_port, .. } = encap;
         self.counters.start(id as usize);
         drop(world.zero_counters(vec![self.counters.vector()], Some(id as usize)));
-        self.work.set(id, Work { outer, source_port, destination_port, way, table });
-        let old = self.inner().encaps.insert(id, Entry { encap, way, is_deleted: false });
-        world.get::<Adjacencies>().refresh_object(world, &ENCAPSULATION, id)?;
-        world.get::<Fib<Ip4>>().refresh_object(world, Extension::UdpEncap, id);
-        world.get::<Fib<Ip6>>().refresh_object(world, Extension::UdpEncap, id);
+        self.work.set(id, Work { outer, source_port, destination_port, route });
+        let old = {
+            let mut inner = self.inner();
+            inner.deleted.remove(&id);
+            inner.encaps.insert(id, Entry { encap, route })
+        };
+        world.get::<Extensions>().refresh(world, Extension::UdpEncap, id);
         if let Some(old) = old {
-            untrack(world, old.way);
+            old.route.release(world);
         }
         Ok(id)
     }
@@ -210,28 +224,28 @@ impl Udp {
     pub fn delete(&self, world: &World, id: u32) -> Result<()> {
         self.reap(world);
         let mut inner = self.inner();
-        let entry = inner.encaps.get_mut(&id).filter(|entry| !entry.is_deleted);
-        entry.ok_or_else(|| none(id))?.is_deleted = true;
+        if !inner.encaps.contains_key(&id) || !inner.deleted.insert(id) {
+            return Err(none(id));
+        }
+        inner.looked_at = id;
         drop(inner);
         self.reap(world);
         Ok(())
     }
 
-    /// Lets go of what clients have deleted and no route leads to any more.
+    /// Frees encapsulations that clients have deleted and that no route leads to any more: looks at some of them in each call.
     fn reap(&self, world: &World) {
-        let deleted: Vec<u32> =
-            self.inner().encaps.iter().filter(|(_, e)| e.is_deleted).map(|(id, _)| *id).collect();
-        let (fib4, fib6) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
-        let is_named =
-            |id| fib4.names_object(Extension::UdpEncap, id) || fib6.names_object(Extension::UdpEncap, id);
-        for id in deleted.into_iter().filter(|id| !is_named(*id)) {
-            let Some(entry) = self.inner().encaps.remove(&id) else { continue };
-            self.work.clear(id);
-            untrack(world, entry.way);
+        let deleted = self.inner().next_deleted();
+        let extensions = world.get::<Extensions>();
+        for id in deleted.into_iter().filter(|id| !extensions.is_used(world, Extension::UdpEncap, *id)) {
+            if let Some(route) = self.inner().remove(id) {
+                self.work.clear(id);
+                route.release(world);
+            }
         }
     }
 
-    /// An encapsulation that is there, also one that only routes still lead to.
+    /// Returns an encapsulation, including a deleted one that routes still lead to.
     ///
     /// # Errors
     /// There is none (−6).
@@ -239,18 +253,23 @@ impl Udp {
         self.inner().encaps.get(&id).map(|entry| entry.encap).ok_or_else(|| none(id))
     }
 
-    /// The way of an encapsulation's datagrams.
-    pub fn way(&self, id: u32) -> Option<Tracked> {
-        self.inner().encaps.get(&id).map(|entry| entry.way)
+    /// Returns the route of an encapsulation's datagrams.
+    pub fn route(&self, id: u32) -> Option<Tracked> {
+        self.inner().encaps.get(&id).map(|entry| entry.route)
     }
 
-    /// All encapsulations that no client has deleted, by number.
+    /// Returns all encapsulations by number, without deleted ones.
     pub fn list(&self) -> Vec<(u32, Encapsulation)> {
         let inner = self.inner();
-        inner.encaps.iter().filter(|(_, e)| !e.is_deleted).map(|(id, e)| (*id, e.encap)).collect()
+        inner
+            .encaps
+            .iter()
+            .filter(|(id, _)| !inner.deleted.contains(id))
+            .map(|(id, e)| (*id, e.encap))
+            .collect()
     }
 
-    /// Datagrams to a port of ours carry packets from now on.
+    /// Takes packets out of the datagrams to a port.
     ///
     /// # Errors
     /// A port that is taken (−164).
@@ -265,7 +284,7 @@ impl Udp {
         Ok(())
     }
 
-    /// They carry none any more.
+    /// Stops to take packets out of the datagrams to a port.
     ///
     /// # Errors
     /// A port whose datagrams carry none (−6).
@@ -279,7 +298,7 @@ impl Udp {
         Ok(())
     }
 
-    /// All ports: whether of IPv6, the number, and what their datagrams carry.
+    /// Returns all ports: whether of IPv6, the number, and the protocol of the packets inside.
     pub fn ports(&self) -> Vec<(bool, u16, Inside)> {
         self.inner().ports.iter().map(|((is_v6, port), inside)| (*is_v6, *port, *inside)).collect()
     }

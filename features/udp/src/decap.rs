@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `udp-decap-ip4`, `udp-decap-ip6`: a datagram's payload comes in as a packet.
+//! `udp-decap-ip4`, `udp-decap-ip6`: the payload of a datagram becomes a packet that is received.
 
-use buffer::{Buffer, Field, Flags};
+use buffer::{Buffer, Field, Flags, Kept};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::{Ip, IpTrace};
 use net::L4;
 use std::marker::PhantomData;
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
+
+/// Marks a packet that came out of a datagram here, until it is sent or put into another one.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Decapsulated(u8);
+
+impl Kept for Decapsulated {}
 
 pub struct Decap<F> {
     l4: Field<L4>,
+    mark: Field<Decapsulated>,
     version: PhantomData<F>,
 }
 
@@ -23,7 +32,7 @@ pub enum To {
 
 impl<F: Ip> Build for Decap<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { l4: world.field::<L4>(), version: PhantomData }
+        Self { l4: world.field(), mark: world.field(), version: PhantomData }
     }
 }
 
@@ -39,7 +48,7 @@ impl<F: Ip> Node for Decap<F> {
         if b.flags.has(Flags::GSO) {
             return To::Super;
         }
-        // What is known of the datagram isn't known of the packet inside. A checksum that is left undone is the datagram's.
+        // These flags describe the datagram, not the packet inside; an unfinished checksum is the datagram's.
         const OF_DATAGRAM: Flags = Flags::L4_CSUM_OK
             .with(Flags::IP4_CSUM_OK)
             .with(Flags::CSUM_PARTIAL)
@@ -49,6 +58,7 @@ impl<F: Ip> Node for Decap<F> {
             .with(Flags::L2_MULTICAST);
         b.flags.clear(OF_DATAGRAM);
         b.clear_field(self.l4);
+        b.set_field(self.mark, Decapsulated(1));
         if TRACED {
             cx.trace(b, IpTrace::<F>::of(b));
         }

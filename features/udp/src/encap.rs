@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `udp4o4-encap` and its like: a packet becomes the payload of a datagram. The first number is the packet's protocol, the second
-//! the datagram's.
+//! `udp4o4-encap`, `udp6o4-encap`, `udp4o6-encap`, `udp6o6-encap`: a packet becomes the payload of a UDP datagram. The first number is
+//! the IP version of the packet, the second that of the datagram.
 
 use crate::control::{Outer, Udp, Work};
+use crate::decap::Decapsulated;
 use buffer::{Buffer, Field, Flags};
 use cli::Error;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -15,10 +16,10 @@ use sync::Turn;
 use wire::{Header, UdpHeader, l4};
 use zerocopy::IntoBytes;
 
-/// Source ports that follow from a flow start here (RFC 7510 3).
+/// The lowest source port that is derived from a flow (RFC 7510 3).
 const ENTROPY: u16 = 0xc000;
 
-/// What paths `udp-encap N` lead to.
+/// The objects of paths `udp-encap N`.
 pub static ENCAPSULATION: ObjectType = ObjectType {
     name: "udp-encap",
     node: |world, link, id| {
@@ -29,7 +30,7 @@ pub static ENCAPSULATION: ObjectType = ObjectType {
     describe: |world, id| {
         world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
     },
-    over: |world, id| world.get::<Udp>().way(id),
+    over: |world, id| world.get::<Udp>().route(id),
 };
 
 const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {
@@ -48,6 +49,7 @@ pub struct Encap<I: Ip, O: Ip> {
     onward: Onward<O>,
     counters: CombinedLane,
     l4: Field<L4>,
+    decapsulated: Field<Decapsulated>,
     /// Identification of the next datagram of IPv4 (RFC 791 3.2).
     id: u16,
 }
@@ -71,6 +73,9 @@ pub enum To {
     /// super-packets can't be put into datagrams
     #[drop]
     Super,
+    /// hop limit ran out on the way through datagrams
+    #[drop]
+    Expired,
 }
 
 #[derive(Clone, Copy)]
@@ -94,7 +99,8 @@ impl<I: Ip, O: Ip> Build for Encap<I, O> {
             adjacencies: world.get(),
             fib: world.get(),
             onward: Onward::new(world, thread),
-            l4: world.field::<L4>(),
+            l4: world.field(),
+            decapsulated: world.field(),
             id: 0,
         }
     }
@@ -138,23 +144,31 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         if b.flags.has(Flags::GSO) {
             return Err(To::Super);
         }
+        // From datagram to datagram no router takes one from the hop limit, and packets could circulate for ever.
+        if b.find_field(self.decapsulated).is_some() && !I::pass(b) {
+            return Err(To::Expired);
+        }
         ip::finish_checksum(b);
+        // Left only on a packet too short for the checksum, which its receiver drops. The offsets are not those of the datagram.
+        b.flags.clear(Flags::CSUM_PARTIAL);
         let source_port = if work.source_port == 0 {
             let table = TableIndex(b.scratch::<IpMeta>().fib);
-            // The highest 14 bits: paths are chosen by the lowest, so each path has flows with all ports.
+            // The highest 14 bits. The lowest bits choose the path, so they are the same for all flows on a path.
             ENTROPY | (ip::flow_hash::<I>(b, 0, self.fib.flow(table, turn)) >> 18) as u16
         } else {
             work.source_port
         };
-        self.counters.add(id as usize, 1, b.packet_len() as u64);
+        let bytes = b.packet_len() as u64;
         put(b, work, source_port, self.id)?;
+        self.counters.add(id as usize, 1, bytes);
         self.id = self.id.wrapping_add(1);
         b.clear_field(self.l4);
+        b.clear_field(self.decapsulated);
         b.flags
             .clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK));
-        // A datagram of our own.
+        // The datagram is one of our own.
         b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
-        let next = self.onward.go(b, work.way.adj, work.table, turn);
+        let next = self.onward.go(b, work.route.adj, work.route.table, turn);
         Ok((next.map_or(To::NoRoute, To::Node), source_port))
     }
 }

@@ -10,8 +10,9 @@
 //! A port of ours whose datagrams carry packets leads to `udp-decap-ip4` or `udp-decap-ip6`: the packet inside comes in by the
 //! interface of the datagram.
 //!
-//! The hop limit inside isn't changed by the way in, one is taken on the way out: a tunnel is one hop. Over IPv6 datagrams have a
-//! checksum (RFC 8200 8.1), over IPv4 they have none (RFC 7510 3).
+//! Putting a packet into a datagram doesn't change its hop limit, as in VPP; the router that takes it out takes one. A packet that
+//! goes from one datagram right into the next one is an exception: it could circulate for ever. Datagrams of IPv6 have a checksum
+//! (RFC 8200 8.1), those of IPv4 have none (RFC 7510 3).
 //!
 //! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet inside aren't copied.
 
@@ -36,7 +37,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "udp",
     about: "Packets in UDP datagrams",
     state: &[StateDef::of::<control::Udp>()],
-    fields: &[FieldDef::of::<net::L4>()],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<decap::Decapsulated>()],
     nodes: &[
         NodeDef::of::<encap::Encap<Ip4, Ip4>>(),
         NodeDef::of::<encap::Encap<Ip6, Ip4>>(),

@@ -7,6 +7,7 @@ use net::drive::{Recorded, Recorder, ethernet};
 use net::{Adjacencies, Fib, Interfaces, NewInterface};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use testkit::mutate::Mutator;
 use testkit::pkt::{self, Checksum, Packet};
 use wire::{Ip4, MacAddr, l4};
 
@@ -199,17 +200,116 @@ fn a_datagram_that_would_go_into_itself_is_not_sent() {
     run(&mut bench, "ip route add 30.0.0.1/32 via udp-encap 1");
     assert_eq!(out(&mut bench, &inner4(1)), []);
     run(&mut bench, "ip route del 30.0.0.1/32 via udp-encap 1");
-    // Through the other protocol it isn't seen before there is no more room.
+    // A circle over both protocols, made of routes that were usable before, ends when there is no room for another header.
     run(&mut bench, "udp encap add id 2 2001:db8:2::1 2003::1 1 2");
     run(&mut bench, "udp encap add id 3 10.0.1.1 40.0.0.1 1 2");
+    run(&mut bench, "ip route add 2003::/16 via 2001:db8:2::2 t2");
     run(&mut bench, "ip route add 40.0.0.0/8 via udp-encap 2");
-    run(&mut bench, "ip route add 2003::/16 via udp-encap 3");
     run(&mut bench, "ip route del 20.0.0.0/8");
     run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 3");
+    assert_eq!(out(&mut bench, &inner4(1)).len(), 1);
+    run(&mut bench, "ip route add 2003::1/128 via udp-encap 3");
     assert_eq!(out(&mut bench, &inner4(1)), []);
-    let full: u64 =
-        ["udp4o4-encap", "udp4o6-encap", "udp6o4-encap"].map(|n| bench.count(n, "no_headroom")).iter().sum();
-    assert_eq!(full, 1);
+    let nodes = ["udp4o4-encap", "udp4o6-encap", "udp6o4-encap"];
+    assert_eq!(nodes.map(|node| bench.count(node, "no_headroom")).iter().sum::<u64>(), 1);
+    run(&mut bench, "ip route del 2003::1/128");
+    assert_eq!(out(&mut bench, &inner4(1)).len(), 1);
+}
+
+/// IPv4 routes to an encapsulation of IPv6: another path takes over when the route of the datagrams goes.
+#[test]
+fn paths_fail_over_across_protocols() {
+    let mut bench = router();
+    run(&mut bench, "udp encap add id 0 2001:db8:2::1 2003::1 1 2");
+    run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 0");
+    run(&mut bench, "ip route add 20.0.0.0/8 via 10.0.1.2 t1 preference 1");
+    let first =
+        |bench: &mut Bench| out(bench, &inner4(1)).first().map(|(sw_if, packet)| (*sw_if, packet[0] >> 4));
+    assert_eq!(first(&mut bench), Some((2, 4)), "no route to the far end");
+    run(&mut bench, "ip route add 2003::/16 via 2001:db8:2::2 t2");
+    assert_eq!(first(&mut bench), Some((3, 6)));
+    run(&mut bench, "set interface state t2 down");
+    assert_eq!(first(&mut bench), Some((2, 4)));
+    run(&mut bench, "set interface state t2 up");
+    assert_eq!(first(&mut bench), Some((3, 6)));
+    // Through a second encapsulation of IPv4.
+    run(&mut bench, "udp encap add id 1 10.0.1.1 30.0.0.1 1 2");
+    run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.1.2 t1");
+    run(&mut bench, "ip route del 2003::/16");
+    run(&mut bench, "ip route add 2003::/16 via udp-encap 1");
+    assert_eq!(first(&mut bench), Some((2, 4)));
+    assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len() + 48 + 28);
+    run(&mut bench, "ip route del 30.0.0.0/8");
+    assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len(), "over three routes");
+    run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.1.2 t1");
+    assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len() + 48 + 28);
+}
+
+/// Two routers whose routes lead into datagrams to each other would pass a packet on for ever.
+#[test]
+fn a_packet_from_one_datagram_to_the_next_takes_a_hop() {
+    let mut bench = router();
+    run(&mut bench, "udp encap add id 0 10.0.1.1 10.0.1.2 330 440");
+    run(&mut bench, "udp decap add ipv4 440 next-proto ip4");
+    run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 0");
+    let mut inner = inner4(1).build();
+    for ttl in (1..9).rev() {
+        let datagram = pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload(&inner);
+        let sent = out(&mut bench, &datagram).pop().expect("sent").1;
+        inner = sent[28..].to_vec();
+        let (_, rest) = (0, pkt::ip4("10.0.0.9", "20.0.0.1").ttl(ttl).udp(1, 2000).payload_len(100).build());
+        assert_eq!(inner, rest);
+    }
+    let datagram = pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload(&inner);
+    assert_eq!(out(&mut bench, &datagram), []);
+    assert_eq!(bench.count("udp4o4-encap", "expired"), 1);
+}
+
+/// Broken packets and datagrams around broken packets: each is sent once or dropped by name, and every buffer comes back.
+#[test]
+fn broken_packets_are_sent_or_dropped_by_name() {
+    let mut bench = router();
+    for line in [
+        "udp encap add id 0 10.0.1.1 10.0.1.2 440 src-port-is-entropy",
+        "udp encap add id 1 2001:db8:2::1 2001:db8:2::2 1 441",
+        "ip route add 20.0.0.0/8 via udp-encap 1",
+        "ip route add 2002::/16 via udp-encap 0",
+        "udp decap add ipv4 440 next-proto ip4",
+        "udp decap add ipv4 441 next-proto ip6",
+        "udp decap add ipv6 440 next-proto ip4",
+        "udp decap add ipv6 441 next-proto ip6",
+    ] {
+        run(&mut bench, line);
+    }
+    let (four, six) = (inner4(1).build(), inner6(1).build());
+    let bases = [
+        four.clone(),
+        six.clone(),
+        pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload(&four).build(),
+        pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 441).payload(&six).build(),
+        pkt::ip6("2001:db8::9", "2001:db8::1").udp(1, 440).payload(&four).build(),
+        pkt::ip6("2001:db8::9", "2001:db8::1").udp(1, 441).payload(&six).build(),
+    ];
+    let rx = bench.world.get::<Interfaces>().find("t0").expect("there").0;
+    let (mut mutator, mut packet, mut sent) = (Mutator::new(11), Vec::new(), 0);
+    for _ in 0..30_000 {
+        mutator.next_frame(&bases, &mut packet);
+        let node = if packet.first().is_some_and(|byte| byte >> 4 == 6) { "ip6-input" } else { "ip4-input" };
+        bench.send(node, &packet, |b| b.rx_if = rx);
+        for (_, frame) in bench.world.get::<Recorded>().take() {
+            sent += 1;
+            let datagram = &frame[14..];
+            // Of IPv4 a datagram has no checksum; fragments and what isn't a datagram are no concern here.
+            if matches!(datagram[0] >> 4, 6) && datagram[6] == 17 {
+                assert_eq!(l4::verify(datagram), Ok(l4::Verdict::Valid));
+            }
+        }
+    }
+    assert!(sent > 1000 && bench.drops() > 1000, "{sent} sent, {} dropped", bench.drops());
+    bench.world.clock.adjust(10_000_000_000);
+    bench.settle();
+    let stats = bench.world.pool.stats();
+    assert_eq!(stats.depot + stats.loose + bench.rt.cache().free_count(), stats.carved, "buffers are lost");
 }
 
 #[test]
@@ -238,7 +338,7 @@ fn what_is_deleted_goes_on_for_the_routes_that_lead_to_it() {
     assert_eq!(out(&mut bench, &inner4(1))[0].1, outer6(&inner4(1), (5, 6)));
     assert!(fib.find_table(7).is_err(), "nothing uses it");
     run(&mut bench, "udp encap del id 0");
-    // Its number is free when the last route is gone.
+    // The number is free when the last route is gone.
     assert_eq!(run(&mut bench, "udp encap add 10.0.1.1 10.0.1.2 3 4"), "1\n");
     run(&mut bench, "ip route del 20.0.0.0/8 via udp-encap 0");
     assert_eq!(run(&mut bench, "udp encap add 10.0.1.1 10.0.1.2 3 4"), "0\n");

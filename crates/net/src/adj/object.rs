@@ -2,26 +2,27 @@
 //! Adjacencies for objects of features, such as encapsulations: routes lead packets to them.
 
 use super::control::Key;
-use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link};
+use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, NOWHERE};
 use crate::fib::Tracked;
 use cli::Error;
 use graph::{NodeIndex, World};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A type of objects that a feature's nodes take packets for. A static of the feature; types are told apart by their names.
+/// A type of objects that routes lead packets to, and that a feature's nodes process, such as encapsulations. Each feature has one
+/// static value for each of its types; the name identifies the type.
 pub struct ObjectType {
     /// The name, as `show` prints it.
     pub name: &'static str,
-    /// The feature's node for packets of a link to the object of this number. Packets find the number in [`Adj::table`].
+    /// Returns the feature's node for packets of a link to the object of this number. The node reads the number from [`Adj::table`].
     ///
     /// # Errors
     /// An object that isn't there, or doesn't take such packets.
     pub node: fn(&World, Link, u32) -> Result<NodeIndex, Error>,
-    /// What the object of this number is, for `show`.
+    /// Describes the object of this number, for `show`.
     pub describe: fn(&World, u32) -> String,
-    /// The route that the object sends packets on by, if it does: a path to the object can be used as long as that route can, and
-    /// not if that route leads back to the path. Called while the routes are locked.
+    /// Returns the route that the object sends its packets by, if it has one. A path to the object is usable while that route is, and
+    /// unless that route leads back to the path. Called while the routes are locked.
     pub over: fn(&World, u32) -> Option<Tracked>,
 }
 
@@ -65,18 +66,12 @@ impl Adjacencies {
         Ok(self.hold(key, || Adj { kind: AdjKind::Feature, next, table: object, link, ..Adj::default() }))
     }
 
-    /// An object has changed: packets go to the nodes that its type says now.
-    ///
-    /// # Errors
-    /// As [`Self::object`].
-    pub fn refresh_object(&self, world: &World, of: &'static ObjectType, object: u32) -> Result<(), Error> {
-        for link in [Link::Ip4, Link::Ip6] {
-            let index = self.inner().by_key.get(&Key::Object(of, link, object)).copied();
-            if let Some(index) = index {
-                let next = (of.node)(world, link, object)?;
-                self.change(index, |adj| adj.next = next);
-            }
+    /// Sends packets of a link to the node that the type names now, after the object has changed. Without a node they are dropped.
+    pub(crate) fn refresh_object(&self, world: &World, of: &'static ObjectType, link: Link, object: u32) {
+        let index = self.inner().by_key.get(&Key::Object(of, link, object)).copied();
+        if let Some(index) = index {
+            let next = (of.node)(world, link, object).unwrap_or(NOWHERE);
+            self.change(index, |adj| adj.next = next);
         }
-        Ok(())
     }
 }

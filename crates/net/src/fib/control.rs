@@ -4,7 +4,8 @@
 use super::cross::{Crossing, Moved};
 use super::entry::{Entries, Entry, Sourced};
 use super::list::{ListId, PathList};
-use super::{Fib, Follows, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
+use super::resolve::ROUNDS;
+use super::{Extension, Fib, Follows, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
 use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
 use cli::{Error, retval};
 use graph::{SwIfIndex, World};
@@ -44,7 +45,11 @@ pub(super) struct Inner<F: Net> {
     pub by_if: BTreeMap<SwIfIndex, BTreeSet<ListId>>,
     /// Path lists with a recursive path over this next hop of the other protocol.
     pub crossing: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
+    /// Path lists with a path to this object of a feature.
+    pub objects: BTreeMap<(Extension, u32), BTreeSet<ListId>>,
     pub moved: Moved<F>,
+    /// Path lists of the other protocol to resolve again: a route that their objects send packets by has changed.
+    pub watchers_due: BTreeSet<ListId>,
     /// By interface, the tables where a source other than the interface's addresses has added a connected prefix.
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
     /// Tables without an owner that are still in use.
@@ -63,7 +68,9 @@ impl<F: Net> Default for Inner<F> {
             hops: HashMap::new(),
             by_if: BTreeMap::new(),
             crossing: BTreeMap::new(),
+            objects: BTreeMap::new(),
             moved: Moved::default(),
+            watchers_due: BTreeSet::new(),
             attached: BTreeMap::new(),
             unowned: BTreeSet::new(),
         }
@@ -418,9 +425,25 @@ impl<F: Net> Fib<F> {
         done
     }
 
+    fn has_watchers_due(&self) -> bool {
+        !self.inner().watchers_due.is_empty()
+    }
+
     /// After routes have changed: refreshes routes of the other protocol, and removes tables that have become unused.
     pub(super) fn settle(&self, world: &World) {
+        let other = world.get::<Fib<F::Other>>();
         self.tell_other(world);
+        // Routes of both protocols may follow each other through objects of features.
+        for _ in 0..ROUNDS {
+            if !other.has_watchers_due() {
+                break;
+            }
+            other.tell_other(world);
+            if !self.has_watchers_due() {
+                break;
+            }
+            self.tell_other(world);
+        }
         // A removed table may have been the last user of another one.
         while self.crossing.take_unused() {
             self.reap(world);

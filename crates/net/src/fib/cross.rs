@@ -146,13 +146,16 @@ impl<F: Net> Fib<F> {
 
     /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while routes are locked.
     pub(super) fn tell_other(&self, world: &World) {
-        let moved = std::mem::take(&mut self.inner().moved);
-        if !self.crossing.any::<F::Other>() {
+        let (moved, mut lists) = {
+            let mut inner = self.inner();
+            (std::mem::take(&mut inner.moved), std::mem::take(&mut inner.watchers_due))
+        };
+        if lists.is_empty() && !self.crossing.any::<F::Other>() {
             return;
         }
         let other = world.get::<Fib<F::Other>>();
         let mut inner = other.inner();
-        let lists: BTreeSet<ListId> = match moved {
+        let crossing: BTreeSet<ListId> = match moved {
             Moved::All => inner.crossing.values().flatten().copied().collect(),
             Moved::Prefixes(all) => {
                 let range = |(table, prefix): (_, Prefix<F::Addr>)| {
@@ -162,6 +165,7 @@ impl<F: Net> Fib<F> {
                 within.flat_map(|(_, lists)| lists).copied().collect()
             }
         };
+        lists.extend(crossing);
         inner.refresh(&other.cx(world), lists);
     }
 }

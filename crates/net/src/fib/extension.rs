@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kinds of paths that features implement.
 
-use crate::ObjectType;
+use crate::{Fib, ObjectType};
 use cli::Error;
 use graph::{Shared, World};
 use msg::retval;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
+use wire::{Ip4, Ip6};
 
 /// A kind of path whose packets a feature takes. Without the feature such paths are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -45,7 +46,7 @@ impl Extensions {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Paths of this kind lead to objects of this type. Called once by the feature's plugin.
+    /// Registers the type of the objects that paths of this kind lead to. Called once by the feature's plugin.
     pub fn register(&self, kind: Extension, of: &'static ObjectType) {
         self.types().insert(kind, of);
     }
@@ -57,6 +58,20 @@ impl Extensions {
     pub(super) fn object_type(&self, kind: Extension) -> Result<&'static ObjectType, Error> {
         let nobody = || Error::unsupported(format!("no feature takes {} paths yet", kind.name()));
         self.types().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
+    }
+
+    /// Resolves the paths to an object again, after it was created or has changed.
+    pub fn refresh(&self, world: &World, kind: Extension, object: u32) {
+        let Ok(of) = self.object_type(kind) else { return };
+        world.get::<Fib<Ip4>>().refresh_object(world, (kind, of), object);
+        world.get::<Fib<Ip6>>().refresh_object(world, (kind, of), object);
+    }
+
+    /// Whether a route has a path to this object, usable or not.
+    pub fn is_used(&self, world: &World, kind: Extension, object: u32) -> bool {
+        let key = (kind, object);
+        world.get::<Fib<Ip4>>().inner().objects.contains_key(&key)
+            || world.get::<Fib<Ip6>>().inner().objects.contains_key(&key)
     }
 }
 

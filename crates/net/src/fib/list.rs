@@ -66,10 +66,12 @@ impl<F: Net> PathList<F> {
 /// A path list.
 pub(super) struct PathList<F: Net> {
     pub paths: Arc<[Path<F::Addr>]>,
-    /// Number of references by entries, and by features that follow it.
+    /// Number of references by entries and by [`Tracked`](super::Tracked).
     pub refs: usize,
-    /// Of these, references by features.
+    /// Of these, references by [`Tracked`](super::Tracked).
     pub trackers: usize,
+    /// Path lists of the other protocol with a path to an object that sends packets by this list.
+    pub watchers: BTreeSet<ListId>,
     /// The adjacency that workers find for these entries.
     pub adj: AdjIndex,
     /// `adj` is an alias made for this list, not one of the fixed adjacencies.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wire::Prefix;
 
 /// How often a list is resolved at most for one change, so that circular changes end.
-const ROUNDS: u8 = 64;
+pub(super) const ROUNDS: u8 = 64;
 
 /// The weight of a share of 1, where shares of packets become weights.
 const SHARE: f64 = 65536.0;
@@ -47,6 +47,7 @@ impl<F: Net> Inner<F> {
             paths: paths.clone(),
             refs: 1,
             trackers: 0,
+            watchers: BTreeSet::new(),
             adj: fixed.unwrap_or_default(),
             owned: fixed.is_none(),
             now: Resolved::default(),
@@ -63,6 +64,9 @@ impl<F: Net> Inner<F> {
                 PathKind::RecursiveOther { table, nexthop } => {
                     self.crossing.entry((table, nexthop)).or_default().insert(id);
                     cx.crossing.set::<F>(self.crossing.len());
+                }
+                PathKind::Extension(kind, object) => {
+                    self.objects.entry((kind, object)).or_default().insert(id);
                 }
                 _ => {}
             }
@@ -101,6 +105,7 @@ impl<F: Net> Inner<F> {
                     unlist(&mut self.crossing, (table, nexthop), id);
                     cx.crossing.set::<F>(self.crossing.len());
                 }
+                PathKind::Extension(kind, object) => unlist(&mut self.objects, (kind, object), id),
                 _ => {}
             }
         }
@@ -184,6 +189,9 @@ impl<F: Net> Inner<F> {
                 queue.extend(self.all_users(id));
             } else if (list.now.state, list.now.down) != (now.state, now.down) {
                 queue.extend(&list.users);
+            }
+            if list.now.state != now.state {
+                self.watchers_due.extend(&list.watchers);
             }
             if list.now != now {
                 self.note_list_moved(cx.crossing);
@@ -276,14 +284,8 @@ impl<F: Net> Inner<F> {
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
                 let of = cx.world.get::<Extensions>().object_type(kind).map_err(unresolved)?;
-                if let Some(over) = (of.over)(cx.world, object).and_then(Tracked::list_of::<F>) {
-                    now.follows.insert(over);
-                    if self.leads_to(over, id) {
-                        return Err(PathState::Looped);
-                    }
-                    if self.lists.get(over).is_none_or(|list| list.now.state == State::Unusable) {
-                        return Err(PathState::Unresolved);
-                    }
+                if let Some(over) = (of.over)(cx.world, object) {
+                    self.check_over(cx, id, over, now)?;
                 }
                 let adj = adjacencies.object(cx.world, of, F::LINK, object).map_err(unresolved)?;
                 way(adj, State::Usable)
@@ -332,6 +334,26 @@ impl<F: Net> Inner<F> {
                 Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
         }
+    }
+
+    /// Checks that an object can send the packets of a path list by this route. The list is resolved again when that changes.
+    fn check_over(
+        &self,
+        cx: &Cx<'_>,
+        id: ListId,
+        over: Tracked,
+        now: &mut Resolved,
+    ) -> Result<(), PathState> {
+        let Some(list) = over.list_of::<F>() else {
+            let is_usable = cx.world.get::<Fib<F::Other>>().watch(over, id);
+            return if is_usable { Ok(()) } else { Err(PathState::Unresolved) };
+        };
+        now.follows.insert(list);
+        if self.leads_to(list, id) {
+            return Err(PathState::Looped);
+        }
+        let is_usable = self.lists.get(list).is_some_and(|list| list.now.state != State::Unusable);
+        if is_usable { Ok(()) } else { Err(PathState::Unresolved) }
     }
 
     /// Whether the path's constraint lets it follow this list, which covers its next hop.

@@ -3,32 +3,62 @@
 
 use super::list::{ListId, State};
 use super::{Extension, Fib, Net, Path, PathKind, TableIndex};
-use crate::AdjIndex;
+use crate::{AdjIndex, ObjectType};
 use cli::Error;
 use graph::World;
+use std::net::IpAddr;
+use wire::{Ip4, Ip6};
 
-/// The way to an address by whatever route covers it. When that changes, one store moves all packets that are sent to [`Self::adj`].
+/// The route to an address. When the route changes, one store moves all packets that are sent to [`Self::adj`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracked {
     list: ListId,
     is_v6: bool,
-    /// Where packets to the address go, now and after changes: an adjacency that no packet is forwarded by if there is no route.
+    /// The table of the route.
+    pub table: TableIndex,
+    /// The adjacency for packets to the address; its index stays the same. It drops packets while there is no route.
     pub adj: AdjIndex,
 }
 
 impl Tracked {
-    /// The path list, if it is one of this protocol's.
+    /// Follows the route to an address in the table with this id, until [`Self::release`]. The table exists at least as long.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3), an address that is none of one host (−7).
+    pub fn new(world: &World, table_id: u32, address: IpAddr) -> Result<Self, Error> {
+        match address {
+            IpAddr::V4(address) => world.get::<Fib<Ip4>>().track(world, table_id, address),
+            IpAddr::V6(address) => world.get::<Fib<Ip6>>().track(world, table_id, address),
+        }
+    }
+
+    /// Stops to follow the route. No packet may be sent to the adjacency any more.
+    pub fn release(self, world: &World) {
+        if self.is_v6 {
+            world.get::<Fib<Ip6>>().untrack(world, self.list);
+        } else {
+            world.get::<Fib<Ip4>>().untrack(world, self.list);
+        }
+    }
+
+    /// Whether there is a route that can forward packets.
+    pub fn is_resolved(self, world: &World) -> bool {
+        if self.is_v6 {
+            world.get::<Fib<Ip6>>().is_usable(self.list)
+        } else {
+            world.get::<Fib<Ip4>>().is_usable(self.list)
+        }
+    }
+
+    /// Returns the path list, if it is one of this protocol.
     pub(super) fn list_of<F: Net>(self) -> Option<ListId> {
         (self.is_v6 == F::IS_V6).then_some(self.list)
     }
 }
 
 impl<F: Net> Fib<F> {
-    /// Follows the route to an address, until [`Self::untrack`]. The table stays as long.
-    ///
-    /// # Errors
-    /// A table that isn't there (−3), an address that is none of one host (−7).
-    pub fn track(&self, world: &World, table: TableIndex, address: F::Addr) -> Result<Tracked, Error> {
+    fn track(&self, world: &World, table_id: u32, address: F::Addr) -> Result<Tracked, Error> {
+        let table = self.find_table(table_id)?;
         let paths = [Path::new(PathKind::Recursive { table, nexthop: address })];
         self.with(world, |inner, cx| {
             self.check(inner, &paths)?;
@@ -36,42 +66,42 @@ impl<F: Net> Fib<F> {
             if let Some(list) = inner.lists.get_mut(list) {
                 list.trackers += 1;
             }
-            Ok(Tracked { list, is_v6: F::IS_V6, adj: inner.adj(list) })
+            Ok(Tracked { list, is_v6: F::IS_V6, table, adj: inner.adj(list) })
         })
     }
 
-    /// Follows a route no longer. No packet may be sent by it any more.
-    pub fn untrack(&self, world: &World, tracked: Tracked) {
-        if let Some(list) = tracked.list_of::<F>() {
-            self.with(world, |inner, cx| {
-                if let Some(list) = inner.lists.get_mut(list) {
-                    list.trackers -= 1;
-                }
-                inner.let_go(cx, list);
-            });
-        }
-    }
-
-    /// An object of a feature is there, or has changed: routes with paths to it lead there.
-    pub fn refresh_object(&self, world: &World, kind: Extension, object: u32) {
-        let is_to = |path: &Path<F::Addr>| path.kind == PathKind::Extension(kind, object);
+    fn untrack(&self, world: &World, list: ListId) {
         self.with(world, |inner, cx| {
-            let lists = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(is_to));
-            let lists: Vec<ListId> = lists.map(|(id, _)| id).collect();
-            inner.refresh(cx, lists);
+            if let Some(list) = inner.lists.get_mut(list) {
+                list.trackers -= 1;
+            }
+            inner.let_go(cx, list);
         });
     }
 
-    /// Whether a route has a path to this object of a feature, usable or not.
-    pub fn names_object(&self, kind: Extension, object: u32) -> bool {
-        let is_to = |path: &Path<F::Addr>| path.kind == PathKind::Extension(kind, object);
-        self.inner().lists.values().any(|list| list.paths.iter().any(is_to))
+    fn is_usable(&self, list: ListId) -> bool {
+        self.inner().lists.get(list).is_some_and(|list| list.now.state != State::Unusable)
     }
 
-    /// Whether there is a route that packets can be forwarded by.
-    pub fn is_resolved(&self, tracked: Tracked) -> bool {
-        let inner = self.inner();
-        let list = tracked.list_of::<F>().and_then(|list| inner.lists.get(list));
-        list.is_some_and(|list| list.now.state != State::Unusable)
+    /// Whether a tracked route can forward packets. The path list of the other protocol is resolved again when that changes.
+    pub(super) fn watch(&self, over: Tracked, watcher: ListId) -> bool {
+        let mut inner = self.inner();
+        let Some(list) = over.list_of::<F>().and_then(|list| inner.lists.get_mut(list)) else { return false };
+        list.watchers.insert(watcher);
+        list.now.state != State::Unusable
+    }
+
+    /// Resolves the paths to an object again.
+    pub(super) fn refresh_object(
+        &self,
+        world: &World,
+        (kind, of): (Extension, &'static ObjectType),
+        object: u32,
+    ) {
+        self.adjacencies.refresh_object(world, of, F::LINK, object);
+        self.with(world, |inner, cx| {
+            let lists = inner.objects.get(&(kind, object)).cloned().unwrap_or_default();
+            inner.refresh(cx, lists);
+        });
     }
 }
