@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One function for each parser of what comes from outside: takes any input, and panics if the parser breaks a promise.
+//! One function for each parser of input from outside. It takes any input, and panics if the parser breaks a promise.
 //!
-//! `make fuzz` lets LLVM's fuzzer look for inputs (`fuzz/targets`). The tests here take the kept ones, and changes of them at
-//! random, in the usual build: with debug assertions, and without a C++ compiler.
+//! With `make fuzz` LLVM's fuzzer searches inputs (`fuzz/targets`). The tests here run the kept inputs and random changes of them in
+//! the usual build, which has debug assertions and needs no C++ compiler.
 #![forbid(unsafe_code)]
 
 pub mod command;
@@ -20,10 +20,10 @@ mod tests {
     use std::path::Path;
     use testkit::mutate::Mutator;
 
-    /// Changes of each kept input.
+    /// Number of changes of each kept input.
     const CHANGES: usize = 500;
 
-    /// Takes every kept input of a target and changes of it; bytes are as good as frames for the one who changes them.
+    /// Runs a target with its kept inputs and with random changes of them.
     fn kept_and_changed(target: &str, run: impl Fn(&[u8])) {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
@@ -40,7 +40,7 @@ mod tests {
         }
     }
 
-    /// What of the bytes is text, as LLVM's fuzzer hands it over.
+    /// The valid text at the start of the bytes, as LLVM's fuzzer passes it.
     fn valid(bytes: &[u8]) -> &str {
         bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }

@@ -9,10 +9,10 @@ use net::Interfaces;
 use std::time::Duration;
 use testkit::pkt;
 
-/// What commands that show something are tried with.
+/// Arguments that every `show` is run with.
 const WORDS: [&str; 5] = ["", " loop0", " verbose", " 1", " 10.1.0.1"];
 
-/// Runs a command. That a plugin which is off would have it is no fault.
+/// Runs a command, which may be one of a plugin that is off.
 fn run(bench: &mut Bench, tree: &Tree<World>, line: &str) {
     let (mut runner, mut said) = (Runner::default(), Vec::new());
     runner.line(tree, &bench.world, line, false, &mut said);
@@ -24,7 +24,7 @@ fn run(bench: &mut Bench, tree: &Tree<World>, line: &str) {
     bench.settle();
 }
 
-/// Configures and shows all that the plugins left have, sends packets through it, and deletes it.
+/// Runs the examples and every `show` of the other plugins, sends packets, and deletes all interfaces.
 ///
 /// # Errors
 /// Why there can be no instance without these plugins.
@@ -47,12 +47,15 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
         "ip route add 2001:db8:2::/48 via 2001:db8::2 loop0",
     ];
     let here = on.iter().flat_map(|p| p.examples).filter(|s| s.needs == Needs::Nothing);
-    for line in lines.into_iter().chain(here.flat_map(|script| script.lines.lines())) {
+    let interfaces = bench.world.get::<Interfaces>();
+    let has_ethernet = on.iter().any(|p| p.name == "ethernet");
+    lines.into_iter().for_each(|line| run(&mut bench, &tree, line));
+    assert_eq!(interfaces.find("loop0").is_ok(), has_ethernet);
+    for line in here.flat_map(|script| script.lines.lines()) {
         run(&mut bench, &tree, line);
     }
 
-    let interfaces = bench.world.get::<Interfaces>();
-    if on.iter().any(|p| p.name == "ethernet") {
+    if has_ethernet {
         for interface in interfaces.list() {
             let packets = [
                 pkt::ip4("10.1.0.2", "10.2.0.9").udp(1, 2).payload_len(40).build(),
