@@ -88,7 +88,7 @@ const COMMITTED: usize = 4096;
 /// # Errors
 /// Why the graph can't be made.
 pub fn dot() -> Result<String, String> {
-    graph::check_features(plugins::ALL)?;
+    graph::check_order(plugins::ALL)?;
     let (world, _runtimes) =
         World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins::ALL)?;
     Ok(world.dot())
@@ -100,7 +100,7 @@ pub fn dot() -> Result<String, String> {
 /// One sentence for the operator.
 pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     process::crash::set_crash_context(graph::crash_context);
-    graph::check_features(plugins::ALL)?;
+    graph::check_order(plugins::ALL)?;
     let plan = plan(config)?;
     let threads = 1 + plan.worker_cores.len();
     let buffers = config.buffers.buffers_per_numa.map_or(BUFFERS, |n| n as usize);

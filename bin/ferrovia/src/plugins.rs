@@ -35,6 +35,6 @@ pub static ALL: &[&Plugin] = &[
 mod tests {
     #[test]
     fn features_name_features_of_their_arcs() {
-        assert_eq!(graph::check_features(super::ALL), Ok(()));
+        assert_eq!(graph::check_order(super::ALL), Ok(()));
     }
 }

@@ -187,6 +187,7 @@ impl Node for Sink {
 static PLUGINS: &[&Plugin] = &[&Plugin {
     name: "fake",
     state: &[net::STATE, STATE, StateDef::of::<Log>()],
+    counters: net::COUNTERS,
     nodes: &[NodeDef::input::<PollInput<FakeRx>>(), NodeDef::of::<Sink>()],
     start: |world| {
         start(world);

@@ -6,11 +6,8 @@
 //! number of interfaces. Chains are only ever added, never changed: a packet that is held, or on its way to another
 //! thread, keeps a valid position, and the configuration that stands there. Equal chains are stored once.
 
-mod order;
-
-pub use order::check_features;
-
 use crate::config::{Words, words_of};
+use crate::order::{order_of_arc, sorted};
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
 use mem::{Plain, Reserve};
 use stats::Space;
@@ -36,7 +33,7 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features of this arc that come later. Each is declared by a plugin of the build, see [`check_features`]; it may be disabled.
+    /// Features of this arc that come later. Each is declared by a plugin of the build, see [`check_order`](crate::check_order); it may be disabled.
     pub before: &'static [&'static str],
     /// Features of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
@@ -172,7 +169,7 @@ impl Arcs {
         end: NodeIndex,
         features: Vec<(Feature, NodeIndex)>,
     ) -> Result<(), String> {
-        let features = order::sorted(def.name, features)?;
+        let features = sorted(&order_of_arc(def.name), features)?;
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }

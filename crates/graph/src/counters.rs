@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Names of the graph's counters in the stats directory.
+//! The graph's counters in the stats directory: their names, and what their cells belong to.
+
+use crate::Plugin;
+use stats::{Registry, Space};
 
 /// Names of nodes, by node.
 pub const NAMES: &str = "/sys/node/names";
@@ -20,3 +23,12 @@ pub const ERRORS: &str = "/node/errors";
 pub const HANDED: &str = "/sys/handoff/packets";
 /// Packets lost to a full ring, as [`HANDED`].
 pub const CONGESTION: &str = "/sys/handoff/congestion";
+
+/// A registry for this many threads, in which the counters of the graph and of these plugins have their spaces.
+pub fn registry<'p>(threads: usize, plugins: impl Iterator<Item = &'p &'static Plugin>) -> Registry {
+    let registry = Registry::new(threads);
+    registry.declare("/sys/node/", Space::Node);
+    registry.declare(ERRORS, Space::Error);
+    plugins.flat_map(|plugin| plugin.counters).for_each(|(prefix, space)| registry.declare(prefix, *space));
+    registry
+}

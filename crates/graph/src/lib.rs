@@ -35,6 +35,8 @@ mod listed;
 mod live;
 mod longest;
 mod node;
+mod order;
+mod phase;
 mod plugin;
 mod process;
 mod registry;
@@ -50,7 +52,7 @@ mod watch;
 mod words;
 mod world;
 
-pub use arcs::{ArcDef, Feature, check_features};
+pub use arcs::{ArcDef, Feature};
 pub use ask::Asked;
 pub use clock::Clock;
 pub use config::Configured;
@@ -66,10 +68,12 @@ pub use node::{
     Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
     name_of,
 };
+pub use order::check_order;
+pub use phase::Phase;
 pub use plugin::{Needs, Plugin, Script};
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use registry::{NodeInfo, Reason};
-pub use running::{ConfigLine, ConfigLines, Phase, RunningConfig, Section};
+pub use running::{ConfigLine, ConfigLines, RunningConfig, Section};
 pub use runtime::Runtime;
 pub use shared::{Deleted, Shared, StateDef};
 pub use threads::{ThreadInfo, ThreadPlan, Threads, thread_name, usable_cores};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plugin: what a feature or a driver brings.
 
-use crate::{ArcDef, Feature, FieldDef, NodeDef, RunningConfig, StateDef, World};
+use crate::{ArcDef, Feature, FieldDef, NodeDef, Phase, RunningConfig, StateDef, World};
 use cli::Command;
 use msg::Module;
 use startup::StartupDef;
+use stats::Space;
 use stats::metric::Metric;
 use std::sync::Arc;
 
@@ -30,8 +31,13 @@ pub struct Plugin {
     pub cli: &'static [Command<World>],
     /// Its messages of the binary API.
     pub api: &'static [Module<World>],
+    /// Phases of the configuration that the common ones don't have.
+    pub phases: &'static [Phase],
     /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
+    /// Beginnings of the names of its counters that have a cell for each interface or node, say, and which of them. All other counters
+    /// are [`Space::Own`].
+    pub counters: &'static [(&'static str, Space)],
     /// Metrics of its counters, for monitoring systems.
     pub metrics: &'static [Metric],
     /// Its commands that set something, with all that they can set. Tests save and restore what these make.
@@ -56,7 +62,9 @@ impl Plugin {
         features: &[],
         cli: &[],
         api: &[],
+        phases: &[],
         config: |_, _| {},
+        counters: &[],
         metrics: &[],
         examples: &[],
         transient: &[],

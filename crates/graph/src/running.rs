@@ -2,68 +2,13 @@
 //! The configuration in force, as commands that make it again.
 //!
 //! Each plugin says its part: of what was set, and isn't as it would be anyway, a line that sets it and a line that takes it
-//! back. What is learned, and what follows from other lines (routes of addresses), isn't said. The phases order the lines of
+//! back. What is learned, and what follows from other lines (routes of addresses), isn't said. [Phases](Phase) order the lines of
 //! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
 
-use crate::{SwIfIndex, World};
+use crate::{Phase, SwIfIndex, World};
 use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// When a line's turn is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Phase {
-    /// What needs nothing else: limits, the log.
-    Settings,
-    /// Interfaces, in the order of their indices.
-    Interfaces,
-    /// Their names, by which all that follows calls them.
-    Names,
-    /// What belongs to the device: addresses of layer 2, MTUs, modes, placement.
-    Devices,
-    /// Tables.
-    Tables,
-    /// Which interface is in which table.
-    Bindings,
-    /// Addresses of layer 3.
-    Addresses,
-    /// Neighbours.
-    Neighbors,
-    /// Encapsulations and other objects that routes lead packets to.
-    Encapsulations,
-    /// Routes.
-    Routes,
-    /// Features of interfaces, and what needs any of the above.
-    Features,
-    /// Features that an operator enabled or disabled by themselves, whatever else needs them.
-    Chosen,
-    /// Streams of the packet generator.
-    Streams,
-    /// Interfaces that are up: nothing passes before all else is there.
-    Up,
-}
-
-impl Phase {
-    /// Its name, for the sections of a configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Interfaces => "interfaces",
-            Self::Names => "names",
-            Self::Devices => "devices",
-            Self::Tables => "tables",
-            Self::Bindings => "bindings",
-            Self::Addresses => "addresses",
-            Self::Neighbors => "neighbors",
-            Self::Encapsulations => "encapsulations",
-            Self::Routes => "routes",
-            Self::Features => "features",
-            Self::Chosen => "chosen features",
-            Self::Streams => "streams",
-            Self::Up => "up",
-        }
-    }
-}
 
 /// A line of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,7 +40,7 @@ impl Part {
         match self {
             Self::Line(line) => line.phase,
             Self::List(phase, _) => *phase,
-            Self::Interfaces(_) => Phase::Interfaces,
+            Self::Interfaces(_) => Phase::INTERFACES,
         }
     }
 }
@@ -112,7 +57,7 @@ impl Makers {
         let first = all.iter_mut().filter_map(|m| Some((*m.left.peek()?, m))).min_by_key(|(sw_if, _)| *sw_if);
         let Some((sw_if, makers)) = first else { return false };
         makers.left.next();
-        (makers.say)(world, sw_if, &mut Section { phase: Phase::Interfaces, lines });
+        (makers.say)(world, sw_if, &mut Section { phase: Phase::INTERFACES, lines });
         true
     }
 }
@@ -122,10 +67,10 @@ impl Makers {
 /// ```
 /// use graph::{Phase, RunningConfig};
 /// let mut config = RunningConfig::default();
-/// config.push(Phase::Addresses, "set interface ip address t0 10.0.0.1/24", "set interface ip address del t0 10.0.0.1/24");
-/// config.push(Phase::Tables, "ip table add 7", "ip table del 7");
+/// config.push(Phase::ADDRESSES, "set interface ip address t0 10.0.0.1/24", "set interface ip address del t0 10.0.0.1/24");
+/// config.push(Phase::TABLES, "ip table add 7", "ip table del 7");
 /// # let (world, _) = graph::World::new(&graph::WorldConfig { buffers: 63, ..Default::default() }, &[]).unwrap();
-/// let lines: Vec<_> = config.lines().all(&world).into_iter().map(|l| l.text).collect();
+/// let lines: Vec<_> = config.lines(&world).all(&world).into_iter().map(|l| l.text).collect();
 /// assert_eq!(lines, ["ip table add 7", "set interface ip address t0 10.0.0.1/24"]);
 /// ```
 #[derive(Default)]
@@ -194,8 +139,8 @@ impl RunningConfig {
     }
 
     /// All lines in their order.
-    pub fn lines(mut self) -> ConfigLines {
-        self.0.sort_by_key(Part::phase);
+    pub fn lines(mut self, world: &World) -> ConfigLines {
+        self.0.sort_by_key(|part| world.phase_rank(part.phase()));
         ConfigLines { parts: self.0.into(), ..ConfigLines::default() }
     }
 }
@@ -225,7 +170,7 @@ impl ConfigLines {
                     (plugin.config)(world, &mut config);
                     self.asked = Some((next + 1, config));
                 }
-                None => *self = config.lines(),
+                None => *self = config.lines(world),
             }
             return true;
         }
@@ -314,9 +259,9 @@ mod tests {
                     lines.waits(driver);
                 }
             });
-            config.push(Phase::Settings, driver, "");
+            config.push(Phase::SETTINGS, driver, "");
         }
-        let lines = config.lines().all(&world);
+        let lines = config.lines(&world).all(&world);
         assert_eq!(
             lines.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(),
             ["a", "b", "b0", "a1", "b3", "a4"]

@@ -20,7 +20,7 @@ use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
 use crate::watch::Watch;
-use crate::{Clock, Node, NodeIndex, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
+use crate::{Clock, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
@@ -89,6 +89,8 @@ pub struct World {
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
+    /// Phases of the configuration, in their order.
+    pub(crate) phases: Vec<Phase>,
     pub(crate) live: Mutex<HashMap<&'static str, LiveNames>>,
     pub(crate) watch: Watch,
 }
@@ -100,7 +102,7 @@ impl World {
     /// Makes an instance of these plugins, and its threads' graphs: number 0 is the main thread's.
     ///
     /// # Errors
-    /// Buffers that can't be had; a name that two plugins give to a node; an arc whose order is a cycle; fields
+    /// Buffers that can't be had; a name that two plugins give to a node; an arc or phases whose order is a cycle; fields
     /// that the packet's metadata has no room for; what a plugin's start says.
     pub fn new(
         config: &WorldConfig,
@@ -124,7 +126,7 @@ impl World {
         let world = Arc::new(World {
             qsbr,
             pool,
-            stats: stats::Registry::new(threads),
+            stats: counters::registry(threads, plugins.iter().chain(config.off)),
             clock: Arc::default(),
             processes: Processes::new(control),
             api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
@@ -135,6 +137,7 @@ impl World {
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
+            phases: Phase::in_order(plugins)?,
             live: Mutex::default(),
             watch: Watch::new(threads),
         });

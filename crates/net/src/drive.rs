@@ -68,7 +68,8 @@ impl Node for Tx {
 }
 
 /// The state of interfaces, tables and neighbours, for tests of plugins without the plugin `interface`.
-pub static STATE: Plugin = Plugin { name: "net-state", state: &[crate::STATE], ..Plugin::EMPTY };
+pub static STATE: Plugin =
+    Plugin { name: "net-state", state: &[crate::STATE], counters: crate::COUNTERS, ..Plugin::EMPTY };
 
 /// Interface and bytes of every frame that interfaces with a [`Recorder`] have sent.
 #[derive(Default)]

@@ -54,6 +54,6 @@ pub use neighbor::{
     Refusal,
 };
 pub use nexthop::{Down, NextHop, NextHops};
-pub use state::STATE;
+pub use state::{COUNTERS, STATE};
 pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView, Views};

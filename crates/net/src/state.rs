@@ -9,6 +9,7 @@ use crate::{
     Routes, Sources,
 };
 use graph::StateDef;
+use stats::Space;
 use wire::{Ip4, Ip6};
 
 /// All shared state of this crate, for the plugin `interface`. [`graph::Shared::forget`] is called from the last to the first:
@@ -34,3 +35,11 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Addresses<Ip4>>(),
     StateDef::of::<Addresses<Ip6>>(),
 ]);
+
+/// The counters of this crate that have a cell for each interface or route, for the plugin that has [`STATE`].
+pub const COUNTERS: &[(&str, Space)] = &[
+    ("/if/", Space::Interface),
+    ("/net/interface/", Space::Interface),
+    ("/net/nexthop/", Space::Interface),
+    ("/net/route/", Space::Route),
+];

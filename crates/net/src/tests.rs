@@ -84,7 +84,7 @@ fn counters_follow_their_interface_in_the_stats_directory() {
     let names = |names: &[&str]| Some(stats::Value::Names(names.iter().map(|n| n.to_string()).collect()));
     let a = add(&bench, "memif0/0").expect("added");
     counters.rx.lane(0).add(a.at(), 2, 120);
-    bench.world.stats.simple("/net/arp/rx/requests").lane(0).add(a.at(), 1);
+    bench.world.stats.simple("/net/nexthop/up").lane(0).add(a.at(), 1);
     assert_eq!(get("/if/names"), names(&["local0", "memif0/0"]));
     assert_eq!(get("/interfaces/memif0_0/rx"), Some(stats::Value::Combined(vec![vec![(2, 120)]])));
     assert_eq!(get("/interfaces/local0/drops"), Some(stats::Value::Simple(vec![vec![0]])));
@@ -96,6 +96,6 @@ fn counters_follow_their_interface_in_the_stats_directory() {
     assert_eq!(add(&bench, "b").ok(), Some(a));
     bench.settle();
     assert_eq!(get("/interfaces/b/rx").map(|v| v.total()), Some(0), "somebody else's packets");
-    assert_eq!(get("/net/arp/rx/requests").map(|v| v.total()), Some(0));
+    assert_eq!(get("/net/nexthop/up").map(|v| v.total()), Some(0));
     assert_eq!(get("/interfaces/b/tx-error"), Some(stats::Value::Simple(vec![vec![0]])));
 }

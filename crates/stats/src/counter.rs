@@ -31,7 +31,8 @@ pub(crate) struct Cells<const N: usize> {
 }
 
 impl<const N: usize> Cells<N> {
-    pub fn new(segment: &Arc<Segment>, name: &str, threads: usize, capacity: usize) -> Self {
+    pub fn new(segment: &Arc<Segment>, name: &str, threads: usize, space: Space) -> Self {
+        let capacity = space.capacity();
         let data: Option<Vec<usize>> = (0..threads).map(|_| segment.alloc(capacity * N)).collect();
         let windows = match &data {
             Some(data) => data.iter().map(|at| segment.words().window(*at, capacity)).collect(),
@@ -43,7 +44,7 @@ impl<const N: usize> Cells<N> {
         };
         Self {
             name: name.into(),
-            space: Space::of(name),
+            space,
             segment: segment.clone(),
             threads: windows,
             data: data.unwrap_or_default(),

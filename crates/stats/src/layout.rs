@@ -95,7 +95,8 @@ impl Kind {
     }
 }
 
-/// What the cells of a counter are of. Counters of the same things are as long as there are things.
+/// The kind of things that the cells of a counter belong to. Counters of the same space are as long as there are such things. Counters
+/// whose space nobody has declared ([`Registry::declare`](crate::Registry::declare)) are [`Space::Own`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Software interfaces.
@@ -111,22 +112,6 @@ pub enum Space {
 }
 
 impl Space {
-    /// The space of a counter, by the names that are the contract with readers.
-    pub fn of(name: &str) -> Space {
-        match name {
-            "/node/errors" => Space::Error,
-            _ if name.starts_with("/sys/node/") => Space::Node,
-            _ if name.starts_with("/net/route/") => Space::Route,
-            _ if ["/if/", "/net/arp/", "/net/interface/", "/net/ip6-nd/", "/net/nexthop/"]
-                .iter()
-                .any(|p| name.starts_with(p)) =>
-            {
-                Space::Interface
-            }
-            _ => Space::Own,
-        }
-    }
-
     /// Cells that there is room for; what is beyond isn't counted.
     pub const fn capacity(self) -> usize {
         match self {

@@ -28,8 +28,18 @@ struct Inner {
     histograms: HashMap<String, Arc<Histogram>>,
     /// All counters, in the order of their making.
     vectors: Vec<Arc<dyn Vector>>,
-    /// How long counters of a space are.
+    /// Number of cells that counters of a space have.
     lens: HashMap<Space, usize>,
+    /// Spaces of counters, by the beginning of their names.
+    spaces: Vec<(&'static str, Space)>,
+}
+
+impl Inner {
+    /// The space of a counter: of several declared prefixes of its name the longest decides.
+    fn space(&self, name: &str) -> Space {
+        let declared = self.spaces.iter().filter(|(prefix, _)| name.starts_with(prefix));
+        declared.max_by_key(|(prefix, _)| prefix.len()).map_or(Space::Own, |(_, space)| *space)
+    }
 }
 
 impl Registry {
@@ -55,6 +65,16 @@ impl Registry {
         self.segment.hide(prefix);
     }
 
+    /// Declares the space of all counters whose names begin with `prefix`. To be called before the first of them is made.
+    pub fn declare(&self, prefix: &'static str, space: Space) {
+        let mut inner = self.inner();
+        debug_assert!(
+            !inner.vectors.iter().any(|counter| counter.name().starts_with(prefix)),
+            "{prefix}: declared after a counter of that name was made"
+        );
+        inner.spaces.push((prefix, space));
+    }
+
     /// The simple counter of this name; made at the first call.
     pub fn simple(&self, name: &str) -> Arc<Simple> {
         let mut inner = self.inner();
@@ -76,8 +96,8 @@ impl Registry {
     }
 
     fn cells<const N: usize>(&self, inner: &mut Inner, name: &str, kind: Kind) -> Arc<Cells<N>> {
-        let space = Space::of(name);
-        let cells = Arc::new(Cells::<N>::new(&self.segment, name, self.threads, space.capacity()));
+        let space = inner.space(name);
+        let cells = Arc::new(Cells::<N>::new(&self.segment, name, self.threads, space));
         let rows = self.segment.alloc(self.threads + 1);
         self.segment.change(|change| {
             cells.extend(change, inner.lens.get(&space).copied().unwrap_or(0));
@@ -149,7 +169,7 @@ impl Registry {
         if let Some(names) = inner.names.get(name) {
             return names.clone();
         }
-        let space = Space::of(name);
+        let space = inner.space(name);
         let data = self.segment.alloc(space.capacity());
         let names = Names { name: name.into(), space, data, len: AtomicUsize::new(0) };
         self.segment.change(|change| {

@@ -4,6 +4,15 @@ use crate::*;
 use mem::WordsView;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// A registry in which counters of interfaces, nodes, errors and routes have their spaces.
+fn new(threads: usize) -> Registry {
+    let registry = Registry::new(threads);
+    let interfaces = ["/if/", "/net/arp/"].map(|prefix| (prefix, Space::Interface));
+    let others = [("/sys/node/", Space::Node), ("/node/errors", Space::Error), ("/net/route/", Space::Route)];
+    interfaces.into_iter().chain(others).for_each(|(prefix, space)| registry.declare(prefix, space));
+    registry
+}
+
 fn reader(registry: &Registry) -> Reader {
     Reader::new(registry).expect("a segment")
 }
@@ -14,7 +23,7 @@ fn value(registry: &Registry, name: &str) -> Option<Value> {
 
 #[test]
 fn threads_are_summed_and_each_clears_its_own() {
-    let registry = Registry::new(3);
+    let registry = new(3);
     let drops = registry.simple("/if/drops");
     registry.extend(Space::Interface, 8);
     drops.lane(0).add(7, 2);
@@ -36,7 +45,7 @@ fn threads_are_summed_and_each_clears_its_own() {
 #[test]
 fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
     const N: u64 = 2_000_000;
-    let registry = Registry::new(2);
+    let registry = new(2);
     registry.extend(Space::Interface, 2);
     let requests = registry.simple("/net/arp/tx/requests");
     assert_eq!(value(&registry, requests.name()), Some(Value::Simple(vec![vec![0, 0]; 2])), "threads alone");
@@ -60,7 +69,7 @@ fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
     requests.start(2);
     assert_eq!(requests.sum(2), 0);
     // Hidden ones count all the same.
-    let hidden = Registry::new(1);
+    let hidden = new(1);
     hidden.hide("/net/");
     let hidden = hidden.simple("/net/arp/tx/requests");
     hidden.control().add(1, 1);
@@ -69,7 +78,7 @@ fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
 
 #[test]
 fn packets_and_bytes_go_together() {
-    let registry = Registry::new(2);
+    let registry = new(2);
     let rx = registry.combined("/if/rx");
     rx.lane(1).add(0, 2, 128);
     assert_eq!(rx.sum(0), (2, 128));
@@ -83,7 +92,7 @@ fn packets_and_bytes_go_together() {
 
 #[test]
 fn counters_of_their_own_grow_with_their_indices() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     let to = registry.combined("/net/route/to");
     let len = |registry: &Registry| match value(registry, "/net/route/to") {
         Some(Value::Combined(rows)) => rows[0].len(),
@@ -109,7 +118,7 @@ fn counters_of_their_own_grow_with_their_indices() {
 /// The bytes themselves, as the format says.
 #[test]
 fn the_layout_is_version_2() {
-    let registry = Registry::new(2);
+    let registry = new(2);
     let errors = registry.simple("/node/errors");
     registry.extend(Space::Error, 3);
     errors.lane(1).add(2, 77);
@@ -152,7 +161,7 @@ fn the_layout_is_version_2() {
 
 #[test]
 fn symlinks_come_and_go() {
-    let registry = Registry::new(2);
+    let registry = new(2);
     let rx = registry.combined("/if/rx");
     registry.extend(Space::Interface, 2);
     rx.lane(0).add(1, 3, 200);
@@ -188,7 +197,7 @@ fn symlinks_come_and_go() {
 
 #[test]
 fn gauges_come_and_go() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     let routes = |id: &str| value(&registry, &format!("/net/ip4/routes/{id}"));
     registry.set_gauges("/net/ip4/routes/", &[("0".into(), 7), ("10".into(), 4)]);
     assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(7)), Some(Value::Gauge(4))));
@@ -206,7 +215,7 @@ fn gauges_come_and_go() {
 
 #[test]
 fn names_that_do_not_fit_are_not_listed() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     registry.hide("/sys/node/");
     let calls = registry.simple("/sys/node/calls");
     calls.lane(0).add(1, 4);
@@ -222,7 +231,7 @@ fn names_that_do_not_fit_are_not_listed() {
 
 #[test]
 fn a_full_segment_counts_on() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     let counter = (0..200).map(|i| registry.combined(&format!("/acl/{i}/matches"))).last().expect("one");
     counter.start(3);
     counter.lane(0).add(3, 1, 64);
@@ -233,7 +242,7 @@ fn a_full_segment_counts_on() {
 
 #[test]
 fn rows_hold_a_value_for_each_thread() {
-    let registry = Registry::new(3);
+    let registry = new(3);
     let row = registry.row("/sys/vector_rate_per_worker", 3);
     row[2].set(9);
     assert_eq!(value(&registry, "/sys/vector_rate_per_worker"), Some(Value::Simple(vec![vec![0, 0, 9]])));
@@ -242,7 +251,7 @@ fn rows_hold_a_value_for_each_thread() {
 /// The directory changes all the time while threads count and readers read: what they get fits together.
 #[test]
 fn readers_see_whole_changes() {
-    let registry = Registry::new(2);
+    let registry = new(2);
     let (rx, names) = (registry.combined("/if/rx"), registry.names("/if/names"));
     let (stop, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -317,7 +326,7 @@ const PAIRS: RingShape<'_> =
 
 #[test]
 fn a_ring_keeps_the_last_entries_of_each_thread() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     let ring = registry.ring("/test/pairs", &PAIRS).expect("room");
     let row = |sequence, entries: &[[u64; 2]]| RingRow {
         sequence,
@@ -349,7 +358,7 @@ fn a_ring_keeps_the_last_entries_of_each_thread() {
 /// on a cache line of its own: u32 head and version, u64 sequence, u32 offset and size of the schema.
 #[test]
 fn a_ring_lies_as_the_readers_of_vpp_expect() {
-    let registry = Registry::new(1);
+    let registry = new(1);
     let ring = registry.ring("/r", &PAIRS).expect("room");
     (0..4).for_each(|i| ring.push(1, &[i, 100 + i]));
     let view = WordsView::new(&registry).expect("readable");
@@ -368,7 +377,7 @@ fn a_ring_lies_as_the_readers_of_vpp_expect() {
 
 #[test]
 fn a_histogram_counts_by_powers_of_two() {
-    let registry = Registry::new(2);
+    let registry = new(2);
     let histogram = registry.histogram("/test/sizes", 4, 3).expect("room");
     // Below 32, up to 63, and above.
     [0, 1, 16, 31, 32, 63, 64, u64::MAX].into_iter().for_each(|v| histogram.count(1, v));
@@ -382,4 +391,15 @@ fn a_histogram_counts_by_powers_of_two() {
     let other = registry.histogram("/test/sizes", 0, 2).expect("room");
     assert_eq!((other.lowest(), other.bins()), (0, 2));
     assert!(registry.histogram("/test/none", 0, 0).is_none());
+}
+
+#[test]
+fn of_several_declared_prefixes_the_longest_decides() {
+    let registry = new(1);
+    registry.declare("/net/route/own", Space::Own);
+    let space = |name| registry.simple(name).vector().space();
+    assert_eq!(space("/net/route/own/to"), Space::Own);
+    assert_eq!(space("/net/route/to"), Space::Route);
+    assert_eq!(space("/if"), Space::Own);
+    assert_eq!(registry.vectors(Space::Route).len(), 1);
 }

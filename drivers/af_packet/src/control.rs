@@ -153,7 +153,7 @@ pub(crate) fn say(world: &World, config: &mut RunningConfig) {
             world.get::<Hosts>().all().get(&all[&sw_if]).filter(|(index, _)| *index == sw_if).cloned();
         device.into_iter().for_each(|(_, device)| device.say_made(lines));
     });
-    config.list(Phase::Devices, names, |world, name, lines| {
+    config.list(Phase::DEVICES, names, |world, name, lines| {
         let device = world.get::<Hosts>().all().get(&name).cloned();
         device.into_iter().for_each(|(_, device)| device.say_set(lines));
     });

@@ -10,13 +10,16 @@ use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, Made};
 use std::collections::BTreeMap;
 
+/// Streams send through all else, and begin before interfaces are up.
+pub const STREAMS: Phase = Phase { name: "streams", after: &["chosen features"], before: &["up"] };
+
 /// Writes the configuration of interfaces and streams.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let shared = world.get::<Shared>();
     let all = shared.interfaces().into_iter().map(|(sw_if, mode, offloads)| (sw_if, (mode, offloads)));
     let all: BTreeMap<_, _> = all.collect();
     let indices: Vec<_> = all.keys().copied().collect();
-    config.list(Phase::Devices, indices.clone(), |world, sw_if, lines| {
+    config.list(Phase::DEVICES, indices.clone(), |world, sw_if, lines| {
         if world.get::<Shared>().filters(sw_if) {
             let name = quote(&world.get::<Interfaces>().name(sw_if));
             let line = format!("packet-generator mac-filter {name}");
@@ -44,7 +47,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     for stream in shared.streams() {
         let name = quote(&stream.spec.name);
         config.push(
-            Phase::Streams,
+            STREAMS,
             format!("packet-generator new name {name}{}", words(world, &stream.spec)),
             format!("packet-generator delete {name}"),
         );
@@ -52,7 +55,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let once = stream.spec.source.limit_of(None);
         if stream.spec.limit == 0 && once > 0 {
             let configure = |limit| format!("packet-generator configure {name} limit {limit}");
-            config.push(Phase::Streams, configure(0), configure(once));
+            config.push(STREAMS, configure(0), configure(once));
         }
     }
 }

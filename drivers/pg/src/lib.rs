@@ -51,6 +51,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Shared>()],
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
+    phases: &[config::STREAMS],
     config: config::say,
     examples: examples::EXAMPLES,
     transient: &[

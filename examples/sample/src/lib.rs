@@ -115,7 +115,7 @@ fn list(world: &World, _: &Matches) -> Result<Output, Error> {
 /// What `set sample` has set, as lines that set it again, with those that take it back: for `show running-config`, `save` and
 /// `rollback`.
 fn say(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Features, world.get::<Interfaces>().indices(), |world, interface, lines| {
+    config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, interface, lines| {
         if let Some(max) = limit(world, interface) {
             let line = format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));
             lines.push(format!("{line} max {max}"), format!("{line} off"));

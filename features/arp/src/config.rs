@@ -18,12 +18,12 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     let (now, usual) = (world.get::<Arp>().gratuitous(), Gratuitous::default());
     if now != usual {
         let line = "set arp gratuitous";
-        config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
+        config.push(Phase::SETTINGS, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
     if world.get::<Arp>().announces() {
-        config.push(Phase::Settings, "set arp announce on", "set arp announce off");
+        config.push(Phase::SETTINGS, "set arp announce on", "set arp announce off");
     }
-    config.list(Phase::Features, world.get::<Ranges>().list(), |world, range, lines| {
+    config.list(Phase::FEATURES, world.get::<Ranges>().list(), |world, range, lines| {
         let table = match world.get::<Fib<Ip4>>().table_id(TableIndex(range.table)) {
             // The table was deleted, and nobody asks there.
             None => return,
@@ -33,7 +33,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let rest = format!("{table}start {} end {}", range.start, range.end);
         lines.push(format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));
     });
-    config.list(Phase::Features, world.get::<Arp>().proxies(), |world, sw_if, lines| {
+    config.list(Phase::FEATURES, world.get::<Arp>().proxies(), |world, sw_if, lines| {
         let line = format!("set interface proxy-arp {}", quote(&world.get::<Interfaces>().name(sw_if)));
         lines.push(format!("{line} enable"), format!("{line} disable"));
     });

@@ -58,6 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: control::ARC, node: "arp-proxy", before: &["arp-disabled"], after: &["arp-reply"] },
         Feature { arc: control::ARC, node: "arp-disabled", before: &[], after: &["arp-proxy"] },
     ],
+    counters: &[resolve::counters::<Arp>()],
     cli: cli::COMMANDS,
     config: config::say,
     examples: examples::EXAMPLES,

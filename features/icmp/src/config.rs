@@ -19,16 +19,16 @@ fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
     let set = if F::IS_V6 { "set ip6 icmp" } else { "set ip icmp" };
     if (now.rate, now.burst) != (usual.rate, usual.burst) {
         let line = |s: &Settings| format!("{set} error-rate {} burst {}", s.rate, s.burst);
-        config.push(Phase::Settings, line(&now), line(&usual));
+        config.push(Phase::SETTINGS, line(&now), line(&usual));
     }
     let word = |on| if on { "enable" } else { "disable" };
     let groups = if F::IS_V6 { "echo-multicast" } else { "echo-broadcast" };
     let switches = [("echo", now.echo, usual.echo), (groups, now.echo_broadcast, usual.echo_broadcast)];
     for (what, now, usual) in switches.into_iter().filter(|(_, now, usual)| now != usual) {
         let line = format!("{set} {what}");
-        config.push(Phase::Settings, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
+        config.push(Phase::SETTINGS, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
     }
-    config.list(Phase::Features, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
+    config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
         let interface = world.get::<Interfaces>().get(sw_if);
         if let Some(interface) = interface.ok().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
             let line = format!("{set} redirect {}", quote(&interface.name));

@@ -11,25 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn say(world: &World, config: &mut RunningConfig) {
     let interfaces = world.get::<Interfaces>();
     let names = renames(interfaces.renamed(), |name| interfaces.find(name).is_ok());
-    config.list(Phase::Names, names, |_, (from, to), lines| {
+    config.list(Phase::NAMES, names, |_, (from, to), lines| {
         let (from, to) = (quote(&from), quote(&to));
         lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
     });
     let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
     if mode != usual {
         let line = "set interface default rx-mode";
-        config.push(Phase::Settings, format!("{line} {mode}"), format!("{line} {usual}"));
+        config.push(Phase::SETTINGS, format!("{line} {mode}"), format!("{line} {usual}"));
     }
-    config.list(Phase::Devices, interfaces.indices(), |world, sw_if, lines| {
+    config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
         world.get::<Interfaces>().get(sw_if).iter().for_each(|interface| device(interface, lines));
     });
-    config.list(Phase::Chosen, world.chosen_features(), |world, (sw_if, arc, feature, on), lines| {
+    config.list(Phase::CHOSEN, world.chosen_features(), |world, (sw_if, arc, feature, on), lines| {
         let name = quote(&world.get::<Interfaces>().name(sw_if));
         let (on, off) = if on { ("", " disable") } else { (" disable", "") };
         let line = format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
         lines.push(format!("{line}{on}"), format!("{line}{off}"));
     });
-    config.list(Phase::Up, interfaces.indices(), |world, sw_if, lines| {
+    config.list(Phase::UP, interfaces.indices(), |world, sw_if, lines| {
         if let Some(interface) = world.get::<Interfaces>().get(sw_if).ok().filter(|i| i.admin_up) {
             let line = format!("set interface state {}", quote(&interface.name));
             lines.push(format!("{line} up"), format!("{line} down"));

@@ -51,6 +51,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::say,
+    counters: net::COUNTERS,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     api: &[api::API, api::feature::API],

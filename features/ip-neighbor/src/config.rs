@@ -17,7 +17,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         }
         let all = neighbors.clone();
         let all = cli::pieces(move |after, n| all.list_from(ip6, None, after, 16 * n), |n| (n.sw_if, n.ip));
-        config.list(Phase::Neighbors, all, |world, n, lines| {
+        config.list(Phase::NEIGHBORS, all, |world, n, lines| {
             if n.is_static {
                 let name = quote(&world.get::<Interfaces>().name(n.sw_if));
                 let fib = if n.no_fib_entry { " no-fib-entry" } else { "" };
@@ -43,6 +43,6 @@ fn words(family: &str, c: NeighborConfig) -> String {
 
 fn say_limits(family: &str, limits: NeighborConfig, config: &mut RunningConfig) {
     if limits != NeighborConfig::default() {
-        config.push(Phase::Neighbors, words(family, limits), words(family, NeighborConfig::default()));
+        config.push(Phase::NEIGHBORS, words(family, limits), words(family, NeighborConfig::default()));
     }
 }

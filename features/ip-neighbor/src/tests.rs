@@ -5,9 +5,15 @@ use graph::drive::Bench;
 use graph::{Plugin, World};
 use net::Interfaces;
 use net::drive::{Tx, ethernet};
+use stats::Space;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &PLUGIN];
+/// Declares the counters of both protocols, as their plugins do.
+static PROTOCOLS: Plugin = Plugin {
+    counters: &[("/net/arp", Space::Interface), ("/net/ip6-nd", Space::Interface)],
+    ..Plugin::EMPTY
+};
+static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &PROTOCOLS, &PLUGIN];
 
 fn bench() -> (Bench, Tree<World>) {
     let bench = Bench::new(PLUGINS);

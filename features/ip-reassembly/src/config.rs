@@ -12,11 +12,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     for (ip, v6) in [("ip4", false), ("ip6", true)] {
         if !control::is_local(world, v6) {
             let line = format!("set ip local-reassembly {ip}");
-            config.push(Phase::Settings, format!("{line} disable"), format!("{line} enable"));
+            config.push(Phase::SETTINGS, format!("{line} disable"), format!("{line} enable"));
         }
         if control::is_extended(world, v6) {
             let line = format!("set ip reassembly extended {ip}");
-            config.push(Phase::Settings, format!("{line} on"), format!("{line} off"));
+            config.push(Phase::SETTINGS, format!("{line} on"), format!("{line} off"));
         }
     }
     for kind in Kind::ALL {
@@ -26,7 +26,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             Kind::Full => "reassembly",
             Kind::Shallow => "virtual-reassembly",
         };
-        config.list(Phase::Features, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
+        config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
             let on = |v6| control::is_enabled(world, sw_if, kind, v6);
             let what = match (on(false), on(true)) {
                 (false, false) => return,
@@ -53,6 +53,6 @@ fn limits(world: &World, kind: Kind, v6: bool, config: &mut RunningConfig) {
     let ip = if v6 { "ip6" } else { "ip4" };
     for ((word, now), (_, usual)) in values(now).into_iter().zip(values(usual)).filter(|(a, b)| a != b) {
         let line = format!("set {ip}-{}-reassembly {word}", kind.name());
-        config.push(Phase::Settings, format!("{line} {now}"), format!("{line} {usual}"));
+        config.push(Phase::SETTINGS, format!("{line} {now}"), format!("{line} {usual}"));
     }
 }

@@ -34,11 +34,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     let id = world.get::<FlowRouterId>().get();
     if id != 0 {
         let line = "set ip flow-hash router-id";
-        config.push(Phase::Tables, format!("{line} {id}"), format!("{line} 0"));
+        config.push(Phase::TABLES, format!("{line} {id}"), format!("{line} 0"));
     }
     if !world.get::<Routes>().counting() {
         let line = "set ip route-counters";
-        config.push(Phase::Tables, format!("{line} off"), format!("{line} on"));
+        config.push(Phase::TABLES, format!("{line} off"), format!("{line} on"));
     }
 }
 
@@ -49,7 +49,7 @@ fn word<F: Net>() -> &'static str {
 
 fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, ip) = (world.get::<Fib<F>>(), word::<F>());
-    config.list(Phase::Tables, fib.list_tables(), move |_, table, lines| {
+    config.list(Phase::TABLES, fib.list_tables(), move |_, table, lines| {
         let id = table.id;
         if table.index != TableIndex::DEFAULT {
             let own = table.name != table_name::<F>(id);
@@ -75,7 +75,7 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
 /// both may be moved to different tables afterwards, as in VPP.
 fn unnumbered(world: &World, config: &mut RunningConfig) {
     let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
-    config.list(Phase::Bindings, interfaces.indices(), move |_, sw_if, lines| {
+    config.list(Phase::BINDINGS, interfaces.indices(), move |_, sw_if, lines| {
         // The command sets both versions.
         if let Some(lender) = addresses.unnumbered(sw_if) {
             let (name, lender) = (quote(&interfaces.name(sw_if)), quote(&interfaces.name(lender)));
@@ -89,7 +89,7 @@ fn unnumbered(world: &World, config: &mut RunningConfig) {
 
 fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
-    config.list(Phase::Bindings, interfaces.indices(), move |_, sw_if, lines| {
+    config.list(Phase::BINDINGS, interfaces.indices(), move |_, sw_if, lines| {
         let Ok(interface) = interfaces.get(sw_if) else { return };
         let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
         if let Some(id) = fib.table_id(table).filter(|_| table != TableIndex::DEFAULT) {
@@ -98,7 +98,7 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
         }
     });
     let (addresses, interfaces) = (world.get::<Addresses<F>>(), world.get::<Interfaces>());
-    config.list(Phase::Addresses, interfaces.indices(), move |_, sw_if, lines| {
+    config.list(Phase::ADDRESSES, interfaces.indices(), move |_, sw_if, lines| {
         let name = quote(&interfaces.name(sw_if));
         if addresses.is_enabled(sw_if) {
             lines.push(
@@ -117,7 +117,7 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
 }
 
 fn path_mtus<F: Net>(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Routes, world.get::<PathMtus<F>>().list(world), |_, (id, to, mtu), lines| {
+    config.list(Phase::ROUTES, world.get::<PathMtus<F>>().list(world), |_, (id, to, mtu), lines| {
         let of = if id == 0 { String::new() } else { format!(" table {id}") };
         let line = format!("ip path-mtu {to}");
         lines.push(format!("{line} {mtu}{of}"), format!("{line} del{of}"));
@@ -127,7 +127,7 @@ fn path_mtus<F: Net>(world: &World, config: &mut RunningConfig) {
 /// Link-local addresses that were set by hand, and directed broadcasts.
 fn links(world: &World, config: &mut RunningConfig) {
     let indices = world.get::<Interfaces>().indices();
-    config.list(Phase::Features, indices, |world, sw_if, lines| {
+    config.list(Phase::FEATURES, indices, |world, sw_if, lines| {
         if world.get::<DirectedBroadcast>().is_on(sw_if) {
             let name = quote(&world.get::<Interfaces>().name(sw_if));
             let line = format!("set interface ip directed-broadcast {name}");
@@ -135,7 +135,7 @@ fn links(world: &World, config: &mut RunningConfig) {
         }
     });
     let indices = world.get::<Interfaces>().indices();
-    config.list(Phase::Addresses, indices, |world, sw_if, lines| {
+    config.list(Phase::ADDRESSES, indices, |world, sw_if, lines| {
         if let Some(address) = world.get::<LinkLocals>().is_set(sw_if) {
             let name = quote(&world.get::<Interfaces>().name(sw_if));
             let line = format!("set ip6 link-local address {name} {address}");
@@ -149,7 +149,7 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     let tables = world.get::<Fib<F>>().list_tables();
     let ids = Ids::new::<F>(world);
     let interfaces = world.get::<Interfaces>();
-    config.list(Phase::Routes, of_tables(&world.get::<Fib<F>>(), tables), move |_, (table, route), lines| {
+    config.list(Phase::ROUTES, of_tables(&world.get::<Fib<F>>(), tables), move |_, (table, route), lines| {
         let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
         let mut of = String::new();
         if table.index != TableIndex::DEFAULT {

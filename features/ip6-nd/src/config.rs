@@ -17,13 +17,13 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     if dad != usual && dad.enabled {
         let link_local = if dad.link_local { " link-local" } else { "" };
         let line = format!("set ip6 dad enable transmits {} delay {}{link_local}", dad.transmits, dad.delay);
-        config.push(Phase::Settings, line, "set ip6 dad disable");
+        config.push(Phase::SETTINGS, line, "set ip6 dad disable");
     }
     if world.get::<Nd>().announces() {
-        config.push(Phase::Settings, "set ip6 nd announce on", "set ip6 nd announce off");
+        config.push(Phase::SETTINGS, "set ip6 nd announce on", "set ip6 nd announce off");
     }
     let interfaces = world.get::<Interfaces>();
-    config.list(Phase::Features, interfaces.indices(), |world, sw_if, lines| {
+    config.list(Phase::FEATURES, interfaces.indices(), |world, sw_if, lines| {
         let link = world.get::<Advertiser>().link(sw_if);
         let name = quote(&world.get::<Interfaces>().name(sw_if));
         for (set, unset) in advertised(&link.config, world.clock.now()) {
@@ -31,7 +31,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
             lines.push(line(set), line(unset));
         }
     });
-    config.list(Phase::Features, interfaces.indices(), |world, sw_if, lines| {
+    config.list(Phase::FEATURES, interfaces.indices(), |world, sw_if, lines| {
         let (interfaces, link) = (world.get::<Interfaces>(), world.get::<Receiver>().link(sw_if));
         if !link.autoconfig {
             return;
@@ -47,11 +47,11 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         }
     });
     let proxies = world.get::<Proxies>();
-    config.list(Phase::Features, proxies.hosts(), |world, (sw_if, ip), lines| {
+    config.list(Phase::FEATURES, proxies.hosts(), |world, (sw_if, ip), lines| {
         let line = format!("set ip6 nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
         lines.push(format!("{line} {ip}"), format!("{line} del {ip}"));
     });
-    config.list(Phase::Features, proxies.enabled(), |world, sw_if, lines| {
+    config.list(Phase::FEATURES, proxies.enabled(), |world, sw_if, lines| {
         let line = format!("set interface ip6-nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
         lines.push(format!("{line} enable"), format!("{line} disable"));
     });

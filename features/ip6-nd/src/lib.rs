@@ -101,6 +101,7 @@ pub static PLUGIN: Plugin = Plugin {
         before: &["ip6-not-enabled"],
         after: &[],
     }],
+    counters: &[resolve::counters::<Nd>()],
     cli: cli::COMMANDS,
     config: config::say,
     examples: examples::EXAMPLES,

@@ -50,7 +50,7 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
         cli::pieces(move |after, n| mfib.list(index, after, n), |route| route.group)
             .map(move |route| (of.clone(), route))
     });
-    config.list(Phase::Routes, routes, move |_, (of, route), lines| {
+    config.list(Phase::ROUTES, routes, move |_, (of, route), lines| {
         let group = name::<F>(&route.group) + &of;
         let set = |s: &&MrouteSource| matches!(s.source, Source::Cli | Source::Api);
         for said in route.sources.iter().filter(set) {

@@ -192,13 +192,13 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
     let checks = world.get::<Checks>();
-    config.list(Phase::Features, checks.list(), |_, (vrf, network, ranges), lines| {
+    config.list(Phase::FEATURES, checks.list(), |_, (vrf, network, ranges), lines| {
         for range in ranges {
             let line = format!("set ip source-and-port-range-check vrf {vrf} {network} {range}");
             lines.push(line.clone(), line + " del");
         }
     });
-    config.list(Phase::Features, checks.interfaces(), |world, (sw_if, vrfs), lines| {
+    config.list(Phase::FEATURES, checks.interfaces(), |world, (sw_if, vrfs), lines| {
         let name = quote(&world.get::<Interfaces>().name(sw_if));
         let mut line = format!("set interface ip source-and-port-range-check {name}");
         for (way, vrf) in Way::ALL.into_iter().zip(vrfs) {

@@ -9,7 +9,7 @@ use net::Interfaces;
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Features, world.get::<Punt>().list(), |world, (key, taker), lines| {
+    config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, taker), lines| {
         let what = describe(world, key);
         let (text, undo) = match taker {
             Taker::Punt => {
@@ -26,7 +26,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     });
     for (ip, v6) in [("ip", false), ("ip6", true)] {
         let redirects = world.get::<redirect::All>().list(v6);
-        config.list(Phase::Features, redirects, move |world, (rx, redirect), lines| {
+        config.list(Phase::FEATURES, redirects, move |world, (rx, redirect), lines| {
             let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
             let rx = rx.map_or("all".to_string(), name);
             let via = match redirect.via {

@@ -112,6 +112,6 @@ impl Shared for Variants {
 pub fn say(world: &World, config: &mut RunningConfig) {
     for (name, (_, level)) in world.get::<Variants>().0.lock().expect("no panic inside").iter() {
         let line = format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
-        config.push(Phase::Features, format!("{line} {level}"), format!("{line} default"));
+        config.push(Phase::FEATURES, format!("{line} {level}"), format!("{line} default"));
     }
 }

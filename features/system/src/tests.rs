@@ -92,6 +92,7 @@ static TEST: Plugin = Plugin {
     name: "test",
     about: "A source, a sorter, a sink",
     state: &[net::STATE],
+    counters: net::COUNTERS,
     nodes: &[NodeDef::input::<Source>(), NodeDef::of::<Sort>(), NodeDef::of::<Sink>()],
     arcs: &[ArcDef { name: "test-output", starts: &["sort"], end: "error-drop" }],
     features: &[Feature { arc: "test-output", node: "sink-tx", before: &[], after: &[] }],

@@ -32,7 +32,7 @@ pub static PLUGIN: Plugin = Plugin {
 
 /// Says what was set.
 fn say(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Routes, world.get::<Teib>().list(), |world, (sw_if, peer, to), lines| {
+    config.list(Phase::ROUTES, world.get::<Teib>().list(), |world, (sw_if, peer, to), lines| {
         let Endpoint { nexthop, table } = to;
         let to = format!("{} peer {peer}", quote(&world.get::<Interfaces>().name(sw_if)));
         let of = if table == 0 { String::new() } else { format!(" nh-table-id {table}") };

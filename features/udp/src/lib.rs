@@ -32,6 +32,10 @@ use net::{Extension, Extensions};
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
+/// Encapsulations are made before the routes that lead to them.
+const ENCAPSULATIONS: Phase =
+    Phase { name: "encapsulations", after: &["tables", "neighbors"], before: &["routes"] };
+
 /// Packets in UDP datagrams.
 pub static PLUGIN: Plugin = Plugin {
     name: "udp",
@@ -48,6 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],
+    phases: &[ENCAPSULATIONS],
     config: write_config,
     examples: examples::EXAMPLES,
     start,
@@ -61,10 +66,10 @@ fn start(world: &Arc<World>) -> Result<(), String> {
 
 fn write_config(world: &World, config: &mut RunningConfig) {
     let udp = world.get::<Udp>();
-    config.list(Phase::Encapsulations, udp.list(), |_, (id, encap), lines| {
+    config.list(ENCAPSULATIONS, udp.list(), |_, (id, encap), lines| {
         lines.push(format!("udp encap add id {id} {encap}"), format!("udp encap del id {id}"));
     });
-    config.list(Phase::Settings, udp.ports(), |_, (is_v6, port, inside), lines| {
+    config.list(Phase::SETTINGS, udp.ports(), |_, (is_v6, port, inside), lines| {
         let of = if is_v6 { "ipv6" } else { "ipv4" };
         let port = format!("{of} {port} next-proto {}", inside.name());
         lines.push(format!("udp decap add {port}"), format!("udp decap del {port}"));

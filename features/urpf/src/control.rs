@@ -253,7 +253,7 @@ pub fn accepted(world: &World) -> Vec<(u32, String)> {
 
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Features, world.get::<Urpf>().list(), |world, (check, how), lines| {
+    config.list(Phase::FEATURES, world.get::<Urpf>().list(), |world, (check, how), lines| {
         let How { mode, table, deny_default } = how;
         let name = quote(&world.get::<Interfaces>().name(check.sw_if));
         let (ip, way) = (if check.v6 { "ip6" } else { "ip4" }, if check.rx { "rx" } else { "tx" });
@@ -267,7 +267,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
 }
 
 fn say_accepted<F: Net>(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::Features, world.get::<Accepted<F>>().list(world), |_, (table, prefix), lines| {
+    config.list(Phase::FEATURES, world.get::<Accepted<F>>().list(world), |_, (table, prefix), lines| {
         let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
         lines.push(line("add"), line("del"));
     });

@@ -287,7 +287,7 @@ pub fn say(config: &mut RunningConfig) {
     let mut number = |what: &str, now: Option<u64>, usual: u32| {
         if let Some(now) = now.filter(|now| *now != u64::from(usual)) {
             let line = format!("set logging {what}");
-            config.push(Phase::Settings, format!("{line} {now}"), format!("{line} {usual}"));
+            config.push(Phase::SETTINGS, format!("{line} {now}"), format!("{line} {usual}"));
         }
     };
     number("size", state.set.size.map(|n| n as u64), size);
@@ -302,7 +302,7 @@ pub fn say(config: &mut RunningConfig) {
         let _ = class.rate.map(|n| write!(text, " rate-limit {n}"));
         // A class that was named without a setting has none.
         if text != line {
-            config.push(Phase::Settings, text, format!("{line} default"));
+            config.push(Phase::SETTINGS, text, format!("{line} default"));
         }
     }
 }

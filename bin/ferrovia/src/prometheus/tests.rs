@@ -17,7 +17,7 @@ use super::*;
 
 /// A segment with something for every metric.
 fn segment() -> Registry {
-    let registry = Registry::new(2);
+    let registry = graph::counters::registry(2, crate::plugins::ALL.iter());
     for name in ["boottime", "last_update", "last_stats_clear"] {
         registry.scalar(&format!("/sys/{name}")).set(9);
     }
@@ -209,7 +209,7 @@ fn values_are_those_of_the_segment() {
 
 #[test]
 fn what_counts_is_kept_when_there_is_too_much() {
-    let registry = Registry::new(1);
+    let registry = graph::counters::registry(1, crate::plugins::ALL.iter());
     let (names, rx) = (registry.names("/if/names"), registry.combined("/if/rx"));
     let over = 100;
     registry.extend(Space::Interface, SERIES + over);

@@ -101,7 +101,7 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
                 body.add(&line);
                 text.push_str(&std::mem::take(&mut body.text));
             });
-            out.value(|| json!({ "section": line.phase.name(), "line": line.text, "undo": line.undo }));
+            out.value(|| json!({ "section": line.phase.name, "line": line.text, "undo": line.undo }));
         }
         Ok(more)
     }))

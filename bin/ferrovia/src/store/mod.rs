@@ -75,7 +75,7 @@ impl Body {
     /// Adds a line, and a comment before it where a section begins.
     pub fn add(&mut self, line: &ConfigLine) {
         if self.phase.replace(line.phase) != Some(line.phase) {
-            self.text += &format!("# {}\n", line.phase.name());
+            self.text += &format!("# {}\n", line.phase.name);
         }
         self.text += &line.text;
         self.text.push('\n');

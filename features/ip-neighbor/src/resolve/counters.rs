@@ -3,7 +3,12 @@
 
 use super::Protocol;
 use graph::{ThreadIndex, World};
-use stats::Lane;
+use stats::{Lane, Space};
+
+/// The counters of a protocol, for [`Plugin::counters`](graph::Plugin::counters): each has a cell for each interface.
+pub const fn counters<P: Protocol>() -> (&'static str, Space) {
+    (P::COUNTERS, Space::Interface)
+}
 
 /// One direction's counters of a protocol on one thread, indexed by interface.
 #[derive(Clone)]

@@ -24,7 +24,7 @@ mod unresolved;
 mod waiting;
 
 pub use control::{FIELD, start, state, transmit};
-pub use counters::Lanes;
+pub use counters::{Lanes, counters};
 pub use glean::Glean;
 pub use notes::{Lately, Note, Notes, Seen};
 pub use resolver::{ResolveTrace, To};

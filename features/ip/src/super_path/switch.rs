@@ -62,7 +62,7 @@ pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
 /// Says what was set.
 pub fn say(world: &World, config: &mut RunningConfig) {
     if !world.get::<SuperPaths>().on() {
-        config.push(Phase::Settings, "set super-path off", "set super-path on");
+        config.push(Phase::SETTINGS, "set super-path off", "set super-path on");
     }
 }
 

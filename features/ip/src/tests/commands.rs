@@ -92,7 +92,8 @@ fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
     }
     let mut config = graph::RunningConfig::default();
     (PLUGIN.config)(&bench.world, &mut config);
-    let said: Vec<_> = config.lines().all(&bench.world).into_iter().map(|line| line.text).collect();
+    let said: Vec<_> =
+        config.lines(&bench.world).all(&bench.world).into_iter().map(|line| line.text).collect();
     for line in [
         "ip route add 31.0.0.0/24 via 2001:db8:77::9 next-hop-table 0",
         "ip route add 32.0.0.0/8 via ip4-lookup-in-table 7",
@@ -321,7 +322,7 @@ fn ipv6_has_the_same_commands() {
     let config = |bench: &Bench| {
         let mut config = graph::RunningConfig::default();
         (PLUGIN.config)(&bench.world, &mut config);
-        config.lines().all(&bench.world).into_iter().map(|line| line.text).collect::<Vec<_>>()
+        config.lines(&bench.world).all(&bench.world).into_iter().map(|line| line.text).collect::<Vec<_>>()
     };
     let said = config(&bench);
     for line in [

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Orders of things that say which others they come before and after: features of an arc, phases of the configuration.
+
+use crate::{Feature, Phase, Plugin};
+
+/// A thing of a name with a place among others, which it names.
+pub(crate) trait Placed: Copy {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// Names of those that come earlier.
+    fn after(&self) -> &'static [&'static str];
+    /// Names of those that come later.
+    fn before(&self) -> &'static [&'static str];
+}
+
+impl Placed for Feature {
+    fn name(&self) -> &'static str {
+        self.node
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        self.after
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        self.before
+    }
+}
+
+impl Placed for Phase {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        self.after
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        self.before
+    }
+}
+
+/// Checks the order of features and configuration phases over all plugins of a build, disabled ones included: each names only those
+/// that exist (a feature only those of its own arc), and there is no cycle.
+///
+/// # Errors
+/// The thing and the unknown name, with the nearest known one; or the cycle.
+pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
+    let features = || plugins.iter().flat_map(|p| p.features);
+    for feature in features() {
+        let Feature { arc, node, .. } = feature;
+        let known: Vec<_> = features().filter(|f| f.arc == *arc).map(|f| f.node).collect();
+        check_names(feature, &known)
+            .map_err(|(name, hint)| format!("feature {node}: arc {arc} has no feature {name}; {hint}"))?;
+    }
+    for def in plugins.iter().flat_map(|p| p.arcs) {
+        let of_arc = features().filter(|f| f.arc == def.name).map(|f| (*f, ()));
+        sorted(&order_of_arc(def.name), of_arc.collect())?;
+    }
+    let phases = Phase::all(plugins);
+    let known: Vec<_> = phases.iter().map(|phase| phase.name).collect();
+    for (at, phase) in phases.iter().enumerate() {
+        let name = phase.name;
+        if known[..at].contains(&name) {
+            return Err(format!("two phases of the configuration are named {name}"));
+        }
+        check_names(phase, &known)
+            .map_err(|(other, hint)| format!("phase {name}: there is no phase {other}; {hint}"))?;
+    }
+    Phase::in_order(plugins).map(|_| ())
+}
+
+/// Checks that all names which `of` gives are known.
+///
+/// # Errors
+/// The first unknown name, and what may have been meant.
+fn check_names<P: Placed>(of: &P, known: &[&str]) -> Result<(), (&'static str, String)> {
+    let unknown = of.before().iter().chain(of.after()).find(|name| !known.contains(name));
+    let Some(name) = unknown else { return Ok(()) };
+    let hint = match cli::nearest(name, known) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("known are {}", known.join(", ")),
+    };
+    Err((name, hint))
+}
+
+/// The order of an arc's features, in words for errors.
+pub(crate) fn order_of_arc(arc: &str) -> String {
+    format!("arc {arc}: the order of features")
+}
+
+/// Puts things in an order that keeps all constraints between those that are there; among the free ones, by name, so that the order
+/// doesn't depend on that of the plugins. `order` names the order in errors.
+///
+/// # Errors
+/// A cycle, by names.
+pub(crate) fn sorted<P: Placed, T>(order: &str, mut things: Vec<(P, T)>) -> Result<Vec<(P, T)>, String> {
+    things.sort_by_key(|(thing, _)| thing.name());
+    let mut done = Vec::new();
+    while !things.is_empty() {
+        match things.iter().position(|(thing, _)| predecessor(thing, &things).is_none()) {
+            Some(i) => done.push(things.remove(i)),
+            None => return Err(format!("{order} is a cycle: {}", cycle(&things))),
+        }
+    }
+    Ok(done)
+}
+
+/// A thing that has to come before this one.
+fn predecessor<P: Placed, T>(of: &P, things: &[(P, T)]) -> Option<P> {
+    let earlier = |thing: &P| of.after().contains(&thing.name()) || thing.before().contains(&of.name());
+    things.iter().map(|(thing, _)| *thing).find(earlier)
+}
+
+/// A cycle among things that each have a predecessor among them.
+fn cycle<P: Placed, T>(things: &[(P, T)]) -> String {
+    // Steps back until a name comes again: the cycle starts there.
+    let mut path = Vec::new();
+    let mut at = things.first().map(|(thing, _)| *thing);
+    while let Some(thing) = at {
+        if let Some(start) = path.iter().position(|name| *name == thing.name()) {
+            path.drain(..start);
+            path.push(thing.name());
+            break;
+        }
+        path.push(thing.name());
+        at = predecessor(&thing, things);
+    }
+    path.reverse();
+    path.join(" before ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ArcDef;
+
+    const fn on(
+        arc: &'static str,
+        node: &'static str,
+        before: &'static [&'static str],
+        after: &'static [&'static str],
+    ) -> Feature {
+        Feature { arc, node, before, after }
+    }
+
+    fn feature(
+        node: &'static str,
+        after: &'static [&'static str],
+        before: &'static [&'static str],
+    ) -> (Feature, ()) {
+        (on("a", node, before, after), ())
+    }
+
+    #[test]
+    fn constraints_hold_and_names_decide_the_rest() {
+        let list = vec![
+            feature("nat", &["acl"], &[]),
+            feature("zz", &[], &["acl"]),
+            feature("acl", &[], &[]),
+            feature("aa", &["disabled"], &[]),
+        ];
+        let names: Vec<_> =
+            sorted("the order", list).expect("no cycle").iter().map(|(f, _)| f.node).collect();
+        assert_eq!(names, ["aa", "zz", "acl", "nat"]);
+    }
+
+    #[test]
+    fn a_cycle_is_named_without_what_comes_behind_it() {
+        let list = vec![
+            feature("behind", &["x"], &[]),
+            feature("free", &[], &[]),
+            feature("x", &["y"], &[]),
+            feature("y", &[], &["z"]),
+            feature("z", &["y"], &["y"]),
+        ];
+        let error = sorted("the order", list).expect_err("a cycle");
+        assert_eq!(error, "the order is a cycle: y before z before y");
+        let error = sorted("the order", vec![feature("x", &["x"], &[])]).expect_err("a cycle");
+        assert!(error.ends_with("x before x"), "{error}");
+    }
+
+    #[test]
+    fn names_of_features_are_checked_on_their_own_arc() {
+        static BASE: Plugin = Plugin {
+            arcs: &[ArcDef { name: "input", starts: &[], end: "end" }],
+            features: &[on("input", "lookup", &[], &["filter"]), on("output", "counter", &[], &[])],
+            ..Plugin::EMPTY
+        };
+        static FILTER: Plugin = Plugin { features: &[on("input", "filter", &[], &[])], ..Plugin::EMPTY };
+        static TYPO: Plugin = Plugin { features: &[on("input", "nat", &["lokup"], &[])], ..Plugin::EMPTY };
+        static OTHER_ARC: Plugin =
+            Plugin { features: &[on("input", "nat", &[], &["counter"])], ..Plugin::EMPTY };
+        static CIRCLE: Plugin =
+            Plugin { features: &[on("input", "nat", &["filter"], &["lookup"])], ..Plugin::EMPTY };
+        let error = |with: &'static Plugin| check_order(&[&BASE, &FILTER, with]).expect_err("refused");
+        assert_eq!(check_order(&[&BASE, &FILTER]), Ok(()));
+        assert_eq!(error(&TYPO), "feature nat: arc input has no feature lokup; did you mean lookup?");
+        assert_eq!(
+            error(&OTHER_ARC),
+            "feature nat: arc input has no feature counter; known are lookup, filter, nat"
+        );
+        assert_eq!(
+            error(&CIRCLE),
+            "arc input: the order of features is a cycle: filter before lookup before nat before filter"
+        );
+        let error = check_order(&[&BASE]).expect_err("the filter isn't part of this build");
+        assert_eq!(error, "feature lookup: arc input has no feature filter; known are lookup");
+    }
+    #[test]
+    fn phases_are_checked_over_all_plugins() {
+        const fn phase(
+            name: &'static str,
+            after: &'static [&'static str],
+            before: &'static [&'static str],
+        ) -> Phase {
+            Phase { name, after, before }
+        }
+        static TUNNELS: Plugin =
+            Plugin { phases: &[phase("tunnels", &["tables"], &["interfaces"])], ..Plugin::EMPTY };
+        static TYPO: Plugin = Plugin { phases: &[phase("typo", &["tunels"], &[])], ..Plugin::EMPTY };
+        static TWICE: Plugin = Plugin { phases: &[phase("routes", &[], &[])], ..Plugin::EMPTY };
+        static CIRCLE: Plugin = Plugin { phases: &[phase("late", &["up"], &["tunnels"])], ..Plugin::EMPTY };
+        let names = Phase::in_order(&[&TUNNELS]).expect("an order");
+        let place = |name| names.iter().position(|phase| phase.name == name).expect("a phase");
+        assert!(place("tables") < place("tunnels") && place("tunnels") < place("interfaces"));
+        assert_eq!(check_order(&[&TUNNELS]), Ok(()));
+        let error = |with: &'static Plugin| check_order(&[&TUNNELS, with]).expect_err("refused");
+        assert_eq!(error(&TYPO), "phase typo: there is no phase tunels; did you mean tunnels?");
+        assert_eq!(error(&TWICE), "two phases of the configuration are named routes");
+        let circle = error(&CIRCLE);
+        assert!(circle.starts_with("the order of the configuration's phases is a cycle: "), "{circle}");
+        assert!(circle.contains("late before tunnels"), "{circle}");
+    }
+}
