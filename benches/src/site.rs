@@ -2,7 +2,7 @@
 //! A router with its table, which several scenarios send packets through.
 
 use crate::alloc;
-use crate::scenario::{Family, INPUTS, Scenario, Table};
+use crate::scenario::{Family, INPUTS, SENDERS, Scenario, Table};
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
@@ -51,8 +51,12 @@ trait Side: Internet + Net {
     fn hop(output: usize, number: u16) -> Self::Addr;
     /// Addresses of the interfaces, as commands.
     fn addresses(outputs: usize) -> Vec<String>;
+    /// The network of senders whose sources are checked.
+    const SENDERS: &'static str;
+    /// A sender in it; without a number, one that isn't.
+    fn sender(number: Option<usize>) -> Self::Addr;
     /// A packet of the smallest size that the peer was measured with.
-    fn packet(to: Self::Addr, mac: MacAddr) -> Vec<u8>;
+    fn packet(from: Self::Addr, to: Self::Addr, mac: MacAddr) -> Vec<u8>;
 }
 
 impl Side for Ip4 {
@@ -66,9 +70,14 @@ impl Side for Ip4 {
         out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
-    fn packet(to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
-        let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let headers = pkt::ether(from, mac).ip4(Ipv4Addr::new(192, 168, 0, 2), to);
+    const SENDERS: &'static str = "198.18.0.0/15";
+
+    fn sender(number: Option<usize>) -> Ipv4Addr {
+        number.map_or(Ipv4Addr::new(192, 168, 0, 2), |n| Ipv4Addr::from_bits(0xc612_0000 + n as u32))
+    }
+
+    fn packet(from: Ipv4Addr, to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
+        let headers = pkt::ether(MacAddr([2, 0, 0, 0, 0, 1]), mac).ip4(from, to);
         headers.udp(1000, 2000).payload([0; 18]).build()
     }
 }
@@ -84,9 +93,15 @@ impl Side for Ip6 {
         out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
-    fn packet(to: Ipv6Addr, mac: MacAddr) -> Vec<u8> {
-        let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let headers = pkt::ether(from, mac).ip6(Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2), to);
+    const SENDERS: &'static str = "fd00:2::/32";
+
+    fn sender(number: Option<usize>) -> Ipv6Addr {
+        let (net, host) = number.map_or((1, 2), |n| (2, n as u16));
+        Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, 0, host)
+    }
+
+    fn packet(from: Ipv6Addr, to: Ipv6Addr, mac: MacAddr) -> Vec<u8> {
+        let headers = pkt::ether(MacAddr([2, 0, 0, 0, 0, 1]), mac).ip6(from, to);
         headers.udp(1000, 2000).payload([0; 12]).build()
     }
 }
@@ -153,6 +168,11 @@ impl Site {
         let find = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
         self.outputs = (1..=outputs).map(find).collect::<Result<_, _>>()?;
         self.inputs = (outputs + 1..=outputs + INPUTS).map(find).collect::<Result<_, _>>()?;
+        if self.table.urpf {
+            let (input, family) = (outputs + 1, self.table.family.name());
+            self.command(&format!("ip route add {} via pg{input}", F::SENDERS))?;
+            self.command(&format!("set urpf {family} rx strict pg{input}"))?;
+        }
         let hops = if self.table.routes <= FEW { 1 } else { HOPS };
         let neighbors = self.world.get::<Neighbors>();
         for (at, sw_if) in self.outputs.iter().enumerate() {
@@ -197,8 +217,8 @@ impl Site {
         let interfaces = self.world.get::<Interfaces>();
         let mac = interfaces.get(input).map_err(|e| e.to_string())?.mac;
         let packets = match self.table.family {
-            Family::Ip4 => packets::<Ip4>(self.table.routes, scenario.traffic, mac),
-            Family::Ip6 => packets::<Ip6>(self.table.routes, scenario.traffic, mac),
+            Family::Ip4 => packets::<Ip4>(self.table, scenario.traffic, mac),
+            Family::Ip6 => packets::<Ip6>(self.table, scenario.traffic, mac),
         };
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
@@ -274,9 +294,10 @@ fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
     (0..n).filter_map(one).collect()
 }
 
-fn packets<F: Side>(n: usize, traffic: Traffic, mac: MacAddr) -> pg::Packets {
-    let routes = routes::<F>(n);
+fn packets<F: Side>(table: Table, traffic: Traffic, mac: MacAddr) -> pg::Packets {
+    let routes = routes::<F>(table.routes);
     let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
     let all = internet::destinations::<F>(&routes, traffic, count, 2);
-    all.into_iter().map(|to| F::packet(to, mac)).collect()
+    let sender = |i: usize| F::sender(table.urpf.then_some(i % SENDERS));
+    all.into_iter().enumerate().map(|(i, to)| F::packet(sender(i), to, mac)).collect()
 }

@@ -90,12 +90,20 @@ const CONFIGURATION: &[&str] = &[
     "set interface ip table e5 7",
     "enable ip4 interface e5",
     "ip route add 20.0.0.0/8 table 7 via 10.0.4.2 e4",
+    // Ways back to senders, and checks of them.
+    "ip route add 10.9.0.0/16 via 10.0.1.2 e1 via 10.0.2.2 e2",
+    "ip route add 10.8.0.0/16 via 10.0.3.2 e3",
+    "set urpf ip4 rx strict e1",
+    "set urpf ip6 rx strict e1",
+    "set urpf ip4 rx loose e4",
 ];
 
 /// Choices of IPv6.
 const CONFIGURATION6: &[&str] = &[
     "ip route add 3005::/16 via 2001:db8:2::2 e2 via 2001:db8:3::2 e3",
     "ip route add 3006::/16 via 3005::1",
+    "ip route add 2001:db8:9::/48 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2",
+    "ip route add 2001:db8:8::/48 via 2001:db8:3::2 e3",
 ];
 
 /// Done to both, and taken back by the next one.
@@ -118,6 +126,16 @@ const CHANGES: &[[&str; 2]] = &[
     ["ip path-mtu 10.0.2.2 300", "ip path-mtu 10.0.2.2 del"],
     ["set interface ip directed-broadcast e2 enable", "set interface ip directed-broadcast e2 disable"],
     ["set urpf ip4 rx strict e3", "set urpf ip4 rx off e3"],
+    ["set urpf ip4 rx loose deny-default e2", "set urpf ip4 rx off e2"],
+    ["set urpf ip6 rx strict e2", "set urpf ip6 rx off e2"],
+    ["set urpf ip6 rx loose e3 table 0", "set urpf ip6 rx off e3"],
+    ["set urpf ip4 rx strict e5 table 0", "set urpf ip4 rx off e5"],
+    ["set urpf-accept add 10.8.8.0/24", "set urpf-accept del 10.8.8.0/24"],
+    // A feature that can't be asked beside one that can.
+    [
+        "set interface feature e1 ip4-source-and-port-range-check-rx arc ip4-unicast",
+        "set interface feature e1 ip4-source-and-port-range-check-rx arc ip4-unicast disable",
+    ],
     [
         "set ip flow-hash table 0 src dst sport dport proto reverse",
         "set ip flow-hash table 0 src dst sport dport proto",
@@ -310,14 +328,18 @@ fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
     let to4 =
         ["20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1", "30.0.0.9"];
     let to6 = ["3000::1", "3000:1::1", "3000:1::5", "3003::1", "3004:0:1234::1", "3005::1", "3006::1"];
-    let ip4 = to4.map(|to| ether().ip4("10.9.9.9", to).udp(1234, 4321));
-    let ip6 = to6.map(|to| ether().ip6("2001:db8:9::9", to).udp(1234, 4321));
+    let ip4 = ["10.9.9.9", "10.8.8.8"]
+        .into_iter()
+        .flat_map(|from| to4.map(|to| ether().ip4(from, to).udp(1234, 4321)));
+    let ip6 = ["2001:db8:9::9", "2001:db8:8::8"]
+        .into_iter()
+        .flat_map(|from| to6.map(|to| ether().ip6(from, to).udp(1234, 4321)));
     // As long as they are, padded, and too long for some.
     let lengths = |packet: Packet| {
         let long = packet.clone().payload_len(1400).build();
         [packet.clone().payload_len(40).build(), packet.pad_to(90).build(), long]
     };
-    [ip4.into_iter().flat_map(lengths).collect(), ip6.into_iter().flat_map(lengths).collect()]
+    [ip4.flat_map(lengths).collect(), ip6.flat_map(lengths).collect()]
 }
 
 /// What one router sent and the other didn't, in few words.
@@ -404,5 +426,10 @@ fn same_bytes_same_counters_with_and_without() {
     assert_eq!(short, sent as u64);
     assert!(long < short * 3 / 4, "{long} of {short} packets took the graph");
     assert_eq!(without.through("super-path"), 0);
+    // Features that can be asked see few packets themselves.
+    for node in ["ip4-rx-urpf-strict", "ip6-rx-urpf-strict", "ip4-rx-urpf-loose"] {
+        let [few, all] = [&with, &without].map(|router| router.through(node));
+        assert!(0 < few && few < all * 3 / 4, "{few} of {all} packets visited {node}");
+    }
     assert_eq!(without.through("ethernet-input"), sent as u64);
 }

@@ -170,6 +170,13 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
     }
 
+    /// The features of the arc that packets of the interface pass, in order; behind the last one comes the node at the arc's end. Steps
+    /// of other interfaces follow that, so the reader has to stop there.
+    #[inline(always)]
+    pub fn chain(&self, arc: ArcIndex, sw_if: u32) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
+        self.arcs.chain(arc, SwIfIndex(sw_if))
+    }
+
     /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next feature there, or its end.
     #[inline(always)]
     pub fn peek_feature(&self, b: &Buffer) -> Option<NodeIndex> {
@@ -214,7 +221,31 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     }
 }
 
+/// A feature that packets of an interface pass: see [`Cx::chain`].
+#[derive(Clone, Copy, Debug)]
+pub struct ChainStep<'a> {
+    arcs: &'a ArcTable,
+    at: u32,
+    /// Its node.
+    pub node: NodeIndex,
+}
+
+impl ChainStep<'_> {
+    /// What is configured for the feature on the interface. `N` must be its node.
+    #[inline(always)]
+    pub fn config<N: Configured>(&self) -> N::Config {
+        self.arcs.config(self.at)
+    }
+}
+
 impl ArcTable {
+    /// See [`Cx::chain`].
+    #[inline(always)]
+    pub(crate) fn chain(&self, arc: ArcIndex, sw_if: SwIfIndex) -> impl Iterator<Item = ChainStep<'_>> {
+        let start = self.start(arc, sw_if).unwrap_or(u32::MAX);
+        (start..).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
+    }
+
     #[inline(always)]
     pub(crate) fn advance(&self, b: &mut Buffer) -> u32 {
         match self.node(b.feature) {

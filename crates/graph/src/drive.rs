@@ -9,7 +9,7 @@
 //! # }
 //! ```
 
-use crate::{NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
+use crate::{ChainStep, NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use buffer::{Buffer, Flags, Owned, Pool};
 use std::sync::Arc;
 
@@ -120,6 +120,16 @@ impl Bench {
         }
         first.into_iter().for_each(|node| self.rt.run_node(node));
         self.collect()
+    }
+
+    /// The feature that packets of an interface pass first on an arc, for functions that a node would give it to.
+    ///
+    /// # Panics
+    /// If there is no such arc, or no feature of it is enabled on the interface.
+    pub fn first_step(&self, arc: &str, sw_if: SwIfIndex) -> ChainStep<'_> {
+        let index = self.world.arc(arc).unwrap_or_else(|| panic!("no feature arc is named {arc}"));
+        let step = self.rt.first_step(index, sw_if);
+        step.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"))
     }
 
     /// Lets a frame come in by an interface as drivers do: it starts the arc `device-input`, and goes to `ethernet-input` if no

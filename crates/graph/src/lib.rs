@@ -57,7 +57,7 @@ pub use ask::Asked;
 pub use clock::Clock;
 pub use config::Configured;
 pub use crash::crash_context;
-pub use cx::Cx;
+pub use cx::{ChainStep, Cx};
 pub use dot::Picture;
 pub use field::FieldDef;
 pub use graph_derive::Next;

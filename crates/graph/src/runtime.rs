@@ -8,7 +8,7 @@ use crate::longest::Longest;
 use crate::node::Node;
 use crate::slot::{InputSlot, NodeSlot, Removed};
 use crate::threads::Gauges;
-use crate::{ArcIndex, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
+use crate::{ArcIndex, ChainStep, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Cache, Owned, Pool};
 use rustix::event::epoll;
 use simd::{Level, rdtsc};
@@ -353,6 +353,11 @@ impl Runtime {
         let at = self.arcs.start(arc, sw_if)?;
         b.feature = at + 1;
         self.arcs.node(at)
+    }
+
+    /// The feature that packets of an interface pass first on an arc (for tests).
+    pub(crate) fn first_step(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<ChainStep<'_>> {
+        self.arcs.chain(arc, sw_if).next()
     }
 
     /// Whether something waits that a sleep would delay.

@@ -9,6 +9,7 @@
 //! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers know them.
 //! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
 //! - [`Neighbors`]: which station on a link has which address.
+//! - [`Checks`]: features that can be asked about many received packets at once.
 //! - [`NextHops`]: which of them routes had better do without.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
@@ -16,6 +17,7 @@
 mod addr;
 pub mod adj;
 pub mod api;
+mod check;
 mod counters;
 mod device;
 pub mod drive;
@@ -38,6 +40,7 @@ pub use adj::{
     Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, ObjectType, Ordinaries, Ordinary, Rewrite,
     ethernet_rewrite,
 };
+pub use check::{Arrivals, Check, Checks};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, RxQueue};
 pub use event::IfEvent;

@@ -5,8 +5,8 @@ use crate::counters::IfCounters;
 use crate::fib::Crossing;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib, Neighbors, NextHops,
-    Routes, Sources,
+    Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib, Neighbors,
+    NextHops, Routes, Sources,
 };
 use graph::StateDef;
 use stats::Space;
@@ -17,6 +17,8 @@ use wire::{Ip4, Ip6};
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
+    StateDef::of::<Checks<Ip4>>(),
+    StateDef::of::<Checks<Ip6>>(),
     StateDef::of::<NextHops>(),
     StateDef::of::<Adjacencies>(),
     StateDef::of::<Sources>(),

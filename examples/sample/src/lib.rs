@@ -9,14 +9,17 @@
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script, SwIfIndex,
-    ThreadIndex, Trace, World,
+    Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script,
+    SwIfIndex, ThreadIndex, Trace, World,
 };
-use net::Interfaces;
+use net::{Arrivals, Check, Checks, Interfaces};
+use sync::Turn;
+use wire::Ip4;
 
 /// What this feature brings. `bin/ferrovia/src/plugins.rs` lists it.
 pub static PLUGIN: Plugin = Plugin {
@@ -34,6 +37,7 @@ pub static PLUGIN: Plugin = Plugin {
         Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: list },
     ],
     config: say,
+    start: |world| world.get::<Checks<Ip4>>().register(world, Sample::NAME, Arc::new(Sample)),
     examples: &[Script::here("long packets", "set sample local0 max 100")],
     ..Plugin::EMPTY
 };
@@ -85,6 +89,14 @@ impl Node for Sample {
         let (len, max): (_, usize) = (b.packet_len(), cx.feature_config::<Self>(b).into());
         cx.trace(b, Seen { len, max });
         if len > max { To::TooLong } else { To::Continue }
+    }
+}
+
+/// The same for many packets at once: the super-path asks it, so that packets of an interface with a limit needn't take the graph.
+impl Check<Ip4> for Sample {
+    fn passing(&self, packets: &Arrivals<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
+        let max = step.config::<Self>().into();
+        packets.each(|i| packets.lengths[i] <= max)
     }
 }
 

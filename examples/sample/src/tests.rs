@@ -3,8 +3,11 @@
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{ArcDef, Plugin, SwIfIndex};
+use net::{Arrivals, Check, Checks, TableIndex};
+use std::net::Ipv4Addr;
+use wire::Ip4;
 
-use crate::PLUGIN;
+use crate::{PLUGIN, Sample};
 
 /// The arc, which another feature brings in the daemon.
 static ARC: Plugin = Plugin {
@@ -36,4 +39,17 @@ fn long_packets_are_dropped_and_counted() {
     assert_eq!(commands.answer(&bench.world, "show sample -j").unwrap(), "[]\n");
     let arc = bench.world.arc("ip4-unicast").unwrap();
     assert!(bench.world.features_of(arc, SwIfIndex(0)).is_empty());
+}
+
+#[test]
+fn many_packets_are_checked_as_by_the_node() {
+    let bench = Bench::new(PLUGINS);
+    let commands = Tree::new(PLUGIN.cli).unwrap();
+    commands.execute(&bench.world, "set sample local0 max 100").unwrap();
+    let step = bench.first_step("ip4-unicast", SwIfIndex(0));
+    assert!(bench.world.get::<Checks<Ip4>>().has(step.node));
+    let (sources, lengths) = (&[Ipv4Addr::LOCALHOST; 3], &[100, 101, 99]);
+    let packets = Arrivals { rx_if: 0, table: TableIndex::DEFAULT, sources, lengths };
+    let mut reader = bench.world.qsbr.register();
+    assert_eq!(Sample.passing(&packets, step, &reader.turn()), 0b101);
 }

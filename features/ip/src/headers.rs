@@ -102,6 +102,12 @@ impl<F: Ip> Headers<F> {
         Place { row: &mut self.rows[i], destination: &mut self.destination[i], have: &mut self.have[i] }
     }
 
+    /// The first 16 bytes of header `i`.
+    #[inline(always)]
+    pub fn first(&self, i: usize) -> [u32; 4] {
+        self.rows[i % BLOCK]
+    }
+
     /// The total length of packet `i`.
     #[inline(always)]
     pub fn total(&self, i: usize) -> usize {
@@ -112,6 +118,12 @@ impl<F: Ip> Headers<F> {
     #[inline(always)]
     pub fn is_wrong(&self, i: usize) -> bool {
         self.wrong[i] != 0
+    }
+
+    /// Packet `i` needs a closer look.
+    #[inline(always)]
+    pub fn set_wrong(&mut self, i: usize) {
+        self.wrong[i % BLOCK] = 1;
     }
 
     /// Whether something lies behind packet `i`.

@@ -17,7 +17,7 @@ const STEPS: usize = 8;
 
 /// With `TX`, on the arc of packets that leave; with `STRICT`, the route has to lead back by the same interface.
 pub struct Urpf<F: Net, const TX: bool, const STRICT: bool> {
-    fib: Arc<Fib<F>>,
+    pub(crate) fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     accepted: Arc<Accepted<F>>,
@@ -66,6 +66,12 @@ impl<F: Net, const TX: bool, const STRICT: bool> Build for Urpf<F, TX, STRICT> {
     }
 }
 
+/// Whether a source means nothing behind its link, and so needs no route.
+#[inline(always)]
+pub(crate) fn exempt<F: Net>(src: F::Addr) -> bool {
+    F::IS_V6 && src.link_local()
+}
+
 /// The source of a packet that has to be asked for; `Err` for one that needn't be, or can't.
 #[inline(always)]
 fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
@@ -73,7 +79,7 @@ fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
     let ip = F::Header::view_at(b.data(), at).ok_or(To::TooShort)?;
     let (src, dst) = (ip.src(), ip.dst());
     let to_many = dst.multicast() || !F::IS_V6 && dst == F::Addr::mask(F::BITS);
-    let exempt = src == F::Addr::ZERO && to_many || F::IS_V6 && src.link_local();
+    let exempt = src == F::Addr::ZERO && to_many || exempt::<F>(src);
     if exempt || TX && b.flags.has(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
 }
 
@@ -96,7 +102,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     /// What a source comes to that may not use the default route.
     #[cold]
     #[inline(never)]
-    fn without_default(&self, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+    pub(crate) fn without_default(&self, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
         match self.fib.adj(fib, src, turn).filter(|_| !self.fib.is_default(fib, src, turn)) {
             Some(adj) => self.judge(adj, src, fib, sw_if, turn),
             None if self.accepted.has(fib, src, turn) => To::Next,
@@ -106,13 +112,25 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
 
     /// Whether what a route leads to is a way back.
     #[inline(always)]
-    fn judge(&self, adj: AdjIndex, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
-        match self.adjacencies.get(adj, turn) {
-            Some(adj) if adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if) => {
-                To::Next
-            }
-            _ => self.look_closer(adj, src, fib, sw_if, turn),
+    pub(crate) fn judge(
+        &self,
+        adj: AdjIndex,
+        src: F::Addr,
+        fib: TableIndex,
+        sw_if: u32,
+        turn: &Turn<'_>,
+    ) -> To {
+        if self.leads_back(adj, sw_if, turn) {
+            return To::Next;
         }
+        self.look_closer(adj, src, fib, sw_if, turn)
+    }
+
+    /// Whether an adjacency is a way back for any source.
+    #[inline(always)]
+    pub(crate) fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
+        let adj = self.adjacencies.get(adj, turn);
+        adj.is_some_and(|adj| adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if))
     }
 
     /// Several paths, another table, or none; and what is accepted all the same.

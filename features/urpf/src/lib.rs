@@ -23,6 +23,7 @@
 //! address on its way to all or to a group (DHCP, duplicate address detection).
 
 mod api;
+mod batch;
 mod check;
 mod cli;
 pub mod control;
@@ -79,5 +80,9 @@ pub static PLUGIN: Plugin = Plugin {
     config: control::say,
     examples: examples::EXAMPLES,
     api: &[api::API],
+    start: |world| {
+        batch::register::<Ip4>(world)?;
+        batch::register::<Ip6>(world)
+    },
     ..Plugin::EMPTY
 };

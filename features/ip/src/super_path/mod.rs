@@ -2,13 +2,15 @@
 //! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one node.
 //!
 //! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary packet is one that was received in
-//! one piece for our MAC address, whose headers are as most are, whose interfaces have no feature on the way, and whose route leads to
-//! a neighbour that is known and whose link takes it. It goes straight to the driver's transmit node. Whatever isn't ordinary goes on to
+//! one piece for our MAC address, whose headers are as most are, whose interfaces have no feature on the way that doesn't let it pass,
+//! and whose route leads to a neighbour that is known and whose link takes it. Of received packets, features that are a
+//! [`net::Check`] are asked here, for a block of packets at once; any other feature, and those of packets that leave, need the graph. It goes straight to the driver's transmit node. Whatever isn't ordinary goes on to
 //! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
 //! Traced packets take the graph, so a trace shows every step.
 
 mod choice;
 mod exits;
+mod gate;
 mod owed;
 mod plan;
 mod protocol;
@@ -25,7 +27,7 @@ use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use net::{IfCounters, Interfaces};
 use plan::{Plans, carries};
-use rx::{Rx, Unicast};
+use rx::{Gates, Rx};
 use send::{Ahead, Desk, Means};
 use simd::Isa;
 use std::sync::Arc;
@@ -77,7 +79,7 @@ fn first(bits: u64) -> usize {
 
 pub struct SuperPath {
     interfaces: Arc<Interfaces>,
-    unicast: Unicast,
+    gates: Gates,
     ip4: Ways<Ip4>,
     ip6: Ways<Ip6>,
     // Here only to be filled anew without being cleared.
@@ -90,7 +92,7 @@ impl Build for SuperPath {
         let counters = world.get::<IfCounters>();
         Self {
             interfaces: world.get(),
-            unicast: Unicast::new(world),
+            gates: Gates::new(world),
             ip4: Ways::new(world, thread, counters.ip4.lane(thread.at())),
             ip6: Ways::new(world, thread, counters.ip6.lane(thread.at())),
             plans: [Plans::new(), Plans::new()],
@@ -109,11 +111,11 @@ impl Node for SuperPath {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let views = self.interfaces.views(cx.turn);
-        let rx = Rx::new(b.rx_if, self.unicast, views, cx);
+        let rx = Rx::new(b.rx_if, &self.gates, views, cx);
         let to = if carries::<Ip4>(b, &rx) {
-            self.ip4.one(b, rx.tables[0], views, cx)
+            self.ip4.one(b, &rx, &self.gates.ip4, views, cx)
         } else if carries::<Ip6>(b, &rx) {
-            self.ip6.one(b, rx.tables[1], views, cx)
+            self.ip6.one(b, &rx, &self.gates.ip6, views, cx)
         } else {
             None
         };
@@ -125,12 +127,13 @@ impl Node for SuperPath {
     /// interface: inputs bring several packets each, and few packets together cost less than many that differ.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { interfaces, unicast, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
+        let Self { interfaces, gates, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
         let (mut now, mut next) = (now, next);
         let (cx, turn) = (&*cx, cx.turn);
         let views = interfaces.views(turn);
         let means = Means { views, cx, counting: ip4.counting() };
-        let look = |rx_if| Rx::new(rx_if, *unicast, views, cx);
+        let gates = &*gates;
+        let look = |rx_if| Rx::new(rx_if, gates, views, cx);
         let n = v.len();
         v.set_all(To::Aside);
         let mut rx = look(v.get(0).rx_if);
@@ -142,7 +145,7 @@ impl Node for SuperPath {
             let (last4, last6) = (steps4, steps6);
             more = from < n;
             if more {
-                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look);
+                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look, (gates, cx));
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));

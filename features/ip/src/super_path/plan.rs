@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which packets of a block are ordinary, and where they want to go.
 
-use super::rx::Rx;
+use super::gate::{Gate, Open};
+use super::rx::{Gates, Rx};
 use super::way::Protocol;
 use super::{ASIDE, Bits, ETHERNET, To};
 use crate::family::Words;
 use crate::headers::{BLOCK, Headers, Onward};
 use buffer::Buffer;
-use graph::Vector;
+use graph::{Cx, Vector};
+use net::{Arrivals, TableIndex};
 use wire::{Address, Ip4, Ip6};
 
 /// Packets are fetched so far ahead.
@@ -33,6 +35,8 @@ pub struct Plan<F: Protocol> {
     at: [u8; BLOCK],
     /// Their destinations.
     keys: [F::Key; BLOCK],
+    /// Their sources, where features check these.
+    sources: [F::Addr; BLOCK],
     headers: Headers<F>,
     /// The interface that they came in by.
     pub rx_if: u32,
@@ -54,6 +58,7 @@ impl<F: Protocol> Plan<F> {
             padded: false,
             at: [0; BLOCK],
             keys: [F::key(F::Addr::ZERO); BLOCK],
+            sources: [F::Addr::ZERO; BLOCK],
             headers: Headers::default(),
             rx_if: 0,
             table: 0,
@@ -176,15 +181,18 @@ impl<F: Protocol> Plan<F> {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
 
-    /// Leaves the ordinary ones.
+    /// Leaves the ordinary ones, which all features let pass.
     #[inline(always)]
-    fn judge(&mut self) {
+    fn judge(&mut self, v: &Vector<'_, To>, rx: &Rx, gate: &Gate<F>, cx: &Cx<'_, false>) {
         let n = self.len();
         if n == 0 {
             return;
         }
-        let found = self.headers.judge::<true, true>(n);
+        let mut found = self.headers.judge::<true, true>(n);
         self.padded = found.padded;
+        if rx.open[usize::from(F::IS_V6)] == Open::Checked {
+            found.wrong |= self.refuse(v, gate, cx);
+        }
         if !found.wrong {
             return;
         }
@@ -195,6 +203,25 @@ impl<F: Protocol> Plan<F> {
             self.headers.renumber(i, to);
             self.n += usize::from(!self.headers.is_wrong(i));
         }
+    }
+}
+
+impl<F: Protocol> Plan<F> {
+    /// Marks the packets that some feature doesn't simply let pass, and says whether there are any.
+    #[inline(never)]
+    fn refuse(&mut self, v: &Vector<'_, To>, gate: &Gate<F>, cx: &Cx<'_, false>) -> bool {
+        let n = self.len();
+        for (i, source) in self.sources.iter_mut().enumerate().take(n) {
+            *source = F::sender(self.headers.first(i), v.get(self.at[i].into()));
+        }
+        let (rx_if, table) = (self.rx_if, TableIndex(self.table));
+        let (sources, lengths) = (&self.sources[..n], self.headers.totals(n));
+        let refused = !gate.passing(&Arrivals { rx_if, table, sources, lengths }, cx);
+        let refused = refused & u64::MAX >> (BLOCK - n);
+        for i in Bits(refused) {
+            self.headers.set_wrong(i);
+        }
+        refused != 0
     }
 }
 
@@ -210,7 +237,7 @@ pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
         && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
         && !b.flags.any(ASIDE)
         && !b.is_chained()
-        && rx.open[usize::from(F::IS_V6)]
+        && rx.open[usize::from(F::IS_V6)] != Open::No
 }
 
 /// What is judged of a frame that does, and the destination.
@@ -246,6 +273,7 @@ impl Plans {
         (from, to): (usize, usize),
         rx: &mut Rx,
         look: impl Fn(u32) -> Rx,
+        (gates, cx): (&Gates, &Cx<'_, false>),
     ) -> usize {
         let Self { ip4, ip6 } = self;
         ip4.clear();
@@ -266,8 +294,8 @@ impl Plans {
         if !is_6 && block.left != 0 {
             ip6.gather(v, &mut block, rx);
         }
-        ip4.judge();
-        ip6.judge();
+        ip4.judge(v, rx, &gates.ip4, cx);
+        ip6.judge(v, rx, &gates.ip6, cx);
         from + block.len
     }
 }

@@ -5,6 +5,7 @@ use super::ETHERNET;
 use super::way::{Ends, Protocol};
 use crate::family::{Ip, Words, words};
 use buffer::Buffer;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::{Ip4, Ip6};
 
 /// An Ethernet header and an IP header.
@@ -18,6 +19,11 @@ impl Protocol for Ip4 {
         let header: &[u8; 20] = frame.last_chunk()?;
         let words = words(header.as_chunks().0, 4);
         Some((words, u32::from_be(words.1)))
+    }
+
+    #[inline(always)]
+    fn sender([.., source]: [u32; 4], _: &Buffer) -> Ipv4Addr {
+        source.to_le_bytes().into()
     }
 
     #[inline(always)]
@@ -37,6 +43,11 @@ impl Protocol for Ip6 {
         let frame: &Frame6 = b.bytes(0)?;
         let header: &[u8; 40] = frame.last_chunk()?;
         Some((words(header.as_chunks().0, 6), u128::from_be_bytes(*header.last_chunk()?)))
+    }
+
+    #[inline(always)]
+    fn sender(_: [u32; 4], b: &Buffer) -> Ipv6Addr {
+        b.bytes::<16>(ETHERNET + 8).map_or(Ipv6Addr::UNSPECIFIED, |source| (*source).into())
     }
 
     #[inline(always)]

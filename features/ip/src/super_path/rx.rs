@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where packets come in.
 
-use graph::{ArcIndex, Cx, World};
+use super::gate::{Gate, Open};
+use graph::{Cx, World};
 use net::{IfFlags, Views};
-use wire::MacAddr;
+use wire::{Ip4, Ip6, MacAddr};
 
 /// What is looked up once for a run of frames from one interface.
 #[derive(Clone, Copy)]
@@ -11,37 +12,35 @@ pub struct Rx {
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
-    /// Of IPv4 and IPv6: packets may be taken.
-    pub open: [bool; 2],
+    /// Of IPv4 and IPv6: whether packets may be taken.
+    pub open: [Open; 2],
     /// Of IPv4 and IPv6: the index of the route table.
     pub tables: [u32; 2],
 }
 
-/// The arcs that have to be empty.
-#[derive(Clone, Copy)]
-pub struct Unicast([ArcIndex; 2]);
+/// The features of received packets.
+pub struct Gates {
+    pub ip4: Gate<Ip4>,
+    pub ip6: Gate<Ip6>,
+}
 
-impl Unicast {
+impl Gates {
     pub fn new(world: &World) -> Self {
-        Self(["ip4-unicast", "ip6-unicast"].map(|name| world.arc(name).expect("this plugin brings the arcs")))
+        Self { ip4: Gate::new(world), ip6: Gate::new(world) }
     }
 }
 
 impl Rx {
     #[inline(always)]
-    pub fn new<const TRACED: bool>(
-        rx_if: u32,
-        unicast: Unicast,
-        views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
-    ) -> Self {
+    pub fn new<const TRACED: bool>(rx_if: u32, gates: &Gates, views: Views<'_>, cx: &Cx<'_, TRACED>) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         let up = view.flags.has(IfFlags::ADMIN);
+        let open = [gates.ip4.open(rx_if, cx), gates.ip6.open(rx_if, cx)];
         Self {
             rx_if,
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
-            open: unicast.0.map(|arc| up && !cx.has_arc(arc, rx_if)),
+            open: open.map(|open| if up { open } else { Open::No }),
             tables: [view.fib4, view.fib6],
         }
     }

@@ -4,9 +4,10 @@
 use super::SuperPath;
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{Node, Phase, RunningConfig, Shared, SwIfIndex, World};
-use net::{IfEvent, IfKind, Interface, Interfaces};
+use net::{Checks, IfEvent, IfKind, Interface, Interfaces};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
+use wire::{Ip4, Ip6};
 
 const ARC: &str = "device-input";
 /// Arcs that a packet passes where it comes in, and where it leaves.
@@ -72,12 +73,22 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
-/// The features that send packets of an interface into the graph, each as `ARC: NODE`.
+/// The features that send packets of an interface into the graph, each as `ARC: NODE`: those that the super-path can't ask itself.
 fn in_the_way(world: &World, sw_if: SwIfIndex) -> Vec<String> {
     let mut found = Vec::new();
     for name in ON_THE_WAY {
         let features = world.arc(name).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
-        found.extend(features.into_iter().map(|node| format!("{name}: {node}")));
+        let (checks4, checks6) = (world.get::<Checks<Ip4>>(), world.get::<Checks<Ip6>>());
+        let is_asked = |node: &str| {
+            let node = world.node(node);
+            node.is_some_and(|node| match name {
+                "ip4-unicast" => checks4.has(node),
+                "ip6-unicast" => checks6.has(node),
+                _ => false,
+            })
+        };
+        let needed = features.into_iter().filter(|node| !is_asked(node));
+        found.extend(needed.map(|node| format!("{name}: {node}")));
     }
     found
 }

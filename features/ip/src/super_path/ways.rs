@@ -2,7 +2,9 @@
 //! From a destination to a way: lookups, in steps.
 
 use super::exits::{Exits, Outward};
+use super::gate::{Gate, Open};
 use super::plan::Plan;
+use super::rx::Rx;
 use super::way::{Ends, Protocol, Way};
 use super::{ETHERNET, To};
 use crate::headers::Onward;
@@ -10,7 +12,7 @@ use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, TableIndex, Views};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Arrivals, Fib, Ordinary, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -129,7 +131,8 @@ impl<F: Protocol> Ways<F> {
     pub fn one<const TRACED: bool>(
         &self,
         b: &mut Buffer,
-        table: u32,
+        rx: &Rx,
+        gate: &Gate<F>,
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<To> {
@@ -138,7 +141,14 @@ impl<F: Protocol> Ways<F> {
         if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
             return None;
         }
-        let total = F::total(words.0);
+        let (total, table) = (F::total(words.0), rx.tables[usize::from(F::IS_V6)]);
+        if rx.open[usize::from(F::IS_V6)] == Open::Checked {
+            let (sources, lengths) = (&[F::sender(words.0, b)], &[total]);
+            let packet = Arrivals { rx_if: b.rx_if, table: TableIndex(table), sources, lengths };
+            if gate.passing(&packet, cx) & 1 == 0 {
+                return None;
+            }
+        }
         let leaf = self.fib.table(TableIndex(table), cx.turn)?.lookup(key, cx.turn);
         let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table, cx)?;
         if adj.kind != AdjKind::Rewrite {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reverse path checks of many packets at once, without a visit to the node.
+
+use crate::check::{To, Urpf, exempt};
+use crate::control::Config;
+use graph::{Build, ChainStep, Node, ThreadIndex, World};
+use net::{AdjIndex, Arrivals, Check, Checks, Net};
+use simd::{Isa, variants};
+use std::sync::Arc;
+use sync::Turn;
+use wire::Address;
+
+/// Packets that are asked about at once.
+const MOST: usize = u64::BITS as usize;
+
+/// [`passing`] for an instruction set.
+type Passing<F, const STRICT: bool> = fn(&Urpf<F, false, STRICT>, &Arrivals<'_, F>, Config, &Turn<'_>) -> u64;
+
+/// The check that a node of received packets makes.
+struct Batch<F: Net, const STRICT: bool> {
+    urpf: Urpf<F, false, STRICT>,
+    passing: Passing<F, STRICT>,
+}
+
+impl<F: Net, const STRICT: bool> Check<F> for Batch<F, STRICT> {
+    fn passing(&self, packets: &Arrivals<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64 {
+        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, false, STRICT>>(), turn)
+    }
+}
+
+/// The packets whose sources pass. As in the node, all sources are looked up together.
+#[inline(always)]
+fn passing<I: Isa, F: Net, const STRICT: bool>(
+    urpf: &Urpf<F, false, STRICT>,
+    packets: &Arrivals<'_, F>,
+    config: Config,
+    turn: &Turn<'_>,
+) -> u64 {
+    let &Arrivals { rx_if, table, sources, .. } = packets;
+    let fib = config.table().unwrap_or(table);
+    if config.deny_default {
+        let passes = |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
+        return packets.each(|i| passes(sources[i]));
+    }
+    let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };
+    let n = sources.len().min(MOST);
+    let (mut keys, mut hops) = ([F::key(F::Addr::ZERO); MOST], [0; MOST]);
+    keys.iter_mut().zip(sources).for_each(|(key, src)| *key = F::key(*src));
+    routes.hops::<I>(&keys[..n], &mut hops[..n], turn);
+    // Most sources are behind the same next hop.
+    let (first, hops) = (AdjIndex(hops[0]), &hops[..n]);
+    let back = urpf.leads_back(first, rx_if, turn);
+    if back && hops.iter().fold(true, |same, hop| same & (*hop == first.0)) {
+        return u64::MAX;
+    }
+    packets.each(|i| {
+        let (src, hop) = (sources[i], AdjIndex(hops[i]));
+        back && hop == first || exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
+    })
+}
+
+variants! {
+    /// [`passing`].
+    fn passing_variants<I: Isa, F: Net, const STRICT: bool>(
+        urpf: &Urpf<F, false, STRICT>,
+        packets: &Arrivals<'_, F>,
+        config: Config,
+        turn: &Turn<'_>
+    ) -> u64 = passing::<I, F, STRICT>;
+}
+
+/// Registers the checks of both modes.
+///
+/// # Errors
+/// None, where the nodes are there.
+pub fn register<F: Net>(world: &World) -> Result<(), String> {
+    of_mode::<F, false>(world)?;
+    of_mode::<F, true>(world)
+}
+
+fn of_mode<F: Net, const STRICT: bool>(world: &World) -> Result<(), String> {
+    let urpf = Urpf::build(world, ThreadIndex(0));
+    let passing = passing_variants::<F, STRICT>().best();
+    let name = graph::filled(<Urpf<F, false, STRICT> as Node>::NAME, F::IS_V6);
+    world.get::<Checks<F>>().register(world, &name, Arc::new(Batch { urpf, passing }))
+}
