@@ -433,3 +433,35 @@ fn same_bytes_same_counters_with_and_without() {
     }
     assert_eq!(without.through("ethernet-input"), sent as u64);
 }
+
+#[test]
+fn in_use_where_no_feature_needs_the_graph() {
+    let mut bench = Router::new(true).bench;
+    let world = bench.world.clone();
+    let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let arc = world.arc("device-input").expect("an arc");
+    let in_use = || world.features_of(arc, SwIfIndex(2)).contains(&"super-path");
+    let of_interface = "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
+    assert!(in_use());
+    run("set urpf ip4 rx strict e2");
+    assert!(in_use(), "it can be asked");
+    run(of_interface);
+    assert!(in_use(), "packets of IPv6 may take it");
+    let shown = run("show super-path");
+    assert!(
+        shown.contains("e2         yes     ip4-unicast: ip4-source-and-port-range-check-rx\n"),
+        "{shown}"
+    );
+    run("disable ip6 interface e2");
+    run("set interface ip address del e2 2001:db8:2::3/127");
+    assert!(!in_use());
+    run(&format!("{of_interface} disable"));
+    assert!(in_use());
+    // What an operator has switched off stays so until the use itself changes.
+    run("set interface feature e2 super-path arc device-input disable");
+    run("set urpf ip4 rx loose e2");
+    assert!(!in_use());
+    run("set super-path off");
+    run("set super-path on");
+    assert!(in_use());
+}

@@ -89,6 +89,7 @@ pub struct World {
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
+    pub(crate) feature_watchers: Mutex<Vec<features::FeatureWatcher>>,
     /// Phases of the configuration, in their order.
     pub(crate) phases: Vec<Phase>,
     pub(crate) live: Mutex<HashMap<&'static str, LiveNames>>,
@@ -137,6 +138,7 @@ impl World {
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
+            feature_watchers: Mutex::default(),
             phases: Phase::in_order(plugins)?,
             live: Mutex::default(),
             watch: Watch::new(threads),

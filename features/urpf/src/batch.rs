@@ -46,16 +46,12 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     let n = sources.len().min(MOST);
     let (mut keys, mut hops) = ([F::key(F::Addr::ZERO); MOST], [0; MOST]);
     keys.iter_mut().zip(sources).for_each(|(key, src)| *key = F::key(*src));
-    routes.hops::<I>(&keys[..n], &mut hops[..n], turn);
-    // Most sources are behind the same next hop.
-    let (first, hops) = (AdjIndex(hops[0]), &hops[..n]);
-    let back = urpf.leads_back(first, rx_if, turn);
-    if back && hops.iter().fold(true, |same, hop| same & (*hop == first.0)) {
+    if urpf.look_up::<I>(routes, &keys[..n], &mut hops, rx_if, turn) {
         return u64::MAX;
     }
     packets.each(|i| {
         let (src, hop) = (sources[i], AdjIndex(hops[i]));
-        back && hop == first || exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
+        exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
     })
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use sync::Turn;
+use tables::Lpm;
 use wire::{Address, Header, IpHeader};
 
 /// Lookups in other tables, one behind the other, before a route counts as leading in a circle.
@@ -126,9 +127,26 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         self.look_closer(adj, src, fib, sw_if, turn)
     }
 
+    /// Looks up sources, and says whether all of them come to the same adjacency, and that is a way back.
+    #[inline(always)]
+    pub(crate) fn look_up<I: Isa>(
+        &self,
+        routes: &Lpm<F::Key>,
+        keys: &[F::Key],
+        hops: &mut [u32],
+        sw_if: u32,
+        turn: &Turn<'_>,
+    ) -> bool {
+        let hops = &mut hops[..keys.len()];
+        routes.hops::<I>(keys, hops, turn);
+        let first = hops[0];
+        hops.iter().fold(true, |same, hop| same & (*hop == first))
+            && self.leads_back(AdjIndex(first), sw_if, turn)
+    }
+
     /// Whether an adjacency is a way back for any source.
     #[inline(always)]
-    pub(crate) fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
+    fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
         let adj = self.adjacencies.get(adj, turn);
         adj.is_some_and(|adj| adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if))
     }
@@ -209,26 +227,36 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
         self.decide(b, cx)
     }
 
-    /// All sources are looked up together, so that the loads of the table's cells overlap.
+    /// All sources are looked up together, so that the loads of the table's cells overlap. Most vectors came in by one interface, from
+    /// sources behind one next hop: then nothing is left to be decided for each packet.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);
-        let fib = self.table(v.get(0), cx.feature_config::<Self>(v.get(0)), turn);
+        let place = |b: &Buffer| (Self::sw_if(b), b.feature);
+        let (first, config) = (place(v.get(0)), cx.feature_config::<Self>(v.get(0)));
+        let fib = self.table(v.get(0), config, turn);
         let zero = F::key(F::Addr::ZERO);
         let (mut keys, mut hops) = ([zero; FRAME_SIZE], [0; FRAME_SIZE]);
-        let mut differ = false;
+        let (mut one_place, mut all_asked, mut differ) = (true, true, config.deny_default);
         for (key, b) in keys.iter_mut().zip(v.iter()) {
-            let config = cx.feature_config::<Self>(b);
-            differ |= config.deny_default || self.table(b, config, turn) != fib;
-            *key = source::<F, TX>(b).map_or(zero, F::key);
+            let src = source::<F, TX>(b);
+            if place(b) != first {
+                let config = cx.feature_config::<Self>(b);
+                differ |= config.deny_default || self.table(b, config, turn) != fib;
+                one_place = false;
+            }
+            all_asked &= src.is_ok();
+            *key = src.map_or(zero, F::key);
         }
-        let Some(table) = self.fib.table(fib, turn).filter(|_| !differ) else {
+        let Some(routes) = self.fib.table(fib, turn).filter(|_| !differ) else {
             for (b, out) in v.packets() {
                 out.go(self.decide(b, cx));
             }
             return;
         };
-        table.hops::<I>(&keys[..n], &mut hops[..n], turn);
+        if self.look_up::<I>(routes, &keys[..n], &mut hops, first.0, turn) && one_place && all_asked {
+            return v.set_all(To::Next);
+        }
         for ((b, out), hop) in v.packets().zip(&hops) {
             out.go(match source::<F, TX>(b) {
                 Ok(src) => self.judge(AdjIndex(*hop), src, fib, Self::sw_if(b), turn),

@@ -3,9 +3,14 @@
 
 use super::World;
 use crate::config::to_words;
+use crate::registry::Registry;
 use crate::{ArcIndex, Configured, NodeIndex, SwIfIndex, name_of};
 use mem::Plain;
+use std::sync::MutexGuard;
 use zerocopy::IntoBytes;
+
+/// Is told of the arc and the interface whose features have changed.
+pub type FeatureWatcher = fn(&World, ArcIndex, SwIfIndex);
 
 impl World {
     /// The arc of this name.
@@ -46,10 +51,12 @@ impl World {
     /// # Errors
     /// An arc or feature that doesn't exist, with those that do; too many different chains.
     pub fn set_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
-        let mut registry = self.registry();
-        let (index, at) = registry.arcs.place(arc, feature)?;
-        let default = registry.feature_config_type(index, at).default;
-        registry.arcs.set(index, at, sw_if, on.then_some(default))
+        self.change_features(sw_if, |registry| {
+            let (index, at) = registry.arcs.place(arc, feature)?;
+            let default = registry.feature_config_type(index, at).default;
+            registry.arcs.set(index, at, sw_if, on.then_some(default))?;
+            Ok(index)
+        })
     }
 
     /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are on
@@ -63,10 +70,12 @@ impl World {
         sw_if: SwIfIndex,
         config: Option<N::Config>,
     ) -> Result<(), String> {
-        let mut registry = self.registry();
-        let (index, at) = registry.arcs.place(arc, name_of::<N>())?;
-        registry.feature_config_type(index, at).check::<N::Config>(name_of::<N>())?;
-        registry.arcs.set(index, at, sw_if, config.map(to_words))
+        self.change_features(sw_if, |registry| {
+            let (index, at) = registry.arcs.place(arc, name_of::<N>())?;
+            registry.feature_config_type(index, at).check::<N::Config>(name_of::<N>())?;
+            registry.arcs.set(index, at, sw_if, config.map(to_words))?;
+            Ok(index)
+        })
     }
 
     /// Enables or disables a feature on an interface for an operator, whatever its owner wants, until the owner's next
@@ -75,10 +84,12 @@ impl World {
     /// # Errors
     /// As [`Self::set_feature`].
     pub fn choose_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
-        let mut registry = self.registry();
-        let (index, at) = registry.arcs.place(arc, feature)?;
-        let default = registry.feature_config_type(index, at).default;
-        registry.arcs.choose(index, at, sw_if, on.then_some(default))
+        self.change_features(sw_if, |registry| {
+            let (index, at) = registry.arcs.place(arc, feature)?;
+            let default = registry.feature_config_type(index, at).default;
+            registry.arcs.choose(index, at, sw_if, on.then_some(default))?;
+            Ok(index)
+        })
     }
 
     /// The choices of operators against the owners of features, sorted: interface, arc, feature, and whether it is on.
@@ -91,8 +102,31 @@ impl World {
     /// # Errors
     /// An arc that doesn't exist; an interface that there is no room for.
     pub fn set_arc_end(&self, arc: &str, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
-        let mut registry = self.registry();
-        let index = registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
-        registry.arcs.set_end(index, sw_if, end)
+        self.change_features(sw_if, |registry| {
+            let index = registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
+            registry.arcs.set_end(index, sw_if, end)?;
+            Ok(index)
+        })
+    }
+
+    /// Calls `watcher` after each change of an interface's features on an arc.
+    pub fn watch_features(&self, watcher: FeatureWatcher) {
+        self.feature_watchers().push(watcher);
+    }
+
+    fn feature_watchers(&self) -> MutexGuard<'_, Vec<FeatureWatcher>> {
+        self.feature_watchers.lock().expect("no panic inside")
+    }
+
+    /// Changes features of an interface on the arc that `change` gives, and tells those who watch.
+    fn change_features(
+        &self,
+        sw_if: SwIfIndex,
+        change: impl FnOnce(&mut Registry) -> Result<ArcIndex, String>,
+    ) -> Result<(), String> {
+        let arc = change(&mut self.registry())?;
+        let watchers = self.feature_watchers().clone();
+        watchers.into_iter().for_each(|watcher| watcher(self, arc, sw_if));
+        Ok(())
     }
 }

@@ -2,11 +2,13 @@
 //! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one node.
 //!
 //! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary packet is one that was received in
-//! one piece for our MAC address, whose headers are as most are, whose interfaces have no feature on the way that doesn't let it pass,
-//! and whose route leads to a neighbour that is known and whose link takes it. Of received packets, features that are a
-//! [`net::Check`] are asked here, for a block of packets at once; any other feature, and those of packets that leave, need the graph. It goes straight to the driver's transmit node. Whatever isn't ordinary goes on to
+//! one piece for our MAC address, whose headers are as most are, which all features on the way let pass, and whose route leads to
+//! a neighbour that is known and whose link takes it. It goes straight to the driver's transmit node. Whatever isn't ordinary goes on to
 //! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
 //! Traced packets take the graph, so a trace shows every step.
+//!
+//! Of received packets, features that are a [`net::Check`] are asked here, for a block of packets at once. An interface with another
+//! feature there hasn't got this node; nor do packets take it that leave by an interface with features.
 
 mod choice;
 mod exits;
@@ -20,7 +22,7 @@ pub mod switch;
 mod way;
 mod ways;
 
-pub use switch::{follow, say, set, show};
+pub use switch::{follow, follow_features, say, set, show};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};

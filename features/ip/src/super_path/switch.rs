@@ -3,29 +3,45 @@
 
 use super::SuperPath;
 use cli::{Error, Matches, Output, Table, Writer};
-use graph::{Node, Phase, RunningConfig, Shared, SwIfIndex, World};
+use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use net::{Checks, IfEvent, IfKind, Interface, Interfaces};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
 const ARC: &str = "device-input";
-/// Arcs that a packet passes where it comes in, and where it leaves.
-const ON_THE_WAY: [&str; 5] = ["ip4-unicast", "ip6-unicast", "ip4-output", "ip6-output", "interface-output"];
+/// Arcs that packets of IPv4 and of IPv6 pass where they come in.
+const RECEIVED: [&str; 2] = ["ip4-unicast", "ip6-unicast"];
+/// Arcs that they pass where they leave.
+const LEAVING: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
 
-/// Whether super-paths are used at all.
+/// Whether super-paths are used at all, and where.
 #[derive(Default)]
 pub struct SuperPaths {
     off: AtomicBool,
+    /// Interfaces that the node is enabled on, an operator's own choices aside.
+    enabled: Mutex<BTreeSet<SwIfIndex>>,
 }
 
 impl Shared for SuperPaths {
     fn make(_: &World) -> Self {
         Self::default()
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.enabled().remove(sw_if);
+        }
+    }
 }
 
 impl SuperPaths {
+    fn enabled(&self) -> MutexGuard<'_, BTreeSet<SwIfIndex>> {
+        self.enabled.lock().expect("no panic inside")
+    }
+
     /// Whether they are used.
     pub fn on(&self) -> bool {
         !self.off.load(Ordering::Relaxed)
@@ -41,12 +57,26 @@ impl SuperPaths {
     }
 }
 
-/// On the interfaces whose frames may carry IP for us.
+/// On the interfaces whose frames may carry IP for us, with no feature of received packets that needs the graph.
 fn apply(world: &World, interface: &Interface) -> Result<(), String> {
-    let wanted = world.get::<SuperPaths>().on()
-        && interface.kind == IfKind::Ethernet
-        && interface.ip_enabled.contains(&true);
-    world.set_feature(ARC, SuperPath::NAME, interface.sw_if, wanted)
+    let (paths, sw_if) = (world.get::<SuperPaths>(), interface.sw_if);
+    let open = |arc| in_the_way(world, sw_if, arc).is_empty();
+    let [open4, open6] = [0, 1].map(|v6| interface.ip_enabled[v6] && open(RECEIVED[v6]));
+    let wanted = paths.on() && interface.kind == IfKind::Ethernet && (open4 || open6);
+    // Set only when it changes: an operator's choice is in force until then.
+    let changed = if wanted { paths.enabled().insert(sw_if) } else { paths.enabled().remove(&sw_if) };
+    if changed { world.set_feature(ARC, SuperPath::NAME, sw_if, wanted) } else { Ok(()) }
+}
+
+/// The features of an interface have changed.
+pub fn follow_features(world: &World, arc: ArcIndex, sw_if: SwIfIndex) {
+    if !RECEIVED.iter().any(|name| world.arc(name) == Some(arc)) {
+        return;
+    }
+    if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
+        let applied = apply(world, &interface);
+        debug_assert_eq!(applied, Ok(()), "the arc is this plugin's own");
+    }
 }
 
 /// Interfaces come to carry IP, or no longer.
@@ -73,24 +103,19 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
-/// The features that send packets of an interface into the graph, each as `ARC: NODE`: those that the super-path can't ask itself.
-fn in_the_way(world: &World, sw_if: SwIfIndex) -> Vec<String> {
-    let mut found = Vec::new();
-    for name in ON_THE_WAY {
-        let features = world.arc(name).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
-        let (checks4, checks6) = (world.get::<Checks<Ip4>>(), world.get::<Checks<Ip6>>());
-        let is_asked = |node: &str| {
-            let node = world.node(node);
-            node.is_some_and(|node| match name {
-                "ip4-unicast" => checks4.has(node),
-                "ip6-unicast" => checks6.has(node),
-                _ => false,
-            })
-        };
-        let needed = features.into_iter().filter(|node| !is_asked(node));
-        found.extend(needed.map(|node| format!("{name}: {node}")));
-    }
-    found
+/// The features of an interface on an arc that send packets into the graph: those that the super-path can't ask itself.
+fn in_the_way(world: &World, sw_if: SwIfIndex, arc: &str) -> Vec<&'static str> {
+    let (checks4, checks6) = (world.get::<Checks<Ip4>>(), world.get::<Checks<Ip6>>());
+    let is_asked = |feature: &&str| {
+        let node = world.node(feature);
+        node.is_some_and(|node| match arc {
+            "ip4-unicast" => checks4.has(node),
+            "ip6-unicast" => checks6.has(node),
+            _ => false,
+        })
+    };
+    let features = world.arc(arc).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
+    features.into_iter().filter(|feature| !is_asked(feature)).collect()
 }
 
 /// `show super-path`.
@@ -109,7 +134,9 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
         let used = features.contains(&SuperPath::NAME);
-        let others = in_the_way(w, sw_if);
+        let arcs = RECEIVED.into_iter().chain(LEAVING);
+        let on_arc = |arc| in_the_way(w, sw_if, arc).into_iter().map(move |node| format!("{arc}: {node}"));
+        let others: Vec<_> = arcs.flat_map(on_arc).collect();
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
         out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
         Ok(())
