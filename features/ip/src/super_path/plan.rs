@@ -35,8 +35,6 @@ pub struct Plan<F: Protocol> {
     at: [u8; BLOCK],
     /// Their destinations.
     keys: [F::Key; BLOCK],
-    /// Their sources, where features check these.
-    sources: [F::Addr; BLOCK],
     headers: Headers<F>,
     /// The interface that they came in by.
     pub rx_if: u32,
@@ -58,7 +56,6 @@ impl<F: Protocol> Plan<F> {
             padded: false,
             at: [0; BLOCK],
             keys: [F::key(F::Addr::ZERO); BLOCK],
-            sources: [F::Addr::ZERO; BLOCK],
             headers: Headers::default(),
             rx_if: 0,
             table: 0,
@@ -211,11 +208,12 @@ impl<F: Protocol> Plan<F> {
     #[inline(never)]
     fn refuse(&mut self, v: &Vector<'_, To>, gate: &Gate<F>, cx: &Cx<'_, false>) -> bool {
         let n = self.len();
-        for (i, source) in self.sources.iter_mut().enumerate().take(n) {
+        let mut sources = [F::Addr::ZERO; BLOCK];
+        for (i, source) in sources.iter_mut().enumerate().take(n) {
             *source = F::sender(self.headers.first(i), v.get(self.at[i].into()));
         }
         let (rx_if, table) = (self.rx_if, TableIndex(self.table));
-        let (sources, lengths) = (&self.sources[..n], self.headers.totals(n));
+        let (sources, lengths) = (&sources[..n], self.headers.totals(n));
         let refused = !gate.passing(&Arrivals { rx_if, table, sources, lengths }, cx);
         let refused = refused & u64::MAX >> (BLOCK - n);
         for i in Bits(refused) {
