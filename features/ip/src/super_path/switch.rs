@@ -64,8 +64,17 @@ fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     let [open4, open6] = [0, 1].map(|v6| interface.ip_enabled[v6] && open(RECEIVED[v6]));
     let wanted = paths.on() && interface.kind == IfKind::Ethernet && (open4 || open6);
     // Set only when it changes: an operator's choice is in force until then.
-    let changed = if wanted { paths.enabled().insert(sw_if) } else { paths.enabled().remove(&sw_if) };
-    if changed { world.set_feature(ARC, SuperPath::NAME, sw_if, wanted) } else { Ok(()) }
+    if wanted == paths.enabled().contains(&sw_if) {
+        return Ok(());
+    }
+    world.set_feature(ARC, SuperPath::NAME, sw_if, wanted)?;
+    let mut enabled = paths.enabled();
+    if wanted {
+        enabled.insert(sw_if);
+    } else {
+        enabled.remove(&sw_if);
+    }
+    Ok(())
 }
 
 /// The features of an interface have changed.
