@@ -34,7 +34,7 @@ pub static ALL: &[&Plugin] = &[
 #[cfg(test)]
 mod tests {
     #[test]
-    fn features_name_features_of_their_arcs() {
+    fn features_and_phases_are_in_order() {
         assert_eq!(graph::check_order(super::ALL), Ok(()));
     }
 }

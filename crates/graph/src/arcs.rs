@@ -33,7 +33,8 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features of this arc that come later. Each is declared by a plugin of the build, see [`check_order`](crate::check_order); it may be disabled.
+    /// Features of this arc that come later. A plugin of the build declares each ([`check_order`](crate::check_order)); it may be
+    /// disabled.
     pub before: &'static [&'static str],
     /// Features of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
@@ -236,13 +237,17 @@ impl Arcs {
         sw_if: SwIfIndex,
         on: Option<Words>,
     ) -> Result<(), String> {
-        let of_arc = &mut self.all[arc.at()];
-        of_arc.unchoose(feature, sw_if);
-        let wanted = of_arc.enabled.get(&sw_if).is_some_and(|list| list.iter().any(|(at, _)| *at == feature));
-        if on.is_some() != wanted {
-            of_arc.chosen.entry(sw_if).or_default().push((feature, on));
+        self.all[arc.at()].unchoose(feature, sw_if);
+        if on.is_some() != self.is_set(arc, feature, sw_if) {
+            self.all[arc.at()].chosen.entry(sw_if).or_default().push((feature, on));
         }
         self.rebuild(arc, sw_if)
+    }
+
+    /// Whether the owner of a feature has enabled it on an interface, whatever an operator has chosen.
+    pub fn is_set(&self, arc: ArcIndex, feature: usize, sw_if: SwIfIndex) -> bool {
+        let enabled = self.all[arc.at()].enabled.get(&sw_if);
+        enabled.is_some_and(|list| list.iter().any(|(at, _)| *at == feature))
     }
 
     /// The choices of operators, sorted: interface, arc, feature, and whether it is on.

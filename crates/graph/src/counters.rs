@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The graph's counters in the stats directory: their names, and what their cells belong to.
+//! The graph's counters in the stats directory: their names and their spaces.
 
 use crate::Plugin;
 use stats::{Registry, Space};
@@ -27,8 +27,8 @@ pub const CONGESTION: &str = "/sys/handoff/congestion";
 /// A registry for this many threads, in which the counters of the graph and of these plugins have their spaces.
 pub fn registry<'p>(threads: usize, plugins: impl Iterator<Item = &'p &'static Plugin>) -> Registry {
     let registry = Registry::new(threads);
-    registry.declare("/sys/node/", Space::Node);
+    registry.declare("/sys/node", Space::Node);
     registry.declare(ERRORS, Space::Error);
-    plugins.flat_map(|plugin| plugin.counters).for_each(|(prefix, space)| registry.declare(prefix, *space));
+    plugins.flat_map(|plugin| plugin.counters).for_each(|(dir, space)| registry.declare(dir, *space));
     registry
 }

@@ -170,8 +170,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
     }
 
-    /// The features of the arc that packets of the interface pass, in order; behind the last one comes the node at the arc's end. Steps
-    /// of other interfaces follow that, so the reader has to stop there.
+    /// The features that packets of the interface pass on the arc, in order, and then the node at the arc's end. The caller has to stop
+    /// at that node: steps of other interfaces may follow.
     #[inline(always)]
     pub fn chain(&self, arc: ArcIndex, sw_if: u32) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
         self.arcs.chain(arc, SwIfIndex(sw_if))
@@ -231,7 +231,7 @@ pub struct ChainStep<'a> {
 }
 
 impl ChainStep<'_> {
-    /// What is configured for the feature on the interface. `N` must be its node.
+    /// The feature's configuration on the interface. `N` must be the feature's node.
     #[inline(always)]
     pub fn config<N: Configured>(&self) -> N::Config {
         self.arcs.config(self.at)

@@ -1,57 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Orders of things that say which others they come before and after: features of an arc, phases of the configuration.
+//! Partial orders by names: the features of an arc, the phases of the configuration.
 
 use crate::{Feature, Phase, Plugin};
 
-/// A thing of a name with a place among others, which it names.
-pub(crate) trait Placed: Copy {
-    /// Its name.
-    fn name(&self) -> &'static str;
-    /// Names of those that come earlier.
-    fn after(&self) -> &'static [&'static str];
-    /// Names of those that come later.
-    fn before(&self) -> &'static [&'static str];
+/// The constraints of an element of an order, by names.
+#[derive(Clone, Copy)]
+pub(crate) struct Constraints {
+    /// The element's name.
+    name: &'static str,
+    /// Names of elements that come earlier.
+    after: &'static [&'static str],
+    /// Names of elements that come later.
+    before: &'static [&'static str],
 }
 
-impl Placed for Feature {
-    fn name(&self) -> &'static str {
-        self.node
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        self.after
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        self.before
+impl From<Feature> for Constraints {
+    fn from(Feature { node: name, after, before, .. }: Feature) -> Self {
+        Self { name, after, before }
     }
 }
 
-impl Placed for Phase {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        self.after
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        self.before
+impl From<Phase> for Constraints {
+    fn from(Phase { name, after, before }: Phase) -> Self {
+        Self { name, after, before }
     }
 }
 
-/// Checks the order of features and configuration phases over all plugins of a build, disabled ones included: each names only those
-/// that exist (a feature only those of its own arc), and there is no cycle.
+/// Checks the order of features and configuration phases over all plugins of a build, disabled ones included: features name only
+/// features of their own arc, phases only phases, and there is no cycle.
 ///
 /// # Errors
-/// The thing and the unknown name, with the nearest known one; or the cycle.
+/// The feature or phase and the unknown name, with the nearest known one; or the cycle.
 pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
     let features = || plugins.iter().flat_map(|p| p.features);
     for feature in features() {
         let Feature { arc, node, .. } = feature;
         let known: Vec<_> = features().filter(|f| f.arc == *arc).map(|f| f.node).collect();
-        check_names(feature, &known)
+        check_names(*feature, &known)
             .map_err(|(name, hint)| format!("feature {node}: arc {arc} has no feature {name}; {hint}"))?;
     }
     for def in plugins.iter().flat_map(|p| p.arcs) {
@@ -65,19 +50,19 @@ pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
         if known[..at].contains(&name) {
             return Err(format!("two phases of the configuration are named {name}"));
         }
-        check_names(phase, &known)
+        check_names(*phase, &known)
             .map_err(|(other, hint)| format!("phase {name}: there is no phase {other}; {hint}"))?;
     }
     Phase::in_order(plugins).map(|_| ())
 }
 
-/// Checks that all names which `of` gives are known.
+/// Checks that the constraints name known elements only.
 ///
 /// # Errors
-/// The first unknown name, and what may have been meant.
-fn check_names<P: Placed>(of: &P, known: &[&str]) -> Result<(), (&'static str, String)> {
-    let unknown = of.before().iter().chain(of.after()).find(|name| !known.contains(name));
-    let Some(name) = unknown else { return Ok(()) };
+/// The first unknown name, and a hint.
+fn check_names(of: impl Into<Constraints>, known: &[&str]) -> Result<(), (&'static str, String)> {
+    let Constraints { after, before, .. } = of.into();
+    let Some(name) = before.iter().chain(after).find(|name| !known.contains(name)) else { return Ok(()) };
     let hint = match cli::nearest(name, known) {
         Some(meant) => format!("did you mean {meant}?"),
         None => format!("known are {}", known.join(", ")),
@@ -90,42 +75,47 @@ pub(crate) fn order_of_arc(arc: &str) -> String {
     format!("arc {arc}: the order of features")
 }
 
-/// Puts things in an order that keeps all constraints between those that are there; among the free ones, by name, so that the order
-/// doesn't depend on that of the plugins. `order` names the order in errors.
+/// Sorts elements so that all constraints between them hold. Constraints that name absent elements are ignored. Elements without a
+/// constraint between them are sorted by name, so that the order of the plugins doesn't matter. `order` names the order in errors.
 ///
 /// # Errors
 /// A cycle, by names.
-pub(crate) fn sorted<P: Placed, T>(order: &str, mut things: Vec<(P, T)>) -> Result<Vec<(P, T)>, String> {
-    things.sort_by_key(|(thing, _)| thing.name());
+pub(crate) fn sorted<E: Copy + Into<Constraints>, T>(
+    order: &str,
+    elements: Vec<(E, T)>,
+) -> Result<Vec<(E, T)>, String> {
+    let mut left: Vec<_> = elements.into_iter().map(|element| (element.0.into(), element)).collect();
+    left.sort_by_key(|(constraints, _)| constraints.name);
     let mut done = Vec::new();
-    while !things.is_empty() {
-        match things.iter().position(|(thing, _)| predecessor(thing, &things).is_none()) {
-            Some(i) => done.push(things.remove(i)),
-            None => return Err(format!("{order} is a cycle: {}", cycle(&things))),
+    while !left.is_empty() {
+        let all: Vec<Constraints> = left.iter().map(|(constraints, _)| *constraints).collect();
+        match all.iter().position(|element| predecessor(*element, &all).is_none()) {
+            Some(i) => done.push(left.remove(i).1),
+            None => return Err(format!("{order} is a cycle: {}", cycle(&all))),
         }
     }
     Ok(done)
 }
 
-/// A thing that has to come before this one.
-fn predecessor<P: Placed, T>(of: &P, things: &[(P, T)]) -> Option<P> {
-    let earlier = |thing: &P| of.after().contains(&thing.name()) || thing.before().contains(&of.name());
-    things.iter().map(|(thing, _)| *thing).find(earlier)
+/// An element that has to come before this one.
+fn predecessor(of: Constraints, all: &[Constraints]) -> Option<Constraints> {
+    let earlier = |other: &&Constraints| of.after.contains(&other.name) || other.before.contains(&of.name);
+    all.iter().find(earlier).copied()
 }
 
-/// A cycle among things that each have a predecessor among them.
-fn cycle<P: Placed, T>(things: &[(P, T)]) -> String {
+/// A cycle among elements that each have a predecessor among them.
+fn cycle(all: &[Constraints]) -> String {
     // Steps back until a name comes again: the cycle starts there.
     let mut path = Vec::new();
-    let mut at = things.first().map(|(thing, _)| *thing);
-    while let Some(thing) = at {
-        if let Some(start) = path.iter().position(|name| *name == thing.name()) {
+    let mut at = all.first().copied();
+    while let Some(element) = at {
+        if let Some(start) = path.iter().position(|name| *name == element.name) {
             path.drain(..start);
-            path.push(thing.name());
+            path.push(element.name);
             break;
         }
-        path.push(thing.name());
-        at = predecessor(&thing, things);
+        path.push(element.name);
+        at = predecessor(element, all);
     }
     path.reverse();
     path.join(" before ")

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Phases of the configuration: which lines stand before which.
+//! Phases of the configuration, which order its lines.
 
 use crate::order::sorted;
 use crate::{Plugin, World};
 
-/// Lines of a configuration that stand together, before and after those of other phases. A plugin whose lines belong to none of the
-/// phases here declares one of its own in [`Plugin::phases`].
+/// A group of configuration lines, with its position among other groups. A plugin whose lines belong to none of the phases here
+/// declares one of its own in [`Plugin::phases`].
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
-    /// Its name, which is the heading of its lines.
+    /// The name. It is the heading of the phase's lines.
     pub name: &'static str,
-    /// Names of phases whose lines stand before these, since these need what they make.
+    /// Names of earlier phases: lines of this phase need objects that their lines make.
     pub after: &'static [&'static str],
-    /// Names of phases whose lines stand behind these.
+    /// Names of later phases.
     pub before: &'static [&'static str],
 }
 
@@ -25,29 +25,29 @@ impl PartialEq for Phase {
 impl Eq for Phase {}
 
 impl Phase {
-    /// What needs nothing else: limits, the log.
+    /// Settings that need no other object: limits, the log.
     pub const SETTINGS: Self = Self::behind("settings", &[]);
     /// Tables of routes.
     pub const TABLES: Self = Self::behind("tables", &["settings"]);
     /// Interfaces, in the order of their indices.
     pub const INTERFACES: Self = Self::behind("interfaces", &["tables"]);
-    /// Names of interfaces, by which all that follows calls them.
+    /// Names of interfaces. All later lines use these names.
     pub const NAMES: Self = Self::behind("names", &["interfaces"]);
-    /// What belongs to the device: addresses of layer 2, MTUs, modes, placement.
+    /// Settings of devices: layer-2 addresses, MTUs, modes, placement of queues.
     pub const DEVICES: Self = Self::behind("devices", &["names"]);
-    /// Which interface is in which table.
+    /// The tables of interfaces.
     pub const BINDINGS: Self = Self::behind("bindings", &["devices"]);
-    /// Addresses of layer 3.
+    /// Layer-3 addresses.
     pub const ADDRESSES: Self = Self::behind("addresses", &["bindings"]);
     /// Neighbours.
     pub const NEIGHBORS: Self = Self::behind("neighbors", &["addresses"]);
     /// Routes.
     pub const ROUTES: Self = Self::behind("routes", &["neighbors"]);
-    /// Features of interfaces, and what needs any of the above.
+    /// Features of interfaces, and settings that need any earlier phase.
     pub const FEATURES: Self = Self::behind("features", &["routes"]);
-    /// Features that an operator enabled or disabled by themselves, whatever else needs them.
+    /// Features that an operator has enabled or disabled directly.
     pub const CHOSEN: Self = Self::behind("chosen features", &["features"]);
-    /// Interfaces that are up: nothing passes before all else is there.
+    /// Admin states of interfaces. No packet is forwarded before all other lines have run.
     pub const UP: Self = Self::behind("up", &["chosen features"]);
 
     /// The phases that need no plugin.
@@ -88,7 +88,7 @@ impl Phase {
 }
 
 impl World {
-    /// The place of a phase in the order of all.
+    /// The position of a phase in the order of all phases.
     pub(crate) fn phase_rank(&self, phase: Phase) -> usize {
         let rank = self.phases.iter().position(|other| *other == phase);
         debug_assert!(rank.is_some(), "the plugin that uses phase {} must declare it", phase.name);

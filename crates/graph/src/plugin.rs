@@ -31,12 +31,12 @@ pub struct Plugin {
     pub cli: &'static [Command<World>],
     /// Its messages of the binary API.
     pub api: &'static [Module<World>],
-    /// Phases of the configuration that the common ones don't have.
+    /// Its own phases of the configuration.
     pub phases: &'static [Phase],
     /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
-    /// Beginnings of the names of its counters that have a cell for each interface or node, say, and which of them. All other counters
-    /// are [`Space::Own`].
+    /// Directories of its counters in the stats segment whose cells belong to interfaces or routes. All other counters are
+    /// [`Space::Own`].
     pub counters: &'static [(&'static str, Space)],
     /// Metrics of its counters, for monitoring systems.
     pub metrics: &'static [Metric],

@@ -38,10 +38,10 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Addresses<Ip6>>(),
 ]);
 
-/// The counters of this crate that have a cell for each interface or route, for the plugin that has [`STATE`].
+/// The counters of this crate whose cells belong to interfaces or routes, for the plugin that has [`STATE`].
 pub const COUNTERS: &[(&str, Space)] = &[
-    ("/if/", Space::Interface),
-    ("/net/interface/", Space::Interface),
-    ("/net/nexthop/", Space::Interface),
-    ("/net/route/", Space::Route),
+    ("/if", Space::Interface),
+    ("/net/interface", Space::Interface),
+    ("/net/nexthop", Space::Interface),
+    ("/net/route", Space::Route),
 ];

@@ -30,16 +30,21 @@ struct Inner {
     vectors: Vec<Arc<dyn Vector>>,
     /// Number of cells that counters of a space have.
     lens: HashMap<Space, usize>,
-    /// Spaces of counters, by the beginning of their names.
+    /// Spaces of counters, by directories of their names.
     spaces: Vec<(&'static str, Space)>,
 }
 
 impl Inner {
-    /// The space of a counter: of several declared prefixes of its name the longest decides.
+    /// The space of a counter. The longest of several declared directories decides.
     fn space(&self, name: &str) -> Space {
-        let declared = self.spaces.iter().filter(|(prefix, _)| name.starts_with(prefix));
-        declared.max_by_key(|(prefix, _)| prefix.len()).map_or(Space::Own, |(_, space)| *space)
+        let declared = self.spaces.iter().filter(|(dir, _)| is_in(name, dir));
+        declared.max_by_key(|(dir, _)| dir.len()).map_or(Space::Own, |(_, space)| *space)
     }
+}
+
+/// Whether a name is `dir` itself or below it.
+fn is_in(name: &str, dir: &str) -> bool {
+    name.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Registry {
@@ -65,14 +70,16 @@ impl Registry {
         self.segment.hide(prefix);
     }
 
-    /// Declares the space of all counters whose names begin with `prefix`. To be called before the first of them is made.
-    pub fn declare(&self, prefix: &'static str, space: Space) {
+    /// Declares the space of the counter `dir` and of all counters below it. To be called before the first of them is made, and once
+    /// for a directory.
+    pub fn declare(&self, dir: &'static str, space: Space) {
         let mut inner = self.inner();
         debug_assert!(
-            !inner.vectors.iter().any(|counter| counter.name().starts_with(prefix)),
-            "{prefix}: declared after a counter of that name was made"
+            !inner.vectors.iter().any(|counter| is_in(counter.name(), dir)),
+            "{dir}: declared after one of its counters was made"
         );
-        inner.spaces.push((prefix, space));
+        debug_assert!(!inner.spaces.iter().any(|(known, _)| *known == dir), "{dir}: declared twice");
+        inner.spaces.push((dir, space));
     }
 
     /// The simple counter of this name; made at the first call.

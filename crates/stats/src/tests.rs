@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// A registry in which counters of interfaces, nodes, errors and routes have their spaces.
 fn new(threads: usize) -> Registry {
     let registry = Registry::new(threads);
-    let interfaces = ["/if/", "/net/arp/"].map(|prefix| (prefix, Space::Interface));
-    let others = [("/sys/node/", Space::Node), ("/node/errors", Space::Error), ("/net/route/", Space::Route)];
-    interfaces.into_iter().chain(others).for_each(|(prefix, space)| registry.declare(prefix, space));
+    let interfaces = ["/if", "/net/arp"].map(|dir| (dir, Space::Interface));
+    let others = [("/sys/node", Space::Node), ("/node/errors", Space::Error), ("/net/route", Space::Route)];
+    interfaces.into_iter().chain(others).for_each(|(dir, space)| registry.declare(dir, space));
     registry
 }
 
@@ -394,12 +394,14 @@ fn a_histogram_counts_by_powers_of_two() {
 }
 
 #[test]
-fn of_several_declared_prefixes_the_longest_decides() {
+fn the_longest_declared_directory_decides() {
     let registry = new(1);
     registry.declare("/net/route/own", Space::Own);
     let space = |name| registry.simple(name).vector().space();
     assert_eq!(space("/net/route/own/to"), Space::Own);
     assert_eq!(space("/net/route/to"), Space::Route);
-    assert_eq!(space("/if"), Space::Own);
+    assert_eq!(space("/net/routes/to"), Space::Own, "another directory");
+    assert_eq!(space("/node/errors"), Space::Error);
+    assert_eq!(space("/node"), Space::Own);
     assert_eq!(registry.vectors(Space::Route).len(), 1);
 }

@@ -10,7 +10,7 @@ use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, Made};
 use std::collections::BTreeMap;
 
-/// Streams send through all else, and begin before interfaces are up.
+/// Streams use interfaces and their features, and are there before the interfaces are up.
 pub const STREAMS: Phase = Phase { name: "streams", after: &["chosen features"], before: &["up"] };
 
 /// Writes the configuration of interfaces and streams.

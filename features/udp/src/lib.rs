@@ -32,7 +32,7 @@ use net::{Extension, Extensions};
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
-/// Encapsulations are made before the routes that lead to them.
+/// Routes need the encapsulations that they lead to.
 const ENCAPSULATIONS: Phase =
     Phase { name: "encapsulations", after: &["tables", "neighbors"], before: &["routes"] };
 

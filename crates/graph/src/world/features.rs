@@ -9,7 +9,7 @@ use mem::Plain;
 use std::sync::MutexGuard;
 use zerocopy::IntoBytes;
 
-/// Is told of the arc and the interface whose features have changed.
+/// Callback with the arc and the interface whose features have changed.
 pub type FeatureWatcher = fn(&World, ArcIndex, SwIfIndex);
 
 impl World {
@@ -57,6 +57,16 @@ impl World {
             registry.arcs.set(index, at, sw_if, on.then_some(default))?;
             Ok(index)
         })
+    }
+
+    /// Whether a feature's owner has enabled it on an interface, whatever an operator has chosen.
+    ///
+    /// # Errors
+    /// An arc or feature that doesn't exist, with those that do.
+    pub fn is_feature_set(&self, arc: &str, feature: &str, sw_if: SwIfIndex) -> Result<bool, String> {
+        let registry = self.registry();
+        let (index, at) = registry.arcs.place(arc, feature)?;
+        Ok(registry.arcs.is_set(index, at, sw_if))
     }
 
     /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are on
@@ -118,7 +128,7 @@ impl World {
         self.feature_watchers.lock().expect("no panic inside")
     }
 
-    /// Changes features of an interface on the arc that `change` gives, and tells those who watch.
+    /// Changes features of an interface on the arc that `change` returns, and calls the watchers.
     fn change_features(
         &self,
         sw_if: SwIfIndex,

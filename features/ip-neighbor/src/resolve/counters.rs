@@ -5,7 +5,7 @@ use super::Protocol;
 use graph::{ThreadIndex, World};
 use stats::{Lane, Space};
 
-/// The counters of a protocol, for [`Plugin::counters`](graph::Plugin::counters): each has a cell for each interface.
+/// The counters of a protocol, for [`Plugin::counters`](graph::Plugin::counters): their cells belong to interfaces.
 pub const fn counters<P: Protocol>() -> (&'static str, Space) {
     (P::COUNTERS, Space::Interface)
 }
