@@ -10,7 +10,7 @@ use buffer::Buffer;
 use daemon::plugins;
 use graph::counters::ERRORS;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, SwIfIndex};
+use graph::{Cx, Feature, Next, Node, Plugin, SwIfIndex, World, WorldConfig};
 use net::drive::ethernet;
 use net::{
     Addresses, Adjacencies, Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind, Routes, Source,
@@ -90,7 +90,7 @@ const CONFIGURATION: &[&str] = &[
     "set interface ip table e5 7",
     "enable ip4 interface e5",
     "ip route add 20.0.0.0/8 table 7 via 10.0.4.2 e4",
-    // Ways back to senders, and checks of them.
+    // Routes to sources, and reverse path checks.
     "ip route add 10.9.0.0/16 via 10.0.1.2 e1 via 10.0.2.2 e2",
     "ip route add 10.8.0.0/16 via 10.0.3.2 e3",
     "set urpf ip4 rx strict e1",
@@ -131,7 +131,7 @@ const CHANGES: &[[&str; 2]] = &[
     ["set urpf ip6 rx loose e3 table 0", "set urpf ip6 rx off e3"],
     ["set urpf ip4 rx strict e5 table 0", "set urpf ip4 rx off e5"],
     ["set urpf-accept add 10.8.8.0/24", "set urpf-accept del 10.8.8.0/24"],
-    // A feature that can't be asked beside one that can.
+    // A feature without a check beside one that has a check.
     [
         "set interface feature e1 ip4-source-and-port-range-check-rx arc ip4-unicast",
         "set interface feature e1 ip4-source-and-port-range-check-rx arc ip4-unicast disable",
@@ -426,7 +426,7 @@ fn same_bytes_same_counters_with_and_without() {
     assert_eq!(short, sent as u64);
     assert!(long < short * 3 / 4, "{long} of {short} packets took the graph");
     assert_eq!(without.through("super-path"), 0);
-    // Features that can be asked see few packets themselves.
+    // Packets that a check accepts don't visit the node.
     for node in ["ip4-rx-urpf-strict", "ip6-rx-urpf-strict", "ip4-rx-urpf-loose"] {
         let [few, all] = [&with, &without].map(|router| router.through(node));
         assert!(0 < few && few < all * 3 / 4, "{few} of {all} packets visited {node}");
@@ -444,7 +444,7 @@ fn in_use_where_no_feature_needs_the_graph() {
     let of_interface = "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
     assert!(in_use());
     run("set urpf ip4 rx strict e2");
-    assert!(in_use(), "it can be asked");
+    assert!(in_use(), "it has a check");
     run(of_interface);
     assert!(in_use(), "packets of IPv6 may take it");
     let shown = run("show super-path");
@@ -457,11 +457,32 @@ fn in_use_where_no_feature_needs_the_graph() {
     assert!(!in_use());
     run(&format!("{of_interface} disable"));
     assert!(in_use());
-    // What an operator has switched off stays so until the use itself changes.
+    // An operator's own choice stays in force until control itself switches the node.
     run("set interface feature e2 super-path arc device-input disable");
     run("set urpf ip4 rx loose e2");
     assert!(!in_use());
     run("set super-path off");
     run("set super-path on");
     assert!(in_use());
+}
+
+#[test]
+fn no_feature_may_stand_behind_it() {
+    static LATE: Plugin = Plugin {
+        name: "late",
+        features: &[Feature {
+            arc: "device-input",
+            node: "ethernet-input",
+            before: &[],
+            after: &["super-path"],
+        }],
+        ..Plugin::EMPTY
+    };
+    let plugins: Vec<_> = plugins::ALL.iter().copied().chain([&LATE]).collect();
+    let error = World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins.leak());
+    let error = error.err().expect("refused");
+    assert!(
+        error.contains("feature ethernet-input: on device-input it must come before super-path"),
+        "{error}"
+    );
 }

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Features of received packets that can be asked about many packets at once, without their node.
+//! Checks: features of received packets that decide about many packets at once, without a visit to their node.
 
 use crate::{Net, TableIndex};
 use graph::{ChainStep, NodeIndex, Shared, World};
 use std::sync::Arc;
 use sync::{Snapshot, Turn};
 
-/// Packets that an interface has received, at most 64, by columns.
+/// At most 64 packets of one interface, in columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals<'a, F: Net> {
-    /// Its index.
+    /// The index of the receiving interface.
     pub rx_if: u32,
-    /// Its table.
+    /// The table of that interface.
     pub table: TableIndex,
-    /// Their sources.
+    /// Source addresses.
     pub sources: &'a [F::Addr],
-    /// Their bytes from the IP header on.
+    /// IP packet lengths in bytes, header included.
     pub lengths: &'a [u32],
 }
 
 impl<F: Net> Arrivals<'_, F> {
-    /// Bit `i` is what `passes` says of packet `i`.
+    /// A mask whose bit `i` is `passes(i)`.
     #[inline(always)]
-    pub fn each(&self, passes: impl Fn(usize) -> bool) -> u64 {
-        (0..self.lengths.len()).fold(0, |mask, i| mask | u64::from(passes(i)) << i)
+    pub fn mask(&self, passes: impl Fn(usize) -> bool) -> u64 {
+        let n = self.lengths.len().min(u64::BITS as usize);
+        (0..n).fold(0, |mask, i| mask | u64::from(passes(i)) << i)
     }
 }
 
-/// A feature on `ip4-unicast` or `ip6-unicast` that changes no packet and keeps nothing of it. It tells which packets its node would let pass, so that those
-/// needn't visit the node.
+/// A feature on `ip4-unicast` or `ip6-unicast` that neither changes packets nor keeps state about them. Packets that its check accepts
+/// skip its node.
 pub trait Check<F: Net>: Send + Sync {
-    /// Bit `i` says that the node would send packet `i` on to the next feature, and count nothing. The node decides about all other
-    /// packets. Bits beyond the packets mean nothing. `step` has what is configured for the feature on the interface.
+    /// A mask. Bit `i` is set if the node would send packet `i` to the next feature without counting anything. The node decides about
+    /// all other packets. Bits beyond the last packet are ignored. `step` has the feature's configuration on the interface.
     fn passing(&self, packets: &Arrivals<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64;
 }
 
-/// The checks of all features.
+/// The checks of all features, by node.
 pub struct Checks<F: Net>(Snapshot<Vec<Option<Arc<dyn Check<F>>>>>);
 
 impl<F: Net> Shared for Checks<F> {
@@ -45,7 +46,7 @@ impl<F: Net> Shared for Checks<F> {
 }
 
 impl<F: Net> Checks<F> {
-    /// Registers the check that `node` makes.
+    /// Registers the check of the feature `node`.
     ///
     /// # Errors
     /// A node that doesn't exist.
@@ -54,18 +55,18 @@ impl<F: Net> Checks<F> {
         self.0.update(|checks| {
             let mut checks = checks.clone();
             checks.resize(checks.len().max(at + 1), None);
-            checks[at] = Some(check.clone());
+            checks[at] = Some(check);
             checks
         });
         Ok(())
     }
 
-    /// Control: whether a node makes a check.
+    /// Control: whether a node has a check.
     pub fn has(&self, node: NodeIndex) -> bool {
         self.0.read(|checks| checks.get(node.at()).is_some_and(Option::is_some))
     }
 
-    /// The check that a node makes, if it is one.
+    /// The check of a node, if it has one.
     #[inline]
     pub fn of<'t>(&'t self, node: NodeIndex, turn: &'t Turn<'_>) -> Option<&'t dyn Check<F>> {
         self.0.get(turn).get(node.at())?.as_deref()

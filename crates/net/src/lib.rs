@@ -9,7 +9,7 @@
 //! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers know them.
 //! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
 //! - [`Neighbors`]: which station on a link has which address.
-//! - [`Checks`]: features that can be asked about many received packets at once.
+//! - [`Checks`]: features that decide about many received packets at once.
 //! - [`NextHops`]: which of them routes had better do without.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.

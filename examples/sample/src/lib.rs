@@ -92,11 +92,11 @@ impl Node for Sample {
     }
 }
 
-/// The same for many packets at once: the super-path asks it, so that packets of an interface with a limit needn't take the graph.
+/// The same decision for many packets at once. With it, packets of interfaces with a limit can take the super-path.
 impl Check<Ip4> for Sample {
     fn passing(&self, packets: &Arrivals<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
         let max = step.config::<Self>().into();
-        packets.each(|i| packets.lengths[i] <= max)
+        packets.mask(|i| packets.lengths[i] <= max)
     }
 }
 

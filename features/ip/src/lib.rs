@@ -185,6 +185,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     Learner::<Ip4>::start(world);
     Learner::<Ip6>::start(world);
     world.get::<Extensions>().register(Extension::InterfaceRx, &interface_rx::INTERFACE_RX);
+    super_path::check_last(world)?;
     world.watch_features(super_path::follow_features);
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {

@@ -3,20 +3,20 @@
 
 use crate::check::{To, Urpf, exempt};
 use crate::control::Config;
-use graph::{Build, ChainStep, Node, ThreadIndex, World};
+use graph::{ChainStep, Node, World};
 use net::{AdjIndex, Arrivals, Check, Checks, Net};
 use simd::{Isa, variants};
 use std::sync::Arc;
 use sync::Turn;
 use wire::Address;
 
-/// Packets that are asked about at once.
+/// Packets of one call at most.
 const MOST: usize = u64::BITS as usize;
 
-/// [`passing`] for an instruction set.
+/// The function [`passing`], compiled for an instruction set.
 type Passing<F, const STRICT: bool> = fn(&Urpf<F, false, STRICT>, &Arrivals<'_, F>, Config, &Turn<'_>) -> u64;
 
-/// The check that a node of received packets makes.
+/// The check of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
 struct Batch<F: Net, const STRICT: bool> {
     urpf: Urpf<F, false, STRICT>,
     passing: Passing<F, STRICT>,
@@ -28,7 +28,7 @@ impl<F: Net, const STRICT: bool> Check<F> for Batch<F, STRICT> {
     }
 }
 
-/// The packets whose sources pass. As in the node, all sources are looked up together.
+/// A mask of the packets whose sources pass. All sources are looked up together, as in the node.
 #[inline(always)]
 fn passing<I: Isa, F: Net, const STRICT: bool>(
     urpf: &Urpf<F, false, STRICT>,
@@ -40,7 +40,7 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     let fib = config.table().unwrap_or(table);
     if config.deny_default {
         let passes = |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
-        return packets.each(|i| passes(sources[i]));
+        return packets.mask(|i| passes(sources[i]));
     }
     let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };
     let n = sources.len().min(MOST);
@@ -49,7 +49,7 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     if urpf.look_up::<I>(routes, &keys[..n], &mut hops, rx_if, turn) {
         return u64::MAX;
     }
-    packets.each(|i| {
+    packets.mask(|i| {
         let (src, hop) = (sources[i], AdjIndex(hops[i]));
         exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
     })
@@ -68,14 +68,14 @@ variants! {
 /// Registers the checks of both modes.
 ///
 /// # Errors
-/// None, where the nodes are there.
+/// A node that doesn't exist.
 pub fn register<F: Net>(world: &World) -> Result<(), String> {
     of_mode::<F, false>(world)?;
     of_mode::<F, true>(world)
 }
 
 fn of_mode<F: Net, const STRICT: bool>(world: &World) -> Result<(), String> {
-    let urpf = Urpf::build(world, ThreadIndex(0));
+    let urpf = Urpf::new(world);
     let passing = passing_variants::<F, STRICT>().best();
     let name = graph::filled(<Urpf<F, false, STRICT> as Node>::NAME, F::IS_V6);
     world.get::<Checks<F>>().register(world, &name, Arc::new(Batch { urpf, passing }))

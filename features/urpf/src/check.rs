@@ -63,11 +63,17 @@ impl Trace for UrpfTrace {
 
 impl<F: Net, const TX: bool, const STRICT: bool> Build for Urpf<F, TX, STRICT> {
     fn build(world: &World, _: ThreadIndex) -> Self {
+        Self::new(world)
+    }
+}
+
+impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
+    pub(crate) fn new(world: &World) -> Self {
         Self { fib: world.get(), adjacencies: world.get(), interfaces: world.get(), accepted: world.get() }
     }
 }
 
-/// Whether a source means nothing behind its link, and so needs no route.
+/// Whether a source is valid on its link only, and so needs no route.
 #[inline(always)]
 pub(crate) fn exempt<F: Net>(src: F::Addr) -> bool {
     F::IS_V6 && src.link_local()
@@ -127,7 +133,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         self.look_closer(adj, src, fib, sw_if, turn)
     }
 
-    /// Looks up sources, and says whether all of them come to the same adjacency, and that is a way back.
+    /// Looks up sources. True if all have the same adjacency, and that leads back by the interface.
     #[inline(always)]
     pub(crate) fn look_up<I: Isa>(
         &self,
@@ -144,7 +150,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
             && self.leads_back(AdjIndex(first), sw_if, turn)
     }
 
-    /// Whether an adjacency is a way back for any source.
+    /// Whether an adjacency leads back to any source.
     #[inline(always)]
     fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
         let adj = self.adjacencies.get(adj, turn);
@@ -227,8 +233,8 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
         self.decide(b, cx)
     }
 
-    /// All sources are looked up together, so that the loads of the table's cells overlap. Most vectors came in by one interface, from
-    /// sources behind one next hop: then nothing is left to be decided for each packet.
+    /// All sources are looked up together, so that the loads of the table's cells overlap. Most vectors are of one interface, from
+    /// sources behind one next hop. Such a vector is decided at once.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);

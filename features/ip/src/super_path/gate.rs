@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Features that received packets pass: which of them the super-path asks itself, and which need the graph.
+//! The features of received packets. The super-path evaluates checks itself; all other features need the graph.
 
 use crate::family::{Ip, arc};
 use graph::{ArcIndex, Cx, NodeIndex, World};
 use net::{Arrivals, Checks};
 use std::sync::Arc;
 
-/// Whether packets that an interface receives may be taken.
+/// Whether the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// The graph has to see them all.
+    /// No: some feature needs the graph, or the interface is down.
     No,
-    /// No feature is in the way.
+    /// Yes, all: the interface has no feature.
     Free,
-    /// Every feature is a [`net::Check`], which has to be asked.
+    /// Yes, if they pass: every feature has a [`net::Check`].
     Checked,
 }
 
-/// The features of one protocol.
+/// The features of received packets of one protocol.
 pub struct Gate<F: Ip> {
     unicast: ArcIndex,
     /// The node behind the last feature.
@@ -46,16 +46,19 @@ impl<F: Ip> Gate<F> {
     #[inline(never)]
     fn is_all_checks<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> bool {
         let mut features = cx.chain(self.unicast, rx_if);
-        let behind = features.find(|step| self.checks.of(step.node, cx.turn).is_none());
-        behind.is_some_and(|step| step.node == self.lookup)
+        let end = features.find(|step| self.checks.of(step.node, cx.turn).is_none());
+        end.is_some_and(|step| step.node == self.lookup)
     }
 
-    /// Bit `i` says that packet `i` passes every feature of its interface; for [`Open::Checked`].
+    /// A mask of the packets that pass every feature of their interface; for [`Open::Checked`].
     #[inline(never)]
     pub fn passing<const TRACED: bool>(&self, packets: &Arrivals<'_, F>, cx: &Cx<'_, TRACED>) -> u64 {
         let mut passing = u64::MAX;
         for step in cx.chain(self.unicast, packets.rx_if) {
-            let Some(check) = self.checks.of(step.node, cx.turn) else { break };
+            let Some(check) = self.checks.of(step.node, cx.turn) else {
+                // Control may have enabled a feature that needs the graph since the vector began.
+                return if step.node == self.lookup { passing } else { 0 };
+            };
             passing &= check.passing(packets, step, cx.turn);
         }
         passing

@@ -7,8 +7,8 @@
 //! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
 //! Traced packets take the graph, so a trace shows every step.
 //!
-//! Of received packets, features that are a [`net::Check`] are asked here, for a block of packets at once. An interface with another
-//! feature there hasn't got this node; nor do packets take it that leave by an interface with features.
+//! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at once. Interfaces with other
+//! features of received packets don't have this node. Packets that leave by an interface with features take the graph.
 
 mod choice;
 mod exits;
@@ -22,7 +22,7 @@ pub mod switch;
 mod way;
 mod ways;
 
-pub use switch::{follow, follow_features, say, set, show};
+pub use switch::{check_last, follow, follow_features, say, set, show};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};

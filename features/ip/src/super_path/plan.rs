@@ -178,7 +178,7 @@ impl<F: Protocol> Plan<F> {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
 
-    /// Leaves the ordinary ones, which all features let pass.
+    /// Keeps the ordinary packets that pass all features.
     #[inline(always)]
     fn judge(&mut self, v: &Vector<'_, To>, rx: &Rx, gate: &Gate<F>, cx: &Cx<'_, false>) {
         let n = self.len();
@@ -187,7 +187,7 @@ impl<F: Protocol> Plan<F> {
         }
         let mut found = self.headers.judge::<true, true>(n);
         self.padded = found.padded;
-        if rx.open[usize::from(F::IS_V6)] == Open::Checked {
+        if rx.open::<F>() == Open::Checked {
             found.wrong |= self.refuse(v, gate, cx);
         }
         if !found.wrong {
@@ -204,13 +204,13 @@ impl<F: Protocol> Plan<F> {
 }
 
 impl<F: Protocol> Plan<F> {
-    /// Marks the packets that some feature doesn't simply let pass, and says whether there are any.
+    /// Marks the packets that a check doesn't accept. True if there are any.
     #[inline(never)]
     fn refuse(&mut self, v: &Vector<'_, To>, gate: &Gate<F>, cx: &Cx<'_, false>) -> bool {
         let n = self.len();
         let mut sources = [F::Addr::ZERO; BLOCK];
         for (i, source) in sources.iter_mut().enumerate().take(n) {
-            *source = F::sender(self.headers.first(i), v.get(self.at[i].into()));
+            *source = F::frame_source(self.headers.first(i), v.get(self.at[i].into()));
         }
         let (rx_if, table) = (self.rx_if, TableIndex(self.table));
         let (sources, lengths) = (&sources[..n], self.headers.totals(n));
@@ -235,7 +235,7 @@ pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
         && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
         && !b.flags.any(ASIDE)
         && !b.is_chained()
-        && rx.open[usize::from(F::IS_V6)] != Open::No
+        && rx.open::<F>() != Open::No
 }
 
 /// What is judged of a frame that does, and the destination.

@@ -22,7 +22,7 @@ impl Protocol for Ip4 {
     }
 
     #[inline(always)]
-    fn sender([.., source]: [u32; 4], _: &Buffer) -> Ipv4Addr {
+    fn frame_source([.., source]: [u32; 4], _: &Buffer) -> Ipv4Addr {
         source.to_le_bytes().into()
     }
 
@@ -46,7 +46,7 @@ impl Protocol for Ip6 {
     }
 
     #[inline(always)]
-    fn sender(_: [u32; 4], b: &Buffer) -> Ipv6Addr {
+    fn frame_source(_: [u32; 4], b: &Buffer) -> Ipv6Addr {
         b.bytes::<16>(ETHERNET + 8).map_or(Ipv6Addr::UNSPECIFIED, |source| (*source).into())
     }
 

@@ -2,8 +2,9 @@
 //! Where packets come in.
 
 use super::gate::{Gate, Open};
+use crate::family::Ip;
 use graph::{Cx, World};
-use net::{IfFlags, Views};
+use net::{IfFlags, TableIndex, Views};
 use wire::{Ip4, Ip6, MacAddr};
 
 /// What is looked up once for a run of frames from one interface.
@@ -12,13 +13,13 @@ pub struct Rx {
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
-    /// Of IPv4 and IPv6: whether packets may be taken.
-    pub open: [Open; 2],
+    /// Of IPv4 and IPv6.
+    open: [Open; 2],
     /// Of IPv4 and IPv6: the index of the route table.
     pub tables: [u32; 2],
 }
 
-/// The features of received packets.
+/// The features of received packets of both protocols.
 pub struct Gates {
     pub ip4: Gate<Ip4>,
     pub ip6: Gate<Ip6>,
@@ -31,6 +32,18 @@ impl Gates {
 }
 
 impl Rx {
+    /// Whether packets of a protocol may be taken.
+    #[inline(always)]
+    pub fn open<F: Ip>(&self) -> Open {
+        self.open[usize::from(F::IS_V6)]
+    }
+
+    /// The route table of a protocol.
+    #[inline(always)]
+    pub fn table<F: Ip>(&self) -> TableIndex {
+        TableIndex(self.tables[usize::from(F::IS_V6)])
+    }
+
     #[inline(always)]
     pub fn new<const TRACED: bool>(rx_if: u32, gates: &Gates, views: Views<'_>, cx: &Cx<'_, TRACED>) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();

@@ -2,46 +2,31 @@
 //! Where the super-path is in use.
 
 use super::SuperPath;
+use crate::family::{Ip, arc};
 use cli::{Error, Matches, Output, Table, Writer};
-use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
+use graph::{ArcIndex, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use net::{Checks, IfEvent, IfKind, Interface, Interfaces};
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
 const ARC: &str = "device-input";
-/// Arcs that packets of IPv4 and of IPv6 pass where they come in.
-const RECEIVED: [&str; 2] = ["ip4-unicast", "ip6-unicast"];
-/// Arcs that they pass where they leave.
-const LEAVING: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
+/// Arcs of packets that leave.
+const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
 
-/// Whether super-paths are used at all, and where.
+/// Whether super-paths are used at all.
 #[derive(Default)]
 pub struct SuperPaths {
     off: AtomicBool,
-    /// Interfaces that the node is enabled on, an operator's own choices aside.
-    enabled: Mutex<BTreeSet<SwIfIndex>>,
 }
 
 impl Shared for SuperPaths {
     fn make(_: &World) -> Self {
         Self::default()
     }
-
-    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
-        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
-            self.enabled().remove(sw_if);
-        }
-    }
 }
 
 impl SuperPaths {
-    fn enabled(&self) -> MutexGuard<'_, BTreeSet<SwIfIndex>> {
-        self.enabled.lock().expect("no panic inside")
-    }
-
     /// Whether they are used.
     pub fn on(&self) -> bool {
         !self.off.load(Ordering::Relaxed)
@@ -57,34 +42,55 @@ impl SuperPaths {
     }
 }
 
-/// On the interfaces whose frames may carry IP for us, with no feature of received packets that needs the graph.
+/// Enables the node on an Ethernet interface if packets of IPv4 or IPv6 may be ours and need no feature of the graph.
 fn apply(world: &World, interface: &Interface) -> Result<(), String> {
-    let (paths, sw_if) = (world.get::<SuperPaths>(), interface.sw_if);
-    let open = |arc| in_the_way(world, sw_if, arc).is_empty();
-    let [open4, open6] = [0, 1].map(|v6| interface.ip_enabled[v6] && open(RECEIVED[v6]));
-    let wanted = paths.on() && interface.kind == IfKind::Ethernet && (open4 || open6);
-    // Set only when it changes: an operator's choice is in force until then.
-    if wanted == paths.enabled().contains(&sw_if) {
+    let sw_if = interface.sw_if;
+    let [ip4, ip6] = interface.ip_enabled;
+    let open = ip4 && needs_graph::<Ip4>(world, sw_if).is_empty()
+        || ip6 && needs_graph::<Ip6>(world, sw_if).is_empty();
+    let wanted = open && interface.kind == IfKind::Ethernet && world.get::<SuperPaths>().on();
+    // Setting it again would end an operator's own choice.
+    if wanted == world.is_feature_set(ARC, SuperPath::NAME, sw_if)? {
         return Ok(());
     }
-    world.set_feature(ARC, SuperPath::NAME, sw_if, wanted)?;
-    let mut enabled = paths.enabled();
-    if wanted {
-        enabled.insert(sw_if);
-    } else {
-        enabled.remove(&sw_if);
-    }
-    Ok(())
+    world.set_feature(ARC, SuperPath::NAME, sw_if, wanted)
 }
 
-/// The features of an interface have changed.
-pub fn follow_features(world: &World, arc: ArcIndex, sw_if: SwIfIndex) {
-    if !RECEIVED.iter().any(|name| world.arc(name) == Some(arc)) {
+/// Follows a change of an interface's features.
+pub fn follow_features(world: &World, changed: ArcIndex, sw_if: SwIfIndex) {
+    if ![unicast::<Ip4>(world), unicast::<Ip6>(world)].contains(&changed) {
         return;
     }
     if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
         let applied = apply(world, &interface);
         debug_assert_eq!(applied, Ok(()), "the arc is this plugin's own");
+    }
+}
+
+fn unicast<F: Ip>(world: &World) -> ArcIndex {
+    arc::<F>(world, "{ip}-unicast")
+}
+
+/// The features of received packets on an interface that have no check.
+fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
+    let checks = world.get::<Checks<F>>();
+    let has_check = |feature: &str| world.node(feature).is_some_and(|node| checks.has(node));
+    let features = world.features_of(unicast::<F>(world), sw_if);
+    features.into_iter().filter(|feature| !has_check(feature)).collect()
+}
+
+/// Checks that no feature of `device-input` stands behind the super-path: packets that it takes would miss that feature.
+///
+/// # Errors
+/// The feature, and how to mend it.
+pub fn check_last(world: &World) -> Result<(), String> {
+    let all = world.arc_list().into_iter().find(|(name, _)| *name == ARC).map_or(Vec::new(), |(_, all)| all);
+    match all.last() {
+        Some(last) if *last != SuperPath::NAME => Err(format!(
+            "feature {last}: on {ARC} it must come before {0}: add before: &[\"{0}\"]",
+            SuperPath::NAME
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -112,21 +118,6 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
-/// The features of an interface on an arc that send packets into the graph: those that the super-path can't ask itself.
-fn in_the_way(world: &World, sw_if: SwIfIndex, arc: &str) -> Vec<&'static str> {
-    let (checks4, checks6) = (world.get::<Checks<Ip4>>(), world.get::<Checks<Ip6>>());
-    let is_asked = |feature: &&str| {
-        let node = world.node(feature);
-        node.is_some_and(|node| match arc {
-            "ip4-unicast" => checks4.has(node),
-            "ip6-unicast" => checks6.has(node),
-            _ => false,
-        })
-    };
-    let features = world.arc(arc).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
-    features.into_iter().filter(|feature| !is_asked(feature)).collect()
-}
-
 /// `show super-path`.
 pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
     let (arc, interfaces) = (w.arc(ARC), w.get::<Interfaces>());
@@ -143,9 +134,14 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
         let used = features.contains(&SuperPath::NAME);
-        let arcs = RECEIVED.into_iter().chain(LEAVING);
-        let on_arc = |arc| in_the_way(w, sw_if, arc).into_iter().map(move |node| format!("{arc}: {node}"));
-        let others: Vec<_> = arcs.flat_map(on_arc).collect();
+        let received =
+            [("ip4-unicast", needs_graph::<Ip4>(w, sw_if)), ("ip6-unicast", needs_graph::<Ip6>(w, sw_if))];
+        let output =
+            OUTPUT.map(|name| (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default()));
+        let on_arcs = received.into_iter().chain(output);
+        let others: Vec<_> = on_arcs
+            .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
+            .collect();
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
         out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
         Ok(())

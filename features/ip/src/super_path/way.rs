@@ -11,8 +11,8 @@ pub trait Protocol: Ip {
     /// What is judged of a frame's IP header, and the destination; `None` if the frame is too short.
     fn look(b: &Buffer) -> Option<(Words, Self::Key)>;
 
-    /// The source of a frame's packet whose IP header begins so.
-    fn sender(first: [u32; 4], b: &Buffer) -> Self::Addr;
+    /// The source address of a frame's packet; `first` are the first 16 bytes of its IP header.
+    fn frame_source(first: [u32; 4], b: &Buffer) -> Self::Addr;
 
     /// Writes the changed word of the IP header and, if there are any, `ends` in place of the Ethernet header. `None` if the frame is
     /// too short.

@@ -141,16 +141,15 @@ impl<F: Protocol> Ways<F> {
         if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
             return None;
         }
-        let (total, table) = (F::total(words.0), rx.tables[usize::from(F::IS_V6)]);
-        if rx.open[usize::from(F::IS_V6)] == Open::Checked {
-            let (sources, lengths) = (&[F::sender(words.0, b)], &[total]);
-            let packet = Arrivals { rx_if: b.rx_if, table: TableIndex(table), sources, lengths };
-            if gate.passing(&packet, cx) & 1 == 0 {
+        let (total, table) = (F::total(words.0), rx.table::<F>());
+        if rx.open::<F>() == Open::Checked {
+            let (sources, lengths) = (&[F::frame_source(words.0, b)], &[total]);
+            if gate.passing(&Arrivals { rx_if: b.rx_if, table, sources, lengths }, cx) & 1 == 0 {
                 return None;
             }
         }
-        let leaf = self.fib.table(TableIndex(table), cx.turn)?.lookup(key, cx.turn);
-        let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table, cx)?;
+        let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
+        let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table.0, cx)?;
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
