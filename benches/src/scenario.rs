@@ -29,8 +29,15 @@ pub struct Table {
     pub outputs: usize,
     /// Next hops that each shares its packets out among.
     pub paths: usize,
-    /// Packets come from [`SENDERS`] addresses, with a route back, and their sources are checked (strict uRPF).
+    /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
+}
+
+impl Table {
+    /// One output, one path for each route, no feature.
+    fn of(family: Family, routes: usize) -> Self {
+        Self { family, routes, outputs: 1, paths: 1, urpf: false }
+    }
 }
 
 /// A router, its traffic, and what the peer and we aim at.
@@ -56,7 +63,7 @@ pub struct Scenario {
 /// Interfaces that packets can come in by.
 pub const INPUTS: usize = 2;
 
-/// Senders of packets whose sources are checked.
+/// Number of sources of a scenario with uRPF.
 pub const SENDERS: usize = 10_000;
 
 /// Two scenarios whose ratio is a promise.
@@ -83,7 +90,7 @@ pub fn all() -> Vec<Scenario> {
     let mut all = Vec::new();
     // VPP's figures: quiet machine, route counters on, see docs/performance.md.
     let mut add = |family, routes, traffic, peer, target| {
-        let table = Table { family, routes, outputs: 1, paths: 1, urpf: false };
+        let table = Table::of(family, routes);
         for counters in [false, true] {
             all.push(Scenario::new(table, traffic, 256, counters, peer, target));
         }
@@ -110,7 +117,7 @@ pub fn all() -> Vec<Scenario> {
     add(Ip6, 1_000_000, Zipf, None, None);
     add(Ip6, 1_000_000, Uniform, Some(2497.0), Some(72.0));
     for family in [Ip4, Ip6] {
-        let table = Table { family, routes: 1, outputs: 1, paths: 1, urpf: false };
+        let table = Table::of(family, 1);
         for (vector, vpp, target) in
             [(64, 59.0, 43.0), (16, 163.0, 65.0), (4, 500.0, 150.0), (1, 744.0, 450.0)]
         {
@@ -121,27 +128,27 @@ pub fn all() -> Vec<Scenario> {
         for (outputs, vpp) in [(2, 66.5), (4, 58.0)] {
             // One clock more than over one output.
             let (peer, target) = if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
-            let table = Table { family, routes: outputs, outputs, paths: 1, urpf: false };
+            let table = Table { outputs, ..Table::of(family, outputs) };
             for counters in [false, true] {
                 all.push(Scenario::new(table, Uniform, 256, counters, peer, target));
             }
         }
         let middle = if family == Ip4 { 10_000 } else { 20_000 };
-        let table = Table { family, routes: middle, outputs: 1, paths: 1, urpf: false };
+        let table = Table::of(family, middle);
         for vector in [32, 96] {
             all.push(Scenario::new(table, Uniform, vector, true, None, None).by_inputs(INPUTS));
         }
         let table = Table { paths: 2, ..table };
         all.push(Scenario::new(table, Uniform, 256, true, None, None));
         // The aims are those of IPv4 with features; VPP was measured with the same packets.
-        let table = Table { family, routes: 1, outputs: 1, paths: 1, urpf: true };
+        let table = Table { urpf: true, ..Table::of(family, 1) };
         let figure = |clocks| (family == Ip4).then_some(clocks);
         let checked = Scenario::new(table, Uniform, 256, true, figure(77.0), figure(50.0));
         all.push(Scenario { target: figure(62.0), ..checked.clone().by_the_graph() });
         all.push(checked);
         let large = if family == Ip4 { 1_000_000 } else { 200_000 };
         for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
-            let table = Table { family, routes, outputs: 1, paths: 1, urpf: false };
+            let table = Table::of(family, routes);
             all.push(Scenario::new(table, traffic, 256, false, None, None).by_the_graph());
         }
     }

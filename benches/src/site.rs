@@ -51,9 +51,9 @@ trait Side: Internet + Net {
     fn hop(output: usize, number: u16) -> Self::Addr;
     /// Addresses of the interfaces, as commands.
     fn addresses(outputs: usize) -> Vec<String>;
-    /// The network of senders whose sources are checked.
+    /// The network of the sources of scenarios with uRPF.
     const SENDERS: &'static str;
-    /// A sender in it; without a number, one that isn't.
+    /// A source in that network; without a number, the source of all other scenarios.
     fn sender(number: Option<usize>) -> Self::Addr;
     /// A packet of the smallest size that the peer was measured with.
     fn packet(from: Self::Addr, to: Self::Addr, mac: MacAddr) -> Vec<u8>;

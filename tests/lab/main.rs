@@ -27,4 +27,5 @@ mod six;
 mod star;
 mod stats;
 mod udp;
+mod urpf;
 mod vrf;
