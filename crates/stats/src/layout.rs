@@ -95,8 +95,8 @@ impl Kind {
     }
 }
 
-/// The objects that the cells of a counter belong to. All counters of a space have the same number of cells. A counter without a
-/// declared space ([`Registry::declare`](crate::Registry::declare)) is [`Space::Own`].
+/// The objects that the cells of a counter belong to. Counters of interfaces, nodes and errors have a cell for each of these. A counter
+/// without a declared space ([`Registry::declare`](crate::Registry::declare)) is [`Space::Own`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Software interfaces.

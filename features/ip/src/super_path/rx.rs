@@ -13,9 +13,9 @@ pub struct Rx {
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
-    /// Of IPv4 and IPv6.
+    /// Whether packets may be taken: IPv4, IPv6.
     open: [Open; 2],
-    /// Of IPv4 and IPv6: the index of the route table.
+    /// Indices of the route tables: IPv4, IPv6.
     pub tables: [u32; 2],
 }
 
