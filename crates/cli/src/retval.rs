@@ -36,6 +36,10 @@ pub const INVALID_REGISTRATION: Retval = Retval(-31);
 pub const UNKNOWN_DESTINATION: Retval = Retval(-51);
 /// A route without paths.
 pub const NO_PATHS_IN_ROUTE: Retval = Retval(-52);
+/// No VLAN has this id.
+pub const INVALID_VLAN: Retval = Retval(-55);
+/// The interface has a sub-interface of this number.
+pub const VLAN_ALREADY_EXISTS: Retval = Retval(-56);
 /// There is no source address for packets, or it is invalid.
 pub const INVALID_SRC_ADDRESS: Retval = Retval(-57);
 /// The destination isn't the address of one host.
@@ -68,6 +72,8 @@ pub const INVALID_WORKER: Retval = Retval(-89);
 pub const CANNOT_CREATE_PCAP_FILE: Retval = Retval(-93);
 /// The table has no room for more ranges.
 pub const EXCEEDED_NUMBER_OF_RANGES_CAPACITY: Retval = Retval(-95);
+/// The interface isn't a sub-interface.
+pub const INVALID_SUB_SW_IF_INDEX: Retval = Retval(-98);
 /// A table is full.
 pub const TABLE_TOO_BIG: Retval = Retval(-99);
 /// Another interface has the address or its network.

@@ -168,6 +168,7 @@ impl<F: Net> Addresses<F> {
             let why = format!("{} has no addresses", interface.name);
             return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
         }
+        self.interfaces.check_addressing(sw_if)?;
         if prefix.addr() == F::Addr::ZERO {
             let why = format!("{prefix}: not an address of a host");
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -243,7 +244,7 @@ impl<F: Net> Addresses<F> {
     /// # Errors
     /// An interface that isn't there.
     pub fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        self.interfaces.get(sw_if)?;
+        self.interfaces.check_addressing(sw_if)?;
         self.all().entry(sw_if).or_default().enabled = on;
         self.changed(world, sw_if)
     }

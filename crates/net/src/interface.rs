@@ -13,18 +13,35 @@ use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::Turn;
+use sync::{Slots, Turn};
+use vlan::VlanTree;
 use wire::MacAddr;
 
 mod model;
 mod rx;
 mod set;
+mod sub;
+mod vlan;
 
 pub use model::{IfKind, Interface, Made, MtuKind, NewInterface, SubInterface};
 pub use rx::RxChoice;
+pub use sub::SubOf;
+pub use vlan::{FrameTags, SubFrames, Tags, Vlan};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
-type MakeOutput = fn(&World, &str, SwIfIndex, NodeIndex) -> Result<NodeIndex, Error>;
+type MakeOutput = fn(&World, &NewOutput<'_>) -> Result<NodeIndex, Error>;
+
+/// What an output node is made for.
+pub struct NewOutput<'a> {
+    /// The node's name.
+    pub name: &'a str,
+    /// The interface.
+    pub sw_if: SwIfIndex,
+    /// The node behind it, which hands packets to the device.
+    pub tx: NodeIndex,
+    /// Of a sub-interface: what it is of its parent.
+    pub sub: Option<SubOf>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -34,6 +51,8 @@ struct Inner {
     names: HashMap<String, SwIfIndex>,
     /// The names that they were made with: their nodes keep these.
     made: HashMap<String, SwIfIndex>,
+    /// Those that have sub-interfaces, with these by their number behind the dot.
+    subs: HashMap<SwIfIndex, BTreeMap<u32, SwIfIndex>>,
     /// Those who move packets elsewhere come first.
     subscribers: Vec<Subscriber>,
     /// How many these are.
@@ -47,6 +66,8 @@ struct Inner {
 pub struct Interfaces {
     inner: Mutex<Inner>,
     views: ViewTable,
+    /// By parent.
+    vlans: Slots<VlanTree>,
     counters: Arc<IfCounters>,
 }
 
@@ -62,30 +83,15 @@ impl Device for Local0 {
 
 impl Shared for Interfaces {
     fn make(world: &World) -> Self {
-        let local0 = Interface {
-            sw_if: SwIfIndex(0),
+        let local0 = NewInterface {
             name: "local0".into(),
             kind: IfKind::Local,
             device: Arc::new(Local0),
-            parent: SwIfIndex(0),
-            sub: None,
-            admin_up: false,
-            link_up: false,
-            promiscuous: false,
             mac: MacAddr::ZERO,
-            mtu: [0; 5],
-            own_mtu: None,
-            tag: String::new(),
-            output: NodeIndex(0),
-            tx: NodeIndex(0),
-            fib4: 0,
-            fib6: 0,
-            link6: 0,
-            ip_enabled: [false; 2],
-            redirects: [false; 2],
-            made: Made { name: "local0".into(), mac: MacAddr::ZERO, mtu: 0 },
-            rx: BTreeMap::new(),
+            mtu: 0,
+            link_up: false,
         };
+        let local0 = Interface::new(SwIfIndex(0), local0, (NodeIndex(0), NodeIndex(0)));
         let views = ViewTable::new();
         views.set(SwIfIndex(0), local0.view());
         let counters: Arc<IfCounters> = world.get();
@@ -103,6 +109,7 @@ impl Shared for Interfaces {
                 ..Inner::default()
             }),
             views,
+            vlans: Slots::new(world.qsbr.clone()),
             counters,
         }
     }
@@ -110,6 +117,15 @@ impl Shared for Interfaces {
 
 fn no_interface(sw_if: SwIfIndex) -> Error {
     Error::not_found(format!("no interface has the index {sw_if}")).retval(retval::INVALID_SW_IF_INDEX)
+}
+
+impl Inner {
+    /// A new interface couldn't be made.
+    fn give_back(&mut self, sw_if: SwIfIndex, name: &str, made: &str) {
+        self.names.remove(name);
+        self.made.remove(made);
+        self.free.insert(sw_if.0);
+    }
 }
 
 impl Interfaces {
@@ -124,7 +140,7 @@ impl Interfaces {
     }
 
     /// Says how an interface's output node is made. The feature that owns these nodes calls it once, at the start.
-    pub fn set_make_output(&self, make: fn(&World, &str, SwIfIndex, NodeIndex) -> Result<NodeIndex, Error>) {
+    pub fn set_make_output(&self, make: MakeOutput) {
         self.inner().make_output = Some(make);
     }
 
@@ -168,75 +184,68 @@ impl Interfaces {
         new: NewInterface,
         tx: impl Fn(&World, ThreadIndex, SwIfIndex) -> N + Send + Sync + 'static,
     ) -> Result<SwIfIndex, Error> {
+        let sw_if = self.allot(world, &new.name, &new.name, None)?;
+        let make = move |world: &World, thread: ThreadIndex| tx(world, thread, sw_if);
+        let nodes = self.add_nodes(world, &new.name, sw_if, make).inspect_err(|_| {
+            self.inner().give_back(sw_if, &new.name, &new.name);
+        })?;
+        self.put(world, Interface::new(sw_if, new, nodes));
+        Ok(sw_if)
+    }
+
+    /// Takes an index, which is above the parent's, and the names for a new interface.
+    fn allot(
+        &self,
+        world: &World,
+        name: &str,
+        made: &str,
+        parent: Option<SwIfIndex>,
+    ) -> Result<SwIfIndex, Error> {
         let sw_if = {
             let mut inner = self.inner();
-            if inner.names.contains_key(&new.name) {
-                return Err(Error::failed(format!("there is an interface {} already", new.name))
+            if inner.names.contains_key(name) {
+                return Err(Error::failed(format!("there is an interface {name} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
             // Its nodes keep the name that it was made with.
-            if let Some(other) = inner.made.get(&new.name) {
+            if let Some(other) = inner.made.get(made) {
                 let other = inner.all.get(other.at()).and_then(Option::as_ref).map_or("another", |i| &i.name);
-                let error = format!("{other} was made as {}, and its nodes are called so", new.name);
+                let error = format!("{other} was made as {made}, and its nodes are called so");
                 return Err(Error::failed(error).retval(retval::IF_ALREADY_EXISTS));
             }
-            let free = inner.free.pop_first().unwrap_or(inner.all.len() as u32);
+            let least = parent.map_or(0, |parent| parent.0 + 1);
+            let free = inner.free.range(least..).next().copied();
+            let free = free.unwrap_or(inner.all.len() as u32);
             if free as usize >= MAX {
                 return Err(Error::limit(format!("too many interfaces, {} at most", MAX - 1))
                     .retval(retval::LIMIT_EXCEEDED));
             }
+            inner.free.remove(&free);
             let sw_if = SwIfIndex(free);
-            inner.names.insert(new.name.clone(), sw_if);
-            inner.made.insert(new.name.clone(), sw_if);
+            inner.names.insert(name.to_string(), sw_if);
+            inner.made.insert(made.to_string(), sw_if);
             if inner.all.len() <= sw_if.at() {
                 inner.all.resize(sw_if.at() + 1, None);
             }
             sw_if
         };
         self.counters.extend(world, sw_if);
-        let make = move |world: &World, thread: ThreadIndex| tx(world, thread, sw_if);
-        let (tx, output) = self.add_nodes(world, &new.name, sw_if, make).inspect_err(|_| {
-            let mut inner = self.inner();
-            inner.names.remove(&new.name);
-            inner.made.remove(&new.name);
-            inner.free.insert(sw_if.0);
-        })?;
-        let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
-        let interface = Interface {
-            sw_if,
-            name: new.name.clone(),
-            kind: new.kind,
-            device: new.device,
-            parent: sw_if,
-            sub: None,
-            admin_up: false,
-            link_up: new.link_up,
-            promiscuous: false,
-            mac: new.mac,
-            mtu: [new.mtu, 0, 0, 0, 0],
-            own_mtu: None,
-            tag: String::new(),
-            output,
-            tx,
-            fib4: 0,
-            fib6: 0,
-            link6: 0,
-            ip_enabled: [false; 2],
-            redirects: [false; 2],
-            made,
-            rx: BTreeMap::new(),
-        };
+        Ok(sw_if)
+    }
+
+    /// From now on a new interface is there.
+    fn put(&self, world: &World, interface: Interface) {
+        let (sw_if, name) = (interface.sw_if, interface.name.clone());
         {
             let mut inner = self.inner();
             inner.all[sw_if.at()] = Some(interface);
             self.publish(&inner, sw_if);
         }
-        self.counters.list(world, sw_if, "", &new.name);
+        self.counters.list(world, sw_if, "", &name);
         self.tell(world, IfEvent::Added(sw_if));
-        Ok(sw_if)
     }
 
-    /// Transmit and output node of a new interface.
+    /// Output and transmit node of a new interface.
     fn add_nodes<N: graph::Node>(
         &self,
         world: &World,
@@ -247,11 +256,12 @@ impl Interfaces {
         let tx = world.add_node(&format!("{name}-tx"), tx)?;
         let make_output = self.inner().make_output;
         let Some(make) = make_output else { return Ok((tx, tx)) };
-        let output = make(world, &format!("{name}-output"), sw_if, tx);
-        Ok((tx, output.inspect_err(|_| world.remove_node(tx))?))
+        let output = make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, sub: None });
+        Ok((output.inspect_err(|_| world.remove_node(tx))?, tx))
     }
 
-    /// Takes an interface away: down first, then all state ([`World::forget`]) and its driver let go of it.
+    /// Takes an interface away: its sub-interfaces first; then it goes down, then all state ([`World::forget`]) and its driver
+    /// let go of it.
     ///
     /// # Errors
     /// One that isn't there; `local0`.
@@ -260,7 +270,11 @@ impl Interfaces {
         if sw_if.0 == 0 {
             return Err(Error::unsupported("local0 can't be deleted"));
         }
+        for sub in self.subs(sw_if) {
+            self.delete(world, sub)?;
+        }
         self.set_admin(world, sw_if, false)?;
+        self.release_frames(&interface);
         self.tell(world, IfEvent::Deleting(sw_if));
         world.forget(&sw_if);
         interface.device.delete(world);
@@ -275,7 +289,9 @@ impl Interfaces {
         self.counters.end(world, sw_if, &interface.name);
         // Nothing leads there any more; threads give them back, and other interfaces get them.
         world.remove_node(interface.output);
-        world.remove_node(interface.tx);
+        if interface.sub.is_none() {
+            world.remove_node(interface.tx);
+        }
         self.inner().free.insert(sw_if.0);
         world.note_config_change();
         Ok(())
@@ -350,10 +366,11 @@ impl Interfaces {
         inner.all.iter().flatten().map(|interface| (interface.name.clone(), interface.sw_if)).collect()
     }
 
-    /// What interfaces were called when they were made, and are called now, of those that got another name.
+    /// What interfaces were called when they were made, and are called now, of those that got another name. Sub-interfaces are
+    /// always called after their parent.
     pub fn renamed(&self) -> Vec<(String, String)> {
         let inner = self.inner();
-        let renamed = inner.all.iter().flatten().filter(|i| i.name != i.made.name);
+        let renamed = inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.made.name);
         renamed.map(|i| (i.made.name.clone(), i.name.clone())).collect()
     }
 

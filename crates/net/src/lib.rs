@@ -48,7 +48,10 @@ pub use fib::{
     DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState,
     RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
-pub use interface::{IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, RxChoice, SubInterface};
+pub use interface::{
+    FrameTags, IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, NewOutput, RxChoice, SubFrames,
+    SubInterface, SubOf, Tags, Vlan,
+};
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
 pub use mfib::Mfib;

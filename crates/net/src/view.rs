@@ -35,6 +35,8 @@ impl IfFlags {
     pub const REDIRECTS4: Self = Self(64);
     /// The same for IPv6.
     pub const REDIRECTS6: Self = Self(128);
+    /// A sub-interface: its output node alters frames.
+    pub const SUB: Self = Self(256);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

@@ -24,6 +24,8 @@ impl EtherType {
     pub const QINQ: Self = Self(0x88a8);
     /// Outer tag of switches older than 802.1ad.
     pub const VLAN_9100: Self = Self(0x9100);
+    /// The same.
+    pub const VLAN_9200: Self = Self(0x9200);
     /// MPLS, label assigned downstream.
     pub const MPLS: Self = Self(0x8847);
     /// MPLS, label assigned upstream (RFC 5332).
@@ -58,7 +60,7 @@ impl EtherType {
     /// One of the values that announce a [`VlanTag`].
     #[inline(always)]
     pub const fn is_vlan(self) -> bool {
-        matches!(self, Self::VLAN | Self::QINQ | Self::VLAN_9100)
+        matches!(self, Self::VLAN | Self::QINQ | Self::VLAN_9100 | Self::VLAN_9200)
     }
 
     /// The name that traces print, `None` for a value without one.
@@ -70,6 +72,7 @@ impl EtherType {
             Self::VLAN => "VLAN",
             Self::QINQ => "DOT1AD",
             Self::VLAN_9100 => "VLAN_9100",
+            Self::VLAN_9200 => "VLAN_9200",
             Self::MPLS => "MPLS",
             Self::MPLS_UPSTREAM => "MPLS_UPSTREAM",
             Self::TEB => "TEB",

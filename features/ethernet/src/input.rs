@@ -4,19 +4,25 @@
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{IfFlags, Interfaces, Views};
+use net::{FrameTags, IfFlags, IfLanes, Interfaces, Views};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
+use sync::Turn;
 use wire::describe::{Layer, describe};
 use wire::{EtherType, MacAddr};
 
 /// Bytes of the header.
 const HEADER: usize = 14;
+/// Bytes of both addresses.
+const ADDRESSES: usize = 12;
+/// Bytes of a tag.
+const TAG: usize = 4;
 
 pub struct EthernetInput {
     interfaces: Arc<Interfaces>,
     types: Arc<Types>,
+    lanes: Arc<IfLanes>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -62,8 +68,8 @@ impl Trace for EthernetTrace {
 }
 
 impl Build for EthernetInput {
-    fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { interfaces: world.get(), types: world.get() }
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { interfaces: world.get(), types: world.get(), lanes: IfLanes::of(world, thread) }
     }
 }
 
@@ -89,7 +95,7 @@ impl From {
 
 impl EthernetInput {
     #[inline(always)]
-    fn classify(&self, b: &mut Buffer, from: &From, types: &TypeTable) -> To {
+    fn classify(&self, b: &mut Buffer, from: &From, types: &TypeTable, turn: &Turn<'_>) -> To {
         let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
         let &[d0, d1, d2, d3, d4, d5, d6, d7, .., t0, t1] = header;
         let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & DESTINATION;
@@ -109,10 +115,11 @@ impl EthernetInput {
             (EtherType::IP4, Some(taker)) => taker,
             _ => match types.find(ethertype) {
                 Some(taker) => taker,
-                None => match behind_priority(b, ethertype, types) {
+                None if ethertype.is_vlan() => match self.behind_tags(b, ethertype, types, turn) {
                     Ok(taker) => taker,
-                    Err(ethertype) => return refuse(ethertype),
+                    Err(why) => return why,
                 },
+                None => return refuse(ethertype),
             },
         };
         b.mark_l2();
@@ -123,22 +130,68 @@ impl EthernetInput {
     }
 }
 
-/// A tag that says a priority and no VLAN is taken off: the frame is an untagged one (IEEE 802.1Q 6.9.1). Gives what takes the
-/// frame, or the type that nothing takes.
-#[cold]
-fn behind_priority(b: &mut Buffer, ethertype: EtherType, types: &TypeTable) -> Result<Taker, EtherType> {
-    const ADDRESSES: usize = 12;
-    const TAG: usize = 4;
-    let inner = match b.bytes::<{ HEADER + TAG }>(0) {
-        Some(&[.., high, low, t0, t1]) if ethertype == EtherType::VLAN && [high & 0xf, low] == [0, 0] => {
-            EtherType(u16::from_be_bytes([t0, t1]))
+/// What stands behind the addresses of a tagged frame.
+struct Tagged {
+    tags: FrameTags,
+    /// How many tags were looked at.
+    count: usize,
+    /// The type behind them.
+    ethertype: EtherType,
+}
+
+impl Tagged {
+    /// Looks at up to two tags; the inner one is a customer tag (IEEE 802.1Q 9.5). `None` if the frame ends within them.
+    #[inline(always)]
+    fn of(b: &Buffer, outer: EtherType) -> Option<Self> {
+        let &[i0, i1, t0, t1] = b.bytes::<TAG>(HEADER)?;
+        let vlan = |high: u8, low: u8| u16::from_be_bytes([high & 0xf, low]);
+        let (id, dot1ad) = (vlan(i0, i1), outer == EtherType::QINQ);
+        let mut ethertype = EtherType(u16::from_be_bytes([t0, t1]));
+        let mut tags = FrameTags { dot1ad, outer: id, inner: None, more: false };
+        let mut count = 1;
+        if ethertype == EtherType::VLAN {
+            let &[i0, i1, t0, t1] = b.bytes::<TAG>(HEADER + TAG)?;
+            ethertype = EtherType(u16::from_be_bytes([t0, t1]));
+            (tags.inner, tags.more) = (Some(vlan(i0, i1)), ethertype.is_vlan());
+            count = 2;
         }
-        _ => return Err(ethertype),
-    };
-    b.data_mut().copy_within(..ADDRESSES, TAG);
-    let pulled = b.pull(TAG);
-    debug_assert!(pulled);
-    types.find(inner).ok_or(inner)
+        Some(Self { tags, count, ethertype })
+    }
+}
+
+impl EthernetInput {
+    /// Finds the sub-interface of a tagged frame and takes the tags off, so that what comes next sees an untagged frame of that
+    /// interface. A tag that says a priority and no VLAN doesn't lead away from the interface itself (IEEE 802.1Q 6.9.1).
+    #[inline(always)]
+    fn behind_tags(
+        &self,
+        b: &mut Buffer,
+        ethertype: EtherType,
+        types: &TypeTable,
+        turn: &Turn<'_>,
+    ) -> Result<Taker, To> {
+        let Some(Tagged { tags, count, ethertype }) = Tagged::of(b, ethertype) else {
+            return Err(To::UnknownVlan);
+        };
+        match self.interfaces.sub_of(b.rx_if, tags, turn) {
+            Some(sub) => {
+                b.rx_if = sub;
+                self.lanes.rx.frame(sub as usize, b);
+                let view = self.interfaces.views(turn).get(sub as usize).unwrap_or_default();
+                if !view.flags.has(IfFlags::ADMIN) {
+                    return Err(To::Down);
+                }
+            }
+            None if tags.outer == 0 && tags.inner.is_none() => (),
+            None => return Err(To::UnknownVlan),
+        }
+        let taker = types.find(ethertype).ok_or_else(|| refuse(ethertype))?;
+        let off = count * TAG;
+        b.data_mut().copy_within(..ADDRESSES, off);
+        let pulled = b.pull(off);
+        debug_assert!(pulled);
+        Ok(taker)
+    }
 }
 
 #[cold]
@@ -165,7 +218,7 @@ impl Node for EthernetInput {
             cx.trace(b, EthernetTrace(Head::of(b)));
         }
         let from = From::new(b.rx_if, self.interfaces.views(cx.turn));
-        self.classify(b, &from, self.types.get(cx.turn))
+        self.classify(b, &from, self.types.get(cx.turn), cx.turn)
     }
 
     #[inline(always)]
@@ -176,7 +229,7 @@ impl Node for EthernetInput {
             if b.rx_if != from.rx_if {
                 from = From::new(b.rx_if, views);
             }
-            out.go(self.classify(b, &from, types));
+            out.go(self.classify(b, &from, types, cx.turn));
         }
     }
 }

@@ -9,8 +9,10 @@
 //! Loopback interfaces (`create loopback interface`) carry addresses that are up while the router is; what is sent to
 //! one comes back in by it.
 //!
-//! Limits: tagged frames are dropped by name until sub-interfaces come with layer 2; 802.3 frames with LLC are dropped
-//! by name until a feature takes them.
+//! Tagged frames belong to the sub-interface that asks for their tags, which are taken off; those that none asks for are dropped by
+//! name.
+//!
+//! Limits: 802.3 frames with LLC are dropped by name until a feature takes them.
 
 mod api;
 mod cli;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod vlan;
+
 use crate::{PLUGIN, loopback, register_ethertype};
 use buffer::Flags;
 use graph::drive::Bench;

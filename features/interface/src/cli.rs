@@ -5,7 +5,7 @@ use cli::Command;
 use graph::World;
 
 use crate::names::chosen;
-use crate::{address, clear, hardware, rx, set, show};
+use crate::{address, clear, hardware, rx, set, show, sub};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -37,6 +37,24 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "[<interface:interface>]",
         help: "Which thread polls which receive queue, and how",
         run: rx::show_placement,
+    },
+    Command {
+        path: "create sub-interfaces",
+        usage: "<interface:interface> <ids:range> [default | untagged | {dot1q <outer> | dot1ad <outer>} [inner-dot1q <inner>] [exact-match]]",
+        help: "Make sub-interfaces, which take the frames with a VLAN's tag: without more words that of their number",
+        run: sub::create,
+    },
+    Command {
+        path: "delete sub-interface",
+        usage: "<interface:interface>",
+        help: "Take a sub-interface away",
+        run: sub::delete,
+    },
+    Command {
+        path: "show sub-interfaces",
+        usage: "[<interface:interface>]...",
+        help: "Sub-interfaces, of all interfaces or of some, and the tags of their frames",
+        run: sub::show,
     },
     Command {
         path: "show hardware-interfaces",

@@ -2,6 +2,7 @@
 //! What was set for interfaces, as commands. Their drivers say how they are made.
 
 use crate::rx::thread_words;
+use crate::sub;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
 use net::{Interface, Interfaces};
@@ -15,6 +16,7 @@ pub fn say(world: &World, config: &mut RunningConfig) {
         let (from, to) = (quote(&from), quote(&to));
         lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
     });
+    config.interfaces(interfaces.indices(), sub::say);
     let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
     if mode != usual {
         let line = "set interface default rx-mode";

@@ -14,10 +14,11 @@ pub fn matching(w: &World, part: &str) -> Vec<Interface> {
     all
 }
 
-/// What is shown of an interface's MTUs: of layer 3, then what IPv4, IPv6 and MPLS have of their own; 0 follows the one before.
+/// What is shown of an interface's MTUs: of layer 3, then what IPv4, IPv6 and MPLS have of their own; 0 follows the one before. A
+/// sub-interface without an own one, which has its parent's, shows 0.
 pub fn mtus(i: &Interface) -> [u16; 4] {
     let [_, l3, ip4, ip6, mpls] = i.mtu;
-    [if l3 == 0 { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
+    [if l3 == 0 && i.sub.is_none() { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
 }
 
 /// Sets all four of them.
@@ -62,13 +63,8 @@ pub fn clear_device_counters(w: &World, only: &[SwIfIndex]) -> Asked<()> {
 pub fn placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, RxQueue)> {
     let mut all = w.get::<Interfaces>().list();
     all.retain(|i| only.is_none_or(|only| only == i.sw_if));
-    let queues = |i: &Interface| queues_of(i).into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
+    let queues = |i: &Interface| i.device.rx_queues().into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
     all.iter().flat_map(queues).collect()
-}
-
-/// The receive queues of an interface; a sub-interface has none of its own.
-pub fn queues_of(i: &Interface) -> Vec<RxQueue> {
-    if i.parent == i.sw_if { i.device.rx_queues() } else { Vec::new() }
 }
 
 /// A receive queue of an interface, or all of them.

@@ -53,7 +53,7 @@ fn speed(kilobits: u64) -> String {
 }
 
 fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
-    let (rx, tx) = (control::queues_of(i), i.device.tx_queues());
+    let (rx, tx) = (i.device.rx_queues(), i.device.tx_queues());
     if !rx.is_empty() {
         writeln!(text, "  RX Queues:\n    {:<6}{:<15}mode", "queue", "thread")?;
         for q in rx {
@@ -90,7 +90,7 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
         details.iter().try_for_each(|line| writeln!(text, "  {line}"))
     });
     out.value(|| {
-        let rx = control::queues_of(i);
+        let rx = i.device.rx_queues();
         let rx =
             rx.iter().map(|q| json!({ "queue": q.queue, "thread": q.thread.0, "mode": q.mode.to_string() }));
         let tx = i.device.tx_queues();

@@ -3,7 +3,7 @@
 //! Interfaces: the nodes that packets leave by, the nodes where they end, and the commands.
 //!
 //! - `NAME-output`, one for each interface: counts, refuses what can't be sent, runs the `interface-output` arc, ends at the
-//!   driver's `NAME-tx`.
+//!   driver's `NAME-tx`. That of a sub-interface puts its VLAN tags into the frame and hands it to its parent's device.
 //! - `error-drop` counts a drop for the interface that the packet came in by, runs the `error-drop` arc, ends at `drop`, which
 //!   frees. `error-punt` and `punt` do the same for packets that nobody here wanted.
 //!
@@ -27,6 +27,8 @@ mod output;
 mod rx;
 mod set;
 mod show;
+mod sub;
+mod sub_output;
 #[cfg(test)]
 mod tests;
 
@@ -54,7 +56,7 @@ pub static PLUGIN: Plugin = Plugin {
     counters: net::COUNTERS,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
-    api: &[api::API, api::feature::API],
+    api: &[api::API, api::feature::API, api::sub::API],
     start: |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);

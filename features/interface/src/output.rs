@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `NAME-output`: the last stop before the driver.
 
+use crate::sub_output::SubOutput;
 use buffer::Buffer;
 use cli::Error;
-use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, Trace, Vector, World};
-use net::{IfFlags, IfLanes, Interfaces, is_group};
+use graph::{ArcIndex, Cx, Next, Node, NodeIndex, Trace, Vector, World};
+use net::{IfFlags, IfLanes, Interfaces, NewOutput, is_group};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
 use wire::describe::{Layer, describe};
 
 /// Makes an interface's output node; called by `net` for every new interface.
-pub fn make(world: &World, name: &str, sw_if: SwIfIndex, tx: NodeIndex) -> Result<NodeIndex, Error> {
+pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
     let arc = world.arc("interface-output").expect("this plugin brings the arc");
-    let node = world.add_node(name, move |world, thread| Output {
-        sw_if: sw_if.0,
-        tx,
-        arc,
-        lanes: IfLanes::of(world, thread),
-        interfaces: world.get(),
-    })?;
+    let &NewOutput { name, sw_if, tx, .. } = new;
+    let node = match new.sub.clone() {
+        None => world.add_node(name, move |world, thread| Output {
+            sw_if: sw_if.0,
+            tx,
+            arc,
+            lanes: IfLanes::of(world, thread),
+            interfaces: world.get(),
+        }),
+        Some(of) => {
+            world.add_node(name, move |world, thread| SubOutput::new(world, thread, (sw_if, tx, arc), &of))
+        }
+    }?;
     let tx_name = world.node_name(tx);
     let ready = world.link(name, &tx_name).and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
     ready.map_err(|why| {
@@ -53,6 +60,13 @@ pub struct OutputTrace {
     head: graph::Head,
 }
 
+impl OutputTrace {
+    /// Of a packet that leaves by this interface.
+    pub fn new(sw_if: u32, b: &Buffer) -> Self {
+        Self { sw_if, head: graph::Head::of(b) }
+    }
+}
+
 impl Trace for OutputTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sw_if_index {}\n{}", self.sw_if, describe(self.head.bytes(), Layer::Ethernet))
@@ -77,7 +91,7 @@ impl Node for Output {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> OutputTo {
         b.tx_if = self.sw_if;
         if TRACED {
-            cx.trace(b, OutputTrace { sw_if: self.sw_if, head: graph::Head::of(b) });
+            cx.trace(b, OutputTrace::new(self.sw_if, b));
         }
         let Some(flags) = self.flags(cx) else { return OutputTo::InterfaceDown };
         if flags.has(IfFlags::IP_MODE) {

@@ -46,6 +46,7 @@ impl<F: Net> Addresses<F> {
         if interface.kind == IfKind::Local {
             return Err(Error::unsupported(format!("{} has no addresses", interface.name)));
         }
+        self.interfaces.check_addressing(sw_if)?;
         if let Some(lender) = lender {
             self.check_lender(sw_if, lender)?;
         }

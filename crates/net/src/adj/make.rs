@@ -34,22 +34,9 @@ pub(super) fn mtu_of(interface: &Interface, link: Link) -> u16 {
     interface.mtu_of(if link == Link::Ip4 { MtuKind::Ip4 } else { MtuKind::Ip6 })
 }
 
-/// The Ethernet header from an interface to `dst`, with the tags of a sub-interface.
+/// The Ethernet header from an interface to `dst`. A sub-interface's tags are put in by its output node.
 pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherType) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(22);
-    bytes.extend(dst.0);
-    bytes.extend(interface.mac.0);
-    if let Some(sub) = interface.sub {
-        let outer = if sub.dot1ad { EtherType::QINQ } else { EtherType::VLAN };
-        for (tpid, vlan) in [(outer, sub.outer), (EtherType::VLAN, sub.inner)] {
-            if let Some(vlan) = vlan {
-                bytes.extend(tpid.0.to_be_bytes());
-                bytes.extend(vlan.to_be_bytes());
-            }
-        }
-    }
-    bytes.extend(ethertype.0.to_be_bytes());
-    bytes
+    [dst.0.as_slice(), &interface.mac.0, &ethertype.0.to_be_bytes()].concat()
 }
 
 impl Adjacencies {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known of an interface, and what a driver says of a new one.
 
-use super::RxChoice;
+use super::{RxChoice, SubFrames};
 use crate::device::Device;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
@@ -20,19 +20,13 @@ pub enum IfKind {
     Local,
 }
 
-/// Which tagged frames a sub-interface stands for. VLANs work once the VLAN feature is there; the model is here.
+/// What makes an interface a sub-interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
-    /// The number behind the dot.
+    /// The number behind the dot in its name.
     pub id: u32,
-    /// The outer tag's VLAN; `None` for any.
-    pub outer: Option<u16>,
-    /// The inner tag's VLAN, if there are two tags.
-    pub inner: Option<u16>,
-    /// The outer tag is 802.1ad.
-    pub dot1ad: bool,
-    /// Exactly these tags, no more.
-    pub exact: bool,
+    /// Which frames of its parent are its own.
+    pub frames: SubFrames,
 }
 
 /// Which packets an MTU is for.
@@ -70,15 +64,15 @@ pub struct Interface {
     pub name: String,
     /// What it carries.
     pub kind: IfKind,
-    /// The driver's side; of a sub-interface, its parent's.
+    /// The driver's side. A sub-interface has none that does anything.
     pub device: Arc<dyn Device>,
     /// The interface that it lies on; itself, if it is a hardware interface.
     pub parent: SwIfIndex,
-    /// Which frames of the parent it stands for.
+    /// Of a sub-interface, which frames of the parent it stands for.
     pub sub: Option<SubInterface>,
     /// Admin state.
     pub admin_up: bool,
-    /// Link state.
+    /// Link state. The link of a sub-interface is up while its parent can carry packets.
     pub link_up: bool,
     /// Takes frames for whatever MAC address.
     pub promiscuous: bool,
@@ -111,6 +105,35 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// A new one: down, in the usual tables. `nodes` are its output and its transmit node.
+    pub(super) fn new(sw_if: SwIfIndex, new: NewInterface, (output, tx): (NodeIndex, NodeIndex)) -> Self {
+        let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
+        Self {
+            sw_if,
+            name: new.name,
+            kind: new.kind,
+            device: new.device,
+            parent: sw_if,
+            sub: None,
+            admin_up: false,
+            link_up: new.link_up,
+            promiscuous: false,
+            mac: new.mac,
+            mtu: [new.mtu, 0, 0, 0, 0],
+            own_mtu: None,
+            tag: String::new(),
+            output,
+            tx,
+            fib4: 0,
+            fib6: 0,
+            link6: 0,
+            ip_enabled: [false; 2],
+            redirects: [false; 2],
+            made,
+            rx: BTreeMap::new(),
+        }
+    }
+
     /// The MTU in force for these packets.
     pub fn mtu_of(&self, kind: MtuKind) -> u16 {
         let [link, l3, ..] = self.mtu;
@@ -135,6 +158,7 @@ impl Interface {
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
         flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
         flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
+        flags.put(IfFlags::SUB, self.sub.is_some());
         IfView {
             flags,
             fib4: self.fib4,

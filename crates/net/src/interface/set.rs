@@ -2,14 +2,16 @@
 //! What changes an interface.
 
 use super::{IfKind, Interface, Interfaces, MtuKind, no_interface};
+use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
 use graph::{SwIfIndex, World};
 use msg::retval;
+use std::sync::Arc;
 use wire::MacAddr;
 
 impl Interfaces {
-    fn change(
+    pub(super) fn change(
         &self,
         world: &World,
         sw_if: SwIfIndex,
@@ -24,22 +26,42 @@ impl Interfaces {
             self.publish(&inner, sw_if);
         }
         self.tell(world, event);
-        Ok(())
+        match event {
+            IfEvent::Admin(..) | IfEvent::Link(..) | IfEvent::Mac(_) | IfEvent::Mtu(_) => {
+                self.lead_subs(world, sw_if)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes an interface up or down.
     ///
     /// # Errors
-    /// One that isn't there; what the device says.
+    /// One that isn't there; what the device says; a sub-interface whose parent is down can't come up.
     pub fn set_admin(&self, world: &World, sw_if: SwIfIndex, up: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.admin_up == up {
             return Ok(());
         }
-        if interface.parent == sw_if {
+        if interface.sub.is_none() {
             interface.device.set_admin(world, sw_if, up)?;
+        } else if up && !self.get(interface.parent)?.admin_up {
+            let parent = self.name(interface.parent);
+            return Err(Error::failed(format!("{}: {parent} is down; take that up first", interface.name))
+                .retval(retval::UNSPECIFIED));
         }
         self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
+    }
+
+    /// The device of an interface, to change `what`.
+    fn device(&self, sw_if: SwIfIndex, what: &str) -> Result<Arc<dyn Device>, Error> {
+        let interface = self.get(sw_if)?;
+        if interface.sub.is_none() {
+            return Ok(interface.device);
+        }
+        let parent = self.name(interface.parent);
+        let why = format!("{} has {what} of {parent}; set that", interface.name);
+        Err(Error::unsupported(why).retval(retval::INVALID_VALUE))
     }
 
     /// Notes that the link went up or down. Drivers call it.
@@ -56,21 +78,22 @@ impl Interfaces {
     /// Changes the MAC address.
     ///
     /// # Errors
-    /// One that isn't there; a group address; what the device says.
+    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7); what the device says.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
             return Err(
                 Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
             );
         }
-        self.get(sw_if)?.device.set_mac(world, mac)?;
+        self.device(sw_if, "the address")?.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
     /// Changes an MTU; 0 takes it back: a protocol has none of its own then, the link what it was made with.
     ///
     /// # Errors
-    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); what the device says.
+    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); the link's of a sub-interface (−7); what the
+    /// device says.
     pub fn set_mtu(&self, world: &World, sw_if: SwIfIndex, kind: MtuKind, mtu: u16) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         let least = match kind {
@@ -85,7 +108,7 @@ impl Interfaces {
             return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
         }
         let link = if mtu == 0 { interface.made.mtu } else { mtu };
-        interface.device.set_mtu(world, link)?;
+        self.device(sw_if, "the link's MTU")?.set_mtu(world, link)?;
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| {
             i.mtu[0] = link;
             i.own_mtu = (mtu != 0).then_some(mtu);
@@ -116,29 +139,37 @@ impl Interfaces {
         if chosen { Ok(()) } else { self.note_mtu(world, sw_if, mtu) }
     }
 
-    /// Gives an interface another name.
+    /// Gives an interface another name; its sub-interfaces are called after it.
     ///
     /// # Errors
-    /// One that isn't there; a name that is taken or can't be typed.
+    /// One that isn't there; a name that is taken or can't be typed; a sub-interface, whose name is its parent's (−7).
     pub fn set_name(&self, world: &World, sw_if: SwIfIndex, name: &str) -> Result<(), Error> {
         if name.is_empty() || name.len() > 63 || name.contains(char::is_whitespace) {
             return Err(
                 Error::parse("a name has 1 to 63 characters and no space").retval(retval::INVALID_VALUE)
             );
         }
+        self.device(sw_if, "the name")?;
+        let mut new = vec![(sw_if, name.to_string())];
         {
             let mut inner = self.inner();
-            if inner.names.contains_key(name) {
-                return Err(Error::failed(format!("there is an interface {name} already"))
+            let subs = inner.subs.get(&sw_if).into_iter().flatten();
+            new.extend(subs.map(|(id, sub)| (*sub, format!("{name}.{id}"))));
+            if let Some((_, taken)) = new.iter().find(|(_, name)| inner.names.contains_key(name)) {
+                return Err(Error::failed(format!("there is an interface {taken} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
-            let old = inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.name.clone());
-            let old = old.ok_or_else(|| no_interface(sw_if))?;
-            inner.names.remove(&old);
-            inner.names.insert(name.to_string(), sw_if);
+            for (sw_if, name) in &new {
+                let old = inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.name.clone());
+                inner.names.remove(&old.ok_or_else(|| no_interface(*sw_if))?);
+                inner.names.insert(name.clone(), *sw_if);
+            }
         }
-        self.counters.list(world, sw_if, &self.get(sw_if)?.name, name);
-        self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name.to_string())
+        for (sw_if, name) in new {
+            self.counters.list(world, sw_if, &self.get(sw_if)?.name, &name);
+            self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name)?;
+        }
+        Ok(())
     }
 
     /// Sets a user's note.
@@ -153,12 +184,15 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Takes frames for whatever MAC address, or no longer.
+    /// Takes frames for whatever MAC address, or no longer. Of a sub-interface, its parent does it.
     ///
     /// # Errors
     /// One that isn't there, or has no MAC address (−7); what the device says.
     pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
+        if interface.sub.is_some() {
+            return self.set_promiscuous(world, interface.parent, on);
+        }
         if interface.kind != IfKind::Ethernet {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
                 .retval(retval::INVALID_VALUE));

@@ -7,7 +7,7 @@ use cli::Result;
 use graph::World;
 use msg::{Message, Str, Wire};
 use net::api::{InterfaceIndex, MacAddress};
-use net::{IfKind, Interface, Interfaces, MtuKind, SubInterface};
+use net::{IfKind, Interface, Interfaces, MtuKind, SubFrames, SubInterface, Tags, Vlan};
 
 msg::flags! {
     /// States of an interface.
@@ -70,12 +70,14 @@ msg::flags! {
 
 impl SubIfFlags {
     fn of(sub: &SubInterface) -> Self {
-        let two = sub.inner.is_some();
+        let SubFrames::Tagged(tags) = sub.frames else { return Self::DEFAULT };
+        let two = tags.inner.is_some();
         Self::ONE_TAG.when(!two)
             | Self::TWO_TAGS.when(two)
-            | Self::DOT1AD.when(sub.dot1ad)
-            | Self::EXACT_MATCH.when(sub.exact)
-            | Self::OUTER_VLAN_ID_ANY.when(sub.outer.is_none())
+            | Self::DOT1AD.when(tags.dot1ad)
+            | Self::EXACT_MATCH.when(tags.exact)
+            | Self::OUTER_VLAN_ID_ANY.when(tags.outer == Vlan::Any)
+            | Self::INNER_VLAN_ID_ANY.when(tags.inner == Some(Vlan::Any))
     }
 }
 
@@ -155,13 +157,23 @@ pub(super) fn dump(w: &World, _: &Client<'_>, r: SwInterfaceDump) -> Result<Vec<
         (false, InterfaceIndex::NONE | InterfaceIndex(0)) => w.get::<Interfaces>().list(),
         (false, one) => vec![w.get::<Interfaces>().get(one.existing(w)?)?],
     };
-    Ok(interfaces.iter().map(details).collect())
+    Ok(interfaces.iter().map(|i| details(w, i)).collect())
 }
 
-fn details(i: &Interface) -> SwInterfaceDetails {
-    let sub = i.sub.as_ref();
-    let is_sub = i.parent != i.sw_if;
-    let l2_address = if i.kind == IfKind::Ethernet && !is_sub { i.mac.into() } else { MacAddress::default() };
+fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
+    let is_sub = i.sub.is_some();
+    let tags = i.sub.and_then(|sub| match sub.frames {
+        SubFrames::Tagged(tags) => Some(tags),
+        SubFrames::Default => None,
+    });
+    let id = |vlan: Option<Vlan>| match vlan {
+        Some(Vlan::Id(id)) => id,
+        _ => 0,
+    };
+    // What is told of its device is its parent's.
+    let over = if is_sub { w.get::<Interfaces>().get(i.parent).ok() } else { None };
+    let device = over.as_ref().map_or(&i.device, |over| &over.device);
+    let l2_address = if i.kind == IfKind::Ethernet { i.mac.into() } else { MacAddress::default() };
     SwInterfaceDetails {
         sw_if_index: i.sw_if.into(),
         sup_sw_if_index: i.parent.0,
@@ -170,14 +182,14 @@ fn details(i: &Interface) -> SwInterfaceDetails {
         r#type: if is_sub { IfType::Sub } else { IfType::Hardware },
         link_duplex: LinkDuplex::Unknown,
         // More than 4 Tb/s don't fit.
-        link_speed: i.device.link_speed().map_or(0, |kilobits| kilobits.try_into().unwrap_or(u32::MAX)),
+        link_speed: device.link_speed().map_or(0, |kilobits| kilobits.try_into().unwrap_or(u32::MAX)),
         link_mtu: i.mtu_of(MtuKind::Link),
         mtu: control::mtus(i).map(u32::from),
-        sub_id: sub.map_or(0, |s| s.id),
-        sub_number_of_tags: sub.map_or(0, |s| if s.inner.is_some() { 2 } else { 1 }),
-        sub_outer_vlan_id: sub.and_then(|s| s.outer).unwrap_or(0),
-        sub_inner_vlan_id: sub.and_then(|s| s.inner).unwrap_or(0),
-        sub_if_flags: sub.map_or(SubIfFlags(0), SubIfFlags::of),
+        sub_id: i.sub.map_or(0, |sub| sub.id),
+        sub_number_of_tags: tags.map_or(0, |tags: Tags| 1 + u8::from(tags.inner.is_some())),
+        sub_outer_vlan_id: id(tags.map(|tags| tags.outer)),
+        sub_inner_vlan_id: id(tags.and_then(|tags| tags.inner)),
+        sub_if_flags: i.sub.map_or(SubIfFlags(0), |sub| SubIfFlags::of(&sub)),
         vtr_op: 0,
         vtr_push_dot1q: 0,
         vtr_tag1: 0,
@@ -188,7 +200,7 @@ fn details(i: &Interface) -> SwInterfaceDetails {
         b_vlanid: 0,
         i_sid: 0,
         interface_name: i.name.as_str().into(),
-        interface_dev_type: i.device.driver().into(),
+        interface_dev_type: device.driver().into(),
         tag: i.tag.as_str().into(),
     }
 }

@@ -4,6 +4,7 @@
 pub mod details;
 pub mod feature;
 pub mod rx;
+pub mod sub;
 
 use crate::control;
 use cli::{Error, Result};

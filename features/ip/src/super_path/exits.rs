@@ -4,7 +4,7 @@
 use super::{Bits, To};
 use crate::family::{self, Ip};
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
-use net::{IfLanes, Views};
+use net::{IfFlags, IfLanes, Views};
 use std::sync::Arc;
 
 /// A way out that has no feature in it.
@@ -75,7 +75,8 @@ impl Outward {
     ) -> Option<NodeIndex> {
         let features = self.arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
         let view = views.get(tx_if as usize)?;
-        (!features && view.is_up() && view.output == output).then_some(view.tx)
+        let alters = features || view.flags.has(IfFlags::SUB);
+        (!alters && view.is_up() && view.output == output).then_some(view.tx)
     }
 
     fn count(&self, exit: Exit) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sub-interfaces: parts of an interface's frames, by their VLAN tags, that are interfaces of their own.
+
+use super::{
+    FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, SubFrames, SubInterface,
+};
+use super::{Vlan, VlanTree};
+use crate::device::Device;
+use crate::event::IfEvent;
+use cli::Error;
+use graph::{SwIfIndex, World};
+use msg::retval;
+use std::sync::Arc;
+use sync::Turn;
+
+/// What a sub-interface is of its parent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubOf {
+    /// The parent.
+    pub parent: SwIfIndex,
+    /// The tags of what it sends ([`super::Tags::bytes`]); none if it can't be said which.
+    pub tags: Option<Vec<u8>>,
+}
+
+/// A sub-interface has no device: what is for one is its parent's.
+struct SubDevice;
+impl Device for SubDevice {
+    fn driver(&self) -> &'static str {
+        "sub-interface"
+    }
+}
+
+impl Interfaces {
+    /// Adds a sub-interface, `PARENT.ID`, with the parent's address and link. It starts admin down.
+    ///
+    /// # Errors
+    /// A parent that isn't there (−2) or isn't an Ethernet device (−71); a number that another sub-interface of the parent has
+    /// (−56); tags that another one takes, or that can't be (−1); more interfaces than there is room for.
+    pub fn create_sub(
+        &self,
+        world: &World,
+        parent: SwIfIndex,
+        sub: SubInterface,
+    ) -> Result<SwIfIndex, Error> {
+        let over = self.get(parent)?;
+        if over.sub.is_some() || over.kind != IfKind::Ethernet {
+            let what =
+                if over.sub.is_some() { "is a sub-interface itself" } else { "carries no Ethernet frames" };
+            let why = format!("{} {what}: an Ethernet device can have sub-interfaces", over.name);
+            return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
+        }
+        if self.sub(parent, sub.id).is_some() {
+            return Err(Error::failed(format!("there is an interface {}.{} already", over.name, sub.id))
+                .retval(retval::VLAN_ALREADY_EXISTS));
+        }
+        check(sub.frames)?;
+        let (name, made) = (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.made.name, sub.id));
+        let sw_if = self.allot(world, &name, &made, Some(parent))?;
+        let output = self.take_frames(parent, sub.frames, sw_if).and_then(|()| {
+            let output = self.add_output(world, &made, sw_if, &over, sub.frames);
+            output.inspect_err(|_| self.leave_frames(parent, sub.frames))
+        });
+        let output = output.inspect_err(|_| self.inner().give_back(sw_if, &name, &made))?;
+        let new = NewInterface {
+            name: made,
+            kind: IfKind::Ethernet,
+            device: Arc::new(SubDevice),
+            mac: over.mac,
+            mtu: 0,
+            link_up: over.admin_up && over.link_up,
+        };
+        let mut interface = Interface::new(sw_if, new, (output, over.tx));
+        (interface.name, interface.parent, interface.sub) = (name, parent, Some(sub));
+        interface.mtu[0] = over.mtu_of(MtuKind::L3);
+        self.inner().subs.entry(parent).or_default().insert(sub.id, sw_if);
+        self.put(world, interface);
+        Ok(sw_if)
+    }
+
+    /// The output node of a new sub-interface, which hands packets to its parent's device.
+    fn add_output(
+        &self,
+        world: &World,
+        made: &str,
+        sw_if: SwIfIndex,
+        parent: &Interface,
+        frames: SubFrames,
+    ) -> Result<graph::NodeIndex, Error> {
+        let make_output = self.inner().make_output;
+        let Some(make) = make_output else { return Ok(parent.tx) };
+        let tags = match frames {
+            SubFrames::Tagged(tags) => tags.bytes(),
+            SubFrames::Default => None,
+        };
+        let sub = Some(SubOf { parent: parent.sw_if, tags });
+        make(world, &NewOutput { name: &format!("{made}-output"), sw_if, tx: parent.tx, sub })
+    }
+
+    fn take_frames(&self, parent: SwIfIndex, frames: SubFrames, sw_if: SwIfIndex) -> Result<(), Error> {
+        let taken = self.vlans.read(parent.0, |tree| tree.map(|tree| tree.insert(frames, sw_if)));
+        if taken.unwrap_or_else(|| {
+            let tree = VlanTree::default();
+            let taken = tree.insert(frames, sw_if);
+            self.vlans.set(parent.0, tree);
+            taken
+        }) {
+            return Ok(());
+        }
+        let why = format!("another sub-interface of {} takes these frames", self.name(parent));
+        Err(Error::failed(why).retval(retval::UNSPECIFIED))
+    }
+
+    fn leave_frames(&self, parent: SwIfIndex, frames: SubFrames) {
+        self.vlans.read(parent.0, |tree| tree.iter().for_each(|tree| tree.remove(frames)));
+        if !self.inner().subs.contains_key(&parent) {
+            self.vlans.clear(parent.0);
+        }
+    }
+
+    /// The frames of an interface that goes are no longer its own.
+    pub(super) fn release_frames(&self, interface: &Interface) {
+        let Some(sub) = interface.sub else { return };
+        {
+            let mut inner = self.inner();
+            if let Some(subs) = inner.subs.get_mut(&interface.parent) {
+                subs.remove(&sub.id);
+                if subs.is_empty() {
+                    inner.subs.remove(&interface.parent);
+                }
+            }
+        }
+        self.leave_frames(interface.parent, sub.frames);
+    }
+
+    /// The sub-interface of a parent that takes frames with these tags; `None` if none does.
+    #[inline(always)]
+    pub fn sub_of(&self, parent: u32, tags: FrameTags, turn: &Turn<'_>) -> Option<u32> {
+        self.vlans.get(parent, turn)?.find(tags)
+    }
+
+    /// The sub-interfaces of an interface, by their number behind the dot.
+    pub fn subs(&self, parent: SwIfIndex) -> Vec<SwIfIndex> {
+        self.inner().subs.get(&parent).map(|subs| subs.values().copied().collect()).unwrap_or_default()
+    }
+
+    /// The sub-interface of this number.
+    pub fn sub(&self, parent: SwIfIndex, id: u32) -> Option<SwIfIndex> {
+        self.inner().subs.get(&parent)?.get(&id).copied()
+    }
+
+    /// Whether an interface can have IP addresses: a sub-interface that doesn't say exactly which tags its frames have can't.
+    ///
+    /// # Errors
+    /// That it can't.
+    pub fn check_addressing(&self, sw_if: SwIfIndex) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        match interface.sub.map(|sub| sub.frames) {
+            None => Ok(()),
+            Some(SubFrames::Tagged(tags)) if tags.exact => Ok(()),
+            Some(_) => {
+                let why = format!(
+                    "{}: sub-interface without exact-match doesn't support IP addressing",
+                    interface.name
+                );
+                Err(Error::unsupported(why).retval(retval::UNSPECIFIED))
+            }
+        }
+    }
+
+    /// A parent has changed: its sub-interfaces have its address, its link and its MTU.
+    pub(super) fn lead_subs(&self, world: &World, parent: SwIfIndex) -> Result<(), Error> {
+        for sub in self.subs(parent) {
+            let (over, mine) = (self.get(parent)?, self.get(sub)?);
+            self.set_link(world, sub, over.admin_up && over.link_up)?;
+            if mine.mac != over.mac {
+                self.change(world, sub, IfEvent::Mac(sub), |i| (i.mac, i.made.mac) = (over.mac, over.mac))?;
+            }
+            if mine.mtu[0] != over.mtu_of(MtuKind::L3) {
+                self.note_mtu(world, sub, over.mtu_of(MtuKind::L3))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether frames can be asked for like this.
+fn check(frames: SubFrames) -> Result<(), Error> {
+    let SubFrames::Tagged(tags) = frames else { return Ok(()) };
+    let all = [Some(tags.outer), tags.inner];
+    if let Some(Vlan::Id(id)) =
+        all.into_iter().flatten().find(|v| matches!(v, Vlan::Id(id) if !(1..=4095).contains(id)))
+    {
+        return Err(Error::parse(format!("{id} is no VLAN id: 1 to 4095 are")).retval(retval::INVALID_VLAN));
+    }
+    if tags.exact && tags.bytes().is_none() {
+        return Err(Error::parse(
+            "`any' and `exact-match' exclude each other: exactly one VLAN is named, or any is taken",
+        )
+        .retval(retval::UNSPECIFIED));
+    }
+    Ok(())
+}

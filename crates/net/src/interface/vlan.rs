@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which sub-interface takes a tagged frame.
+//!
+//! For each interface with sub-interfaces a tree by VLAN id: outer tags in groups of 64 ids, below an outer tag the inner
+//! ones alike. A lookup follows at most five pointers, however many sub-interfaces there are; control changes single
+//! entries while workers read.
+
+use graph::SwIfIndex;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use wire::EtherType;
+
+/// A VLAN id that a sub-interface asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Vlan {
+    /// Any.
+    Any,
+    /// This one, 1 to 4095.
+    Id(u16),
+}
+
+impl Vlan {
+    /// Its place in the tree. No sub-interface asks for id 0, which says that a frame has only a priority (IEEE 802.1Q 9.6).
+    fn at(self) -> u16 {
+        match self {
+            Self::Any => 0,
+            Self::Id(id) => id,
+        }
+    }
+}
+
+/// The tags that a sub-interface asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tags {
+    /// The outer tag is a service tag (802.1ad, type 0x88a8).
+    pub dot1ad: bool,
+    /// The outer tag.
+    pub outer: Vlan,
+    /// The inner tag, if there are two.
+    pub inner: Option<Vlan>,
+    /// Frames with more tags are another's.
+    pub exact: bool,
+}
+
+impl Tags {
+    /// What stands between the addresses and the type of a frame with exactly these tags, priority 0: each tag's protocol and id,
+    /// big-endian. `None` if they don't say exactly which tags a frame has.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        if !self.exact {
+            return None;
+        }
+        let outer = if self.dot1ad { EtherType::QINQ } else { EtherType::VLAN };
+        let tags = [(outer, Some(self.outer)), (EtherType::VLAN, self.inner)];
+        let mut bytes = Vec::new();
+        for (protocol, vlan) in tags.into_iter().filter_map(|(protocol, vlan)| Some((protocol, vlan?))) {
+            let Vlan::Id(id) = vlan else { return None };
+            bytes.extend(protocol.0.to_be_bytes());
+            bytes.extend(id.to_be_bytes());
+        }
+        Some(bytes)
+    }
+}
+
+/// The frames that a sub-interface takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SubFrames {
+    /// Tagged ones that no other sub-interface takes.
+    Default,
+    /// Those with these tags.
+    Tagged(Tags),
+}
+
+/// The tags of a received frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameTags {
+    /// The outer tag is a service tag.
+    pub dot1ad: bool,
+    /// The VLAN id of the outer tag; 0 for a priority only.
+    pub outer: u16,
+    /// The VLAN id of the tag behind it, if there is one.
+    pub inner: Option<u16>,
+    /// More tags follow.
+    pub more: bool,
+}
+
+/// Ids are split into groups, which take memory only where one of their ids is used.
+const GROUP: usize = 64;
+
+/// Something for each VLAN id.
+struct ByVlan<T>([OnceLock<Box<[T; GROUP]>>; GROUP]);
+
+impl<T: Default> ByVlan<T> {
+    #[inline(always)]
+    fn get(&self, id: u16) -> Option<&T> {
+        let id = usize::from(id & 0xfff);
+        Some(&self.0[id / GROUP].get()?[id % GROUP])
+    }
+
+    fn make(&self, id: u16) -> &T {
+        let id = usize::from(id & 0xfff);
+        &self.0[id / GROUP].get_or_init(|| Box::new(std::array::from_fn(|_| T::default())))[id % GROUP]
+    }
+}
+
+impl<T> Default for ByVlan<T> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| OnceLock::new()))
+    }
+}
+
+/// A sub-interface's number, which is never 0, and whether it takes only frames without further tags; 0 for none.
+#[derive(Default)]
+struct Entry(AtomicU32);
+
+const EXACT: u32 = 1 << 31;
+
+impl Entry {
+    /// The sub-interface, if it takes a frame with `more` tags than the entry is for.
+    #[inline(always)]
+    fn take(&self, more: bool) -> Option<u32> {
+        let word = self.0.load(Ordering::Acquire);
+        (word != 0 && !(more && word & EXACT != 0)).then_some(word & !EXACT)
+    }
+
+    fn set(&self, sub: SwIfIndex, exact: bool) {
+        self.0.store(sub.0 | if exact { EXACT } else { 0 }, Ordering::Release);
+    }
+}
+
+#[derive(Default)]
+struct Outer {
+    /// For the outer tag alone.
+    alone: Entry,
+    /// For two tags, by the inner one; id 0 stands for any.
+    inner: OnceLock<Box<ByVlan<Entry>>>,
+}
+
+/// The sub-interfaces of an interface, by the tags of the frames that they take.
+#[derive(Default)]
+pub(super) struct VlanTree {
+    default: Entry,
+    /// By outer tag, of 802.1Q and of 802.1ad; id 0 stands for any.
+    outer: [OnceLock<Box<ByVlan<Outer>>>; 2],
+}
+
+impl VlanTree {
+    fn entry(&self, frames: SubFrames) -> &Entry {
+        let SubFrames::Tagged(tags) = frames else { return &self.default };
+        let outer = self.outer[usize::from(tags.dot1ad)].get_or_init(Box::default).make(tags.outer.at());
+        match tags.inner {
+            None => &outer.alone,
+            Some(inner) => outer.inner.get_or_init(Box::default).make(inner.at()),
+        }
+    }
+
+    /// Control: from now on these frames are the sub-interface's. False if they are another's.
+    pub fn insert(&self, frames: SubFrames, sub: SwIfIndex) -> bool {
+        let entry = self.entry(frames);
+        if entry.take(false).is_some() {
+            return false;
+        }
+        entry.set(sub, matches!(frames, SubFrames::Tagged(Tags { exact: true, .. })));
+        true
+    }
+
+    /// Control: nobody takes these frames any more.
+    pub fn remove(&self, frames: SubFrames) {
+        self.entry(frames).0.store(0, Ordering::Release);
+    }
+
+    /// The sub-interface that says most exactly which tags it wants: outer and inner, outer and any inner, outer alone, then those
+    /// that take any outer tag in the same order, then the default one.
+    #[inline(always)]
+    pub fn find(&self, tags: FrameTags) -> Option<u32> {
+        self.tagged(tags).or_else(|| self.default.take(false))
+    }
+
+    #[inline(always)]
+    fn tagged(&self, tags: FrameTags) -> Option<u32> {
+        if tags.outer == 0 {
+            return None;
+        }
+        let outer = self.outer[usize::from(tags.dot1ad)].get()?;
+        [tags.outer, 0].into_iter().find_map(|id| {
+            let outer = outer.get(id)?;
+            let two = tags.inner.and_then(|id| {
+                let inner = outer.inner.get()?;
+                let specific = if id == 0 { None } else { inner.get(id) };
+                let specific = specific.and_then(|entry| entry.take(tags.more));
+                specific.or_else(|| inner.get(0).and_then(|entry| entry.take(tags.more)))
+            });
+            two.or_else(|| outer.alone.take(tags.inner.is_some()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn vlan() -> impl Strategy<Value = Vlan> {
+        prop_oneof![Just(Vlan::Any), (1..4u16).prop_map(Vlan::Id), Just(Vlan::Id(4095))]
+    }
+
+    fn frames() -> impl Strategy<Value = SubFrames> {
+        let tags = (any::<bool>(), vlan(), prop::option::of(vlan()), any::<bool>());
+        let tagged = tags.prop_map(|(dot1ad, outer, inner, exact)| {
+            let any = outer == Vlan::Any || inner == Some(Vlan::Any);
+            SubFrames::Tagged(Tags { dot1ad, outer, inner, exact: exact && !any })
+        });
+        prop_oneof![1 => Just(SubFrames::Default), 20 => tagged]
+    }
+
+    fn received() -> impl Strategy<Value = FrameTags> {
+        let id = || prop_oneof![0..5u16, Just(4095)];
+        let tags = (any::<bool>(), id(), prop::option::of(id()), any::<bool>());
+        tags.prop_map(|(dot1ad, outer, inner, more)| FrameTags {
+            dot1ad,
+            outer,
+            inner,
+            more: more && inner.is_some(),
+        })
+    }
+
+    /// How exactly a sub-interface asks for a frame, or that it doesn't: the rules one by one.
+    fn fits(frames: SubFrames, frame: FrameTags) -> Option<u32> {
+        let SubFrames::Tagged(tags) = frames else { return Some(0) };
+        let takes = |vlan: Vlan, id: u16| match vlan {
+            Vlan::Any => true,
+            Vlan::Id(wanted) => id == wanted,
+        };
+        if frame.outer == 0 || tags.dot1ad != frame.dot1ad || !takes(tags.outer, frame.outer) {
+            return None;
+        }
+        let more = match (tags.inner, frame.inner) {
+            (Some(wanted), Some(id)) if takes(wanted, id) => frame.more,
+            (Some(_), _) => return None,
+            (None, inner) => inner.is_some(),
+        };
+        let inner = match tags.inner {
+            Some(Vlan::Id(_)) => 2,
+            Some(Vlan::Any) => 1,
+            None => 0,
+        };
+        let outer = if tags.outer == Vlan::Any { 0 } else { 3 };
+        (!(tags.exact && more)).then_some(1 + outer + inner)
+    }
+
+    proptest! {
+        #[test]
+        fn the_most_exact_one_takes_a_frame(
+            changes in prop::collection::vec((frames(), any::<bool>()), 1..40),
+            received in prop::collection::vec(received(), 1..40),
+        ) {
+            let (tree, mut all) = (VlanTree::default(), Vec::<(SubFrames, u32)>::new());
+            // Exact or not, the same tags can be taken once.
+            let key = |frames: SubFrames| match frames {
+                SubFrames::Default => None,
+                SubFrames::Tagged(tags) => Some((tags.dot1ad, tags.outer, tags.inner)),
+            };
+            for (n, (frames, add)) in changes.into_iter().enumerate() {
+                let taken = all.iter().position(|(other, _)| key(*other) == key(frames));
+                if add {
+                    let sub = n as u32 + 1;
+                    prop_assert_eq!(tree.insert(frames, SwIfIndex(sub)), taken.is_none());
+                    if taken.is_none() {
+                        all.push((frames, sub));
+                    }
+                } else if let Some(at) = taken {
+                    tree.remove(frames);
+                    all.remove(at);
+                }
+            }
+            for frame in received {
+                let best = all.iter().filter_map(|(frames, sub)| Some((fits(*frames, frame)?, *sub))).max();
+                prop_assert_eq!(tree.find(frame), best.map(|(_, sub)| sub), "{:?} among {:?}", frame, all);
+            }
+        }
+    }
+
+    #[test]
+    fn tags_as_bytes() {
+        let exact = Tags { dot1ad: true, outer: Vlan::Id(0x123), inner: Some(Vlan::Id(4095)), exact: true };
+        assert_eq!(exact.bytes(), Some(vec![0x88, 0xa8, 1, 0x23, 0x81, 0, 0x0f, 0xff]));
+        assert_eq!(Tags { exact: false, ..exact }.bytes(), None);
+        let one = Tags { dot1ad: false, inner: None, ..exact };
+        assert_eq!(one.bytes(), Some(vec![0x81, 0, 1, 0x23]));
+        assert_eq!(Tags { outer: Vlan::Any, ..one }.bytes(), None);
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `interface` that make sub-interfaces.
+
+use super::Client;
+use super::details::SubIfFlags;
+use crate::sub;
+use cli::{Error, Result};
+use graph::World;
+use msg::{Message, Messages, Module, retval};
+use net::api::InterfaceIndex;
+use net::{Interfaces, SubFrames, SubInterface, Tags, Vlan};
+
+/// Sub-interfaces: a part of the module `interface`.
+pub static API: Module<World> = net::api::interface_module(messages);
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Client<'_>, r: CreateVlanSubif| {
+        let parent = r.sw_if_index.existing(w)?;
+        let id = u16::try_from(r.vlan_id).ok().filter(|id| (1..=4095).contains(id)).ok_or_else(|| {
+            Error::parse(format!("there is no VLAN {}: 1 to 4095", r.vlan_id)).retval(retval::INVALID_VLAN)
+        })?;
+        let new = SubInterface { id: id.into(), frames: sub::one_vlan(id) };
+        let made = w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
+            let taken = error.is(retval::VLAN_ALREADY_EXISTS) || error.is(retval::UNSPECIFIED);
+            if taken { error.retval(retval::INVALID_REGISTRATION) } else { error }
+        });
+        Ok(CreateVlanSubifReply { sw_if_index: made?.into() })
+    });
+    m.call(|w: &World, _: &Client<'_>, r: CreateSubif| {
+        let parent = r.sw_if_index.existing(w)?;
+        let new = SubInterface { id: r.sub_id, frames: frames(&r)? };
+        let sw_if_index = w.get::<Interfaces>().create_sub(w, parent, new)?.into();
+        Ok(CreateSubifReply { sw_if_index })
+    });
+    m.call(|w: &World, _: &Client<'_>, r: DeleteSubif| sub::remove(w, r.sw_if_index.existing(w)?));
+}
+
+fn frames(r: &CreateSubif) -> Result<SubFrames> {
+    let has = |flag| r.sub_if_flags.has(flag);
+    let vlan = |any, id| if has(any) { Vlan::Any } else { Vlan::Id(id) };
+    match (has(SubIfFlags::DEFAULT), has(SubIfFlags::ONE_TAG), has(SubIfFlags::TWO_TAGS)) {
+        (true, false, false) => Ok(SubFrames::Default),
+        (false, false, false) if has(SubIfFlags::NO_TAGS) => Err(sub::untagged()),
+        (false, one, two) if one != two => Ok(SubFrames::Tagged(Tags {
+            dot1ad: has(SubIfFlags::DOT1AD),
+            outer: vlan(SubIfFlags::OUTER_VLAN_ID_ANY, r.outer_vlan_id),
+            inner: two.then(|| vlan(SubIfFlags::INNER_VLAN_ID_ANY, r.inner_vlan_id)),
+            exact: has(SubIfFlags::EXACT_MATCH),
+        })),
+        _ => {
+            Err(Error::parse("a sub-interface takes frames with one tag, or with two, or is the default one")
+                .retval(retval::INVALID_VALUE))
+        }
+    }
+}
+
+/// Makes a sub-interface for the frames of a VLAN.
+#[derive(Message)]
+#[msg(reply)]
+pub struct CreateVlanSubif {
+    /// Its parent.
+    pub sw_if_index: InterfaceIndex,
+    /// The VLAN, which is its number too.
+    pub vlan_id: u32,
+}
+
+/// The new interface.
+#[derive(Message)]
+pub struct CreateVlanSubifReply {
+    /// Its number.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Makes a sub-interface.
+#[derive(Message)]
+#[msg(reply)]
+pub struct CreateSubif {
+    /// Its parent.
+    pub sw_if_index: InterfaceIndex,
+    /// The number behind the dot in its name.
+    pub sub_id: u32,
+    /// Which frames it takes.
+    pub sub_if_flags: SubIfFlags,
+    /// The outer tag's VLAN.
+    pub outer_vlan_id: u16,
+    /// The inner tag's VLAN.
+    pub inner_vlan_id: u16,
+}
+
+/// The new interface.
+#[derive(Message)]
+pub struct CreateSubifReply {
+    /// Its number.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Takes a sub-interface away.
+#[derive(Message)]
+pub struct DeleteSubif {
+    /// The sub-interface.
+    pub sw_if_index: InterfaceIndex,
+}
