@@ -31,12 +31,14 @@ pub struct Table {
     pub paths: usize,
     /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
+    /// Packets come in and leave by sub-interfaces, with one tag each.
+    pub tagged: bool,
 }
 
 impl Table {
     /// One output, one path for each route, no feature.
     fn of(family: Family, routes: usize) -> Self {
-        Self { family, routes, outputs: 1, paths: 1, urpf: false }
+        Self { family, routes, outputs: 1, paths: 1, urpf: false, tagged: false }
     }
 }
 
@@ -146,6 +148,8 @@ pub fn all() -> Vec<Scenario> {
         let checked = Scenario::new(table, Uniform, 256, true, figure(77.0), figure(50.0));
         all.push(Scenario { target: figure(62.0), ..checked.clone().by_the_graph() });
         all.push(checked);
+        let table = Table { tagged: true, ..Table::of(family, 1) };
+        all.push(Scenario::new(table, Uniform, 256, true, figure(71.0), figure(45.0)));
         let large = if family == Ip4 { 1_000_000 } else { 200_000 };
         for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
             let table = Table::of(family, routes);
@@ -180,6 +184,9 @@ impl Scenario {
         }
         if table.urpf {
             name += "-urpf";
+        }
+        if table.tagged {
+            name += "-vlan";
         }
         if vector != 256 {
             name += &format!("-vector-{vector}");

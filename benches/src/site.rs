@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use testkit::internet::{self, HOPS, Internet, Traffic};
 use testkit::pkt;
-use wire::{Ip4, Ip6, MacAddr, Prefix};
+use wire::{EtherType, Ip4, Ip6, MacAddr, Prefix};
 
 /// Buffers of an instance.
 const BUFFERS: usize = 8192;
@@ -23,6 +23,8 @@ const BUFFERS: usize = 8192;
 const PACKETS: usize = 1 << 18;
 /// Routes that aren't worth a table of the Internet's shape.
 const FEW: usize = 16;
+/// The VLAN of sub-interfaces.
+const VLAN: u16 = 100;
 
 pub struct Site {
     pub table: Table,
@@ -49,8 +51,8 @@ pub struct Load {
 trait Side: Internet + Net {
     /// The neighbour of this number on an output interface.
     fn hop(output: usize, number: u16) -> Self::Addr;
-    /// Addresses of the interfaces, as commands.
-    fn addresses(outputs: usize) -> Vec<String>;
+    /// The addresses of the interfaces, which are numbered from 1.
+    fn addresses(outputs: usize) -> Vec<(usize, String)>;
     /// The network of the sources of scenarios with uRPF.
     const SENDERS: &'static str;
     /// A source in that network; without a number, the source of all other scenarios.
@@ -64,9 +66,9 @@ impl Side for Ip4 {
         Ipv4Addr::from_bits(0x0a00_0002 + (output as u32) * 0x1_0000 + u32::from(number))
     }
 
-    fn addresses(outputs: usize) -> Vec<String> {
-        let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} 10.{i}.0.1/16"));
-        let into = |i| format!("set interface ip address pg{i} 192.168.{i}.1/24");
+    fn addresses(outputs: usize) -> Vec<(usize, String)> {
+        let out = (1..=outputs).map(|i| (i, format!("10.{i}.0.1/16")));
+        let into = |i| (i, format!("192.168.{i}.1/24"));
         out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
@@ -87,9 +89,9 @@ impl Side for Ip6 {
         Ipv6Addr::new(0xfd00, 0, 0, output as u16, 0, 0, 0, 2 + number)
     }
 
-    fn addresses(outputs: usize) -> Vec<String> {
-        let out = (1..=outputs).map(|i| format!("set interface ip address pg{i} fd00:0:0:{i}::1/64"));
-        let into = |i| format!("set interface ip address pg{i} fd00:1:0:{i}::1/64");
+    fn addresses(outputs: usize) -> Vec<(usize, String)> {
+        let out = (1..=outputs).map(|i| (i, format!("fd00:0:0:{i}::1/64")));
+        let into = |i| (i, format!("fd00:1:0:{i}::1/64"));
         out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
     }
 
@@ -160,14 +162,21 @@ impl Site {
         for i in 1..=outputs + INPUTS {
             self.command(&format!("create packet-generator interface pg{i}"))?;
             self.command(&format!("set interface state pg{i} up"))?;
+            if self.table.tagged {
+                self.command(&format!("create sub-interfaces pg{i} {VLAN}"))?;
+                self.command(&format!("set interface state pg{i}.{VLAN} up"))?;
+            }
         }
-        for line in F::addresses(outputs) {
-            self.command(&line)?;
+        let tagged = self.table.tagged;
+        let port = |i: usize| if tagged { format!("pg{i}.{VLAN}") } else { format!("pg{i}") };
+        for (i, address) in F::addresses(outputs) {
+            self.command(&format!("set interface ip address {} {address}", port(i)))?;
         }
         let interfaces = self.world.get::<Interfaces>();
-        let find = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
+        let find = |i: usize| interfaces.find(&port(i)).map_err(|e| e.to_string());
         self.outputs = (1..=outputs).map(find).collect::<Result<_, _>>()?;
-        self.inputs = (outputs + 1..=outputs + INPUTS).map(find).collect::<Result<_, _>>()?;
+        let device = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
+        self.inputs = (outputs + 1..=outputs + INPUTS).map(device).collect::<Result<_, _>>()?;
         if self.table.urpf {
             let (input, family) = (outputs + 1, self.table.family.name());
             self.command(&format!("ip route add {} via pg{input}", F::SENDERS))?;
@@ -299,5 +308,12 @@ fn packets<F: Side>(table: Table, traffic: Traffic, mac: MacAddr) -> pg::Packets
     let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
     let all = internet::destinations::<F>(&routes, traffic, count, 2);
     let sender = |i: usize| F::sender(table.urpf.then_some(i % SENDERS));
-    all.into_iter().enumerate().map(|(i, to)| F::packet(sender(i), to, mac)).collect()
+    let packet = |(i, to)| {
+        let mut packet = F::packet(sender(i), to, mac);
+        if table.tagged {
+            packet.splice(12..12, [EtherType::VLAN.0, VLAN].into_iter().flat_map(u16::to_be_bytes));
+        }
+        packet
+    };
+    all.into_iter().enumerate().map(packet).collect()
 }

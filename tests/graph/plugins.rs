@@ -88,7 +88,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     for show in shows {
         WORDS.iter().for_each(|word| run(&mut bench, &tree, &format!("{}{word}", show.path)));
     }
-    for interface in interfaces.list().into_iter().filter(|interface| interface.sw_if.0 != 0) {
+    // Sub-interfaces go with their parents.
+    for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && i.sub.is_none()) {
         interfaces
             .delete(&bench.world, interface.sw_if)
             .unwrap_or_else(|e| panic!("{}: {e}", interface.name));

@@ -45,6 +45,8 @@ pub const PEERS: &[Need] = &[
     need("tshark", "tshark"),
     need("traceroute", "traceroute"),
     need("radvd", "radvd"),
+    need("linux.uml", "user-mode-linux"),
+    need("modprobe", "kmod"),
     need("python3", "python3"),
     need("python3 -m ensurepip --version", "python3-venv"),
     need("go", "golang-go"),

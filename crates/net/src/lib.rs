@@ -32,6 +32,7 @@ mod nexthop;
 mod state;
 #[cfg(test)]
 mod tests;
+mod transmit;
 mod usage;
 mod view;
 
@@ -61,5 +62,6 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
+pub use transmit::transmit;
 pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView, Views};

@@ -6,10 +6,8 @@ use super::pace::Paces;
 use super::resolver::Resolver;
 use super::waiting::Place;
 use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
-use buffer::{Buffer, Flags};
-use graph::{
-    Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, ThreadIndex, World, name_of,
-};
+use buffer::Buffer;
+use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
     Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
     Refusal,
@@ -157,26 +155,8 @@ pub(super) fn is_ip4(b: &Buffer) -> bool {
 /// Sends frames of control's own by an interface, from the main thread. A frame that finds no buffers is counted for the interface as
 /// `COUNTERS/tx/no-buffers`.
 pub fn transmit<P: Protocol>(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
-    let (sw_if, output) = (interface.sw_if.0, interface.output);
-    let main = ThreadIndex(0);
-    let unsent = world.stats.simple(&format!("{}/tx/no-buffers", P::COUNTERS)).lane(main.at());
-    world.on_thread(main, move |rt| {
-        for frame in frames {
-            let Some(mut b) = rt.cache().alloc_own() else {
-                unsent.add(sw_if as usize, 1);
-                continue;
-            };
-            // A frame may be longer than one buffer: advertisements on links of jumbo frames are.
-            if !b.append_bytes(&frame, rt.cache()) {
-                unsent.add(sw_if as usize, 1);
-                rt.cache().free(b);
-                continue;
-            }
-            b.flags.set(Flags::LOCAL);
-            (b.rx_if, b.tx_if) = (0, sw_if);
-            rt.inject(output, b);
-        }
-    });
+    let unsent = world.stats.simple(&format!("{}/tx/no-buffers", P::COUNTERS));
+    net::transmit(world, interface, frames, &unsent);
 }
 
 /// Takes the notes of one turn.
