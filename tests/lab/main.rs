@@ -13,6 +13,7 @@ mod fragments;
 mod generator;
 mod guest;
 mod host;
+mod lldp;
 mod mixed;
 mod multicast;
 mod multipath;

@@ -47,11 +47,15 @@ pub const PEERS: &[Need] = &[
     need("radvd", "radvd"),
     need("linux.uml", "user-mode-linux"),
     need("modprobe", "kmod"),
+    need("lldpd", "lldpd"),
     need("python3", "python3"),
     need("python3 -m ensurepip --version", "python3-venv"),
     need("go", "golang-go"),
     need("/usr/lib/python3/dist-packages/scapy/__init__.py", "python3-scapy"),
 ];
+
+/// Packages whose daemons Debian starts when they are installed. Only tests want them, and start them themselves.
+const DAEMONS: &[&str] = &["lldpd", "radvd"];
 
 fn is_there(need: &Need) -> bool {
     match need.probe {
@@ -77,15 +81,20 @@ pub fn ensure(needs: &[&[Need]]) -> Res {
     }
     println!("== installing {list}");
     // -n: a sudo that would ask for a password says no instead.
-    let apt = if sh::is_root() { "apt-get" } else { "sudo -n apt-get" };
+    let sudo = if sh::is_root() { "" } else { "sudo -n " };
     let apt = |line: &str| {
-        let mut command = sh::cmd(&format!("{apt} -qq -o DPkg::Lock::Timeout=300 {line}"));
+        let mut command = sh::cmd(&format!("{sudo}apt-get -qq -o DPkg::Lock::Timeout=300 {line}"));
         command.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         sh::run(&mut command)
     };
     apt("update")
         .and_then(|()| apt(&format!("-y --no-install-recommends install {list}")))
-        .map_err(|why| format!("{why}\nInstall these packages by hand, then run this again: {list}"))
+        .map_err(|why| format!("{why}\nInstall these packages by hand, then run this again: {list}"))?;
+    let has_systemd = Path::new("/run/systemd/system").exists();
+    for daemon in DAEMONS.iter().filter(|daemon| has_systemd && packages.contains(daemon)) {
+        sh::run(&mut sh::cmd(&format!("{sudo}systemctl --quiet disable --now {daemon}")))?;
+    }
+    Ok(())
 }
 
 /// A cargo subcommand that is built from source when it is missing, in the version that this tree was tried with.

@@ -19,6 +19,7 @@ pub static ALL: &[&Plugin] = &[
     &punt::PLUGIN,
     &ping::PLUGIN,
     &teib::PLUGIN,
+    &lldp::PLUGIN,
     &udp::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

@@ -6,14 +6,20 @@ use net::Adjacencies;
 use wire::nd::solicited_node;
 use wire::{Icmp6Type, MacAddr};
 
-/// Frames that `ethernet-input` drops.
+/// Frames that `ethernet-input` drops, and those of LLDP.
 pub fn ethernet(w: &mut Walk) {
     let frame = |kind: u16| with(FAMILIES[0].udp(FAR).build(), 12, &kind.to_be_bytes());
     w.frame("ethernet-input/too_short", frame(0x800)[..13].to_vec());
     w.frame("ethernet-input/l3 mac mismatch", with(frame(0x800), 0, &[2, 0, 0, 0, 0, 7]));
     w.frame("ethernet-input/unknown vlan", frame(0x8100));
-    w.frame("ethernet-input/unknown ethernet type", frame(0x88cc));
+    // Of local experiments (IEEE 802, 9.2.3).
+    w.frame("ethernet-input/unknown ethernet type", frame(0x88b5));
     w.frame("ethernet-input/llc", frame(46));
+    w.frame("lldp-input/lldp packets received on disabled interfaces", frame(0x88cc));
+    w.run("set interface lldp pg0");
+    w.frame("lldp-input/lldp packets with bad TLVs", frame(0x88cc));
+    let unit = [2, 2, 7, b'a', 4, 2, 7, b'b', 6, 2, 0, 9, 0, 0];
+    w.frame("lldp-input/good lldp packets (processed)", with(frame(0x88cc), 14, &unit));
     w.run("set interface state pg0 down");
     w.frame("ethernet-input/subinterface down", frame(0x800));
 }

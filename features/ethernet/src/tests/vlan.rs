@@ -38,7 +38,8 @@ fn frames_come_in_untagged_by_the_sub_interface_that_asks_for_them() {
     let loose = make(200, tags(Vlan::Id(200), None, false));
     let any = make(8, tags(Vlan::Id(200), Some(Vlan::Any), false));
     let service = make(9, Tags { dot1ad: true, ..tags(Vlan::Id(100), None, true) });
-    let cases: [(&[(u16, u16)], Option<u32>); 16] = [
+    type Case<'a> = (&'a [(u16, u16)], Option<u32>);
+    let cases: [Case<'_>; 16] = [
         (&[(Q, 100)], Some(hundred)),
         (&[(Q, 0xf064)], Some(hundred)),
         (&[(0x9100, 100)], Some(hundred)),

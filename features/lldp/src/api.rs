@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `lldp`.
+
+use crate::port::{Lldp, Port};
+use crate::tlv::Id;
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages, Module, Wire};
+use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "lldp", version: "2.0.0", crc: 0xc26a_6a68, core: false, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(config);
+    m.call(set_interface);
+    m.stream(dump);
+}
+
+/// Sets what neighbours are told of this system.
+#[derive(Message)]
+pub struct LldpConfig {
+    /// So many intervals our word holds; 0 leaves it.
+    pub tx_hold: u32,
+    /// Seconds between two data units; 0 leaves it.
+    pub tx_interval: u32,
+    /// The system's name; empty leaves it.
+    pub system_name: String,
+}
+
+fn config(w: &World, _: &Caller<'_, World>, r: LldpConfig) -> Result<()> {
+    let given = |n: u32| Some(n).filter(|n| *n != 0);
+    let name = Some(r.system_name.as_str()).filter(|name| !name.is_empty());
+    w.get::<Lldp>().set(w, name, given(r.tx_hold), given(r.tx_interval))
+}
+
+/// Begins or ends to speak and to listen on an interface.
+#[derive(Message)]
+pub struct SwInterfaceSetLldp {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Where the system is managed; zero for not there.
+    pub mgmt_ip4: Ip4Address,
+    /// The same.
+    pub mgmt_ip6: Ip6Address,
+    /// The object that is managed there, filled up with zeros.
+    pub mgmt_oid: [u8; 128],
+    /// Begins, not ends.
+    #[wire(default = "true")]
+    pub enable: bool,
+    /// What the port is for.
+    pub port_desc: String,
+}
+
+fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Result<()> {
+    let (lldp, sw_if) = (w.get::<Lldp>(), r.sw_if_index.existing(w)?);
+    if !r.enable {
+        return lldp.disable(w, sw_if);
+    }
+    let end = r.mgmt_oid.iter().position(|byte| *byte == 0).unwrap_or(r.mgmt_oid.len());
+    let ip4 = Some(Ipv4Addr::from(r.mgmt_ip4.0)).filter(|ip| !ip.is_unspecified());
+    let ip6 = Some(Ipv6Addr::from(r.mgmt_ip6.0)).filter(|ip| !ip.is_unspecified());
+    let object = String::from_utf8_lossy(&r.mgmt_oid[..end]).into_owned();
+    lldp.enable(w, sw_if, Port { description: r.port_desc, management: (ip4, ip6), object })
+}
+
+/// How a neighbour names itself (IEEE 802.1AB, table 8-2).
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "CHASSIS_ID_SUBTYPE_")]
+pub enum ChassisIdSubtype {
+    /// No kind of name.
+    Reserved = 0,
+    /// A part of the chassis.
+    ChassisComp = 1,
+    /// An interface's alias.
+    IntfAlias = 2,
+    /// A part of a port.
+    PortComp = 3,
+    /// A MAC address.
+    MacAddr = 4,
+    /// A network address.
+    NetAddr = 5,
+    /// An interface's name.
+    IntfName = 6,
+    /// What somebody chose.
+    Local = 7,
+}
+
+/// How a neighbour names its port (table 8-3).
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "PORT_ID_SUBTYPE_")]
+pub enum PortIdSubtype {
+    /// No kind of name.
+    Reserved = 0,
+    /// An interface's alias.
+    IntfAlias = 1,
+    /// A part of a port.
+    PortComp = 2,
+    /// A MAC address.
+    MacAddr = 3,
+    /// A network address.
+    NetAddr = 4,
+    /// An interface's name.
+    IntfName = 5,
+    /// An agent's number of a circuit.
+    AgentCircuitId = 6,
+    /// What somebody chose.
+    Local = 7,
+}
+
+fn chassis_kind(kind: u8) -> ChassisIdSubtype {
+    use ChassisIdSubtype::*;
+    let all = [Reserved, ChassisComp, IntfAlias, PortComp, MacAddr, NetAddr, IntfName, Local];
+    all.get(usize::from(kind)).copied().unwrap_or(Reserved)
+}
+
+fn port_kind(kind: u8) -> PortIdSubtype {
+    use PortIdSubtype::*;
+    let all = [Reserved, IntfAlias, PortComp, MacAddr, NetAddr, IntfName, AgentCircuitId, Local];
+    all.get(usize::from(kind)).copied().unwrap_or(Reserved)
+}
+
+/// Asks for all ports.
+#[derive(Message)]
+#[msg(reply, details)]
+pub struct LldpDump {
+    /// 0.
+    pub cursor: u32,
+}
+
+/// All were told.
+#[derive(Message)]
+pub struct LldpDumpReply {
+    /// All bits set.
+    pub cursor: u32,
+}
+
+/// A port, and who is at the other end.
+#[derive(Message, Debug)]
+pub struct LldpDetails {
+    /// The port.
+    pub sw_if_index: InterfaceIndex,
+    /// When somebody was heard there, in seconds of this instance; 0 for never.
+    pub last_heard: f64,
+    /// When something was sent there; 0 for never.
+    pub last_sent: f64,
+    /// How the neighbour names itself, its first 64 bytes.
+    pub chassis_id: [u8; 64],
+    /// Bytes of the name; 0 without a neighbour.
+    pub chassis_id_len: u8,
+    /// How the neighbour names its port, its first 64 bytes.
+    pub port_id: [u8; 64],
+    /// Bytes of that name.
+    pub port_id_len: u8,
+    /// Seconds that the neighbour's word holds.
+    pub ttl: u16,
+    /// The kind of the port's name.
+    pub port_id_subtype: PortIdSubtype,
+    /// The kind of the neighbour's name.
+    pub chassis_id_subtype: ChassisIdSubtype,
+}
+
+/// A name's first bytes, and how many these are.
+fn name(id: Option<&Id>) -> ([u8; 64], u8) {
+    let mut bytes = [0; 64];
+    let name = id.map_or(&[][..], Id::bytes);
+    let len = name.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&name[..len]);
+    (bytes, len as u8)
+}
+
+fn dump(w: &World, _: &Caller<'_, World>, _: LldpDump) -> Result<(Vec<LldpDetails>, LldpDumpReply)> {
+    let seconds = |time: Option<u64>| time.map_or(0.0, |time| time as f64 / 1e9);
+    let details = |(sw_if, status): (graph::SwIfIndex, crate::port::Status)| {
+        let neighbor = status.neighbor.as_ref();
+        let (chassis_id, chassis_id_len) = name(neighbor.map(|n| &n.chassis));
+        let (port_id, port_id_len) = name(neighbor.map(|n| &n.port));
+        LldpDetails {
+            sw_if_index: sw_if.into(),
+            last_heard: seconds(neighbor.map(|n| n.heard)),
+            last_sent: seconds(status.sent),
+            chassis_id,
+            chassis_id_len,
+            port_id,
+            port_id_len,
+            ttl: neighbor.map_or(0, |n| n.ttl),
+            port_id_subtype: port_kind(neighbor.map_or(0, |n| n.port.kind)),
+            chassis_id_subtype: chassis_kind(neighbor.map_or(0, |n| n.chassis.kind)),
+        }
+    };
+    let all = w.get::<Lldp>().status().into_iter().map(details).collect();
+    Ok((all, LldpDumpReply { cursor: u32::MAX }))
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::PLUGIN;
+use crate::api::*;
+use crate::port::{Lldp, Port};
+use crate::tlv::{self, Own};
+use graph::Plugin;
+use graph::drive::Bench;
+use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
+use net::drive::{Recorded, Recorder, ethernet};
+use net::{Interfaces, SubFrames, SubInterface};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use wire::MacAddr;
+
+static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &::ethernet::PLUGIN, &PLUGIN];
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const SECOND: u64 = 1_000_000_000;
+
+struct Site {
+    bench: Bench,
+    interfaces: Arc<Interfaces>,
+    lldp: Arc<Lldp>,
+    port: graph::SwIfIndex,
+}
+
+impl Site {
+    /// An interface `t0` that is up.
+    fn new() -> Self {
+        let bench = Bench::new(PLUGINS);
+        let interfaces: Arc<Interfaces> = bench.world.get();
+        let new = ethernet("t0", MAC);
+        let port =
+            interfaces.create(&bench.world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+        let mut site = Self { lldp: bench.world.get(), interfaces, bench, port };
+        site.up(true);
+        site
+    }
+
+    fn up(&mut self, up: bool) {
+        self.interfaces.set_admin(&self.bench.world, self.port, up).expect("set");
+    }
+
+    /// What is sent now.
+    fn sent(&mut self) -> Vec<Vec<u8>> {
+        self.bench.settle();
+        self.bench.world.get::<Recorded>().take().into_iter().map(|(_, bytes)| bytes).collect()
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.bench.world.clock.adjust(seconds * SECOND);
+    }
+
+    fn hear(&mut self, unit: &[u8]) {
+        let sw_if = self.port.0;
+        let mut frame = tlv::NEAREST_BRIDGE.0.to_vec();
+        frame.extend([2, 0, 0, 0, 0, 9, 0x88, 0xcc]);
+        frame.extend(unit);
+        self.bench.send("ethernet-input", &frame, |b| b.rx_if = sw_if);
+        self.bench.settle();
+    }
+
+    fn shown(&mut self) -> String {
+        self.bench.cli("show lldp").expect("shown").trim_end().lines().last().unwrap_or_default().to_string()
+    }
+
+    fn count(&self, what: &str) -> u64 {
+        self.bench.count("lldp-input", what)
+    }
+}
+
+fn own(ttl: u16) -> Own<'static> {
+    Own {
+        mac: MAC,
+        port: "t0",
+        number: 1,
+        ttl,
+        description: "",
+        system: "",
+        management: (None, None),
+        object: &[],
+    }
+}
+
+/// A neighbour's data unit.
+fn unit(port: &str, ttl: u16) -> Vec<u8> {
+    let frame = tlv::frame(&Own { mac: MacAddr([2, 0, 0, 0, 0, 9]), port, number: 3, ..own(ttl) });
+    frame[14..].to_vec()
+}
+
+#[test]
+fn neighbours_are_told_of_us_when_it_is_due() {
+    let mut site = Site::new();
+    assert_eq!(site.sent(), Vec::<Vec<u8>>::new(), "not before it is enabled");
+    site.bench.cli("set interface lldp t0").expect("enabled");
+    assert_eq!(site.sent(), [tlv::frame(&own(121))]);
+    site.pass(29);
+    assert!(site.sent().is_empty());
+    site.pass(2);
+    assert_eq!(site.sent(), [tlv::frame(&own(121))]);
+    site.bench.cli("set lldp system-name router tx-hold 2 tx-interval 5").expect("set");
+    let mut said = Own { system: "router", ..own(11) };
+    assert_eq!(site.sent(), [tlv::frame(&said)], "what is new is said at once");
+    site.bench.cli("set interface lldp t0 port-desc west mgmt-ip4 10.0.0.1 mgmt-oid abc").expect("set");
+    (said.description, said.management.0, said.object) = ("west", Some(Ipv4Addr::new(10, 0, 0, 1)), b"abc");
+    assert_eq!(site.sent(), [tlv::frame(&said)]);
+    site.up(false);
+    site.pass(6);
+    assert!(site.sent().is_empty(), "a link that is down carries nothing");
+    site.up(true);
+    assert_eq!(site.sent(), [tlv::frame(&said)], "at once");
+    site.bench.cli("set interface lldp t0 disable").expect("disabled");
+    assert_eq!(site.sent(), [tlv::frame(&own(0))], "it takes leave");
+    site.bench.cli("set interface lldp t0 disable").expect("it is so already");
+    site.pass(60);
+    assert!(site.sent().is_empty());
+    site.bench.cli("set interface lldp sw_if_index 1").expect("enabled");
+    site.interfaces.delete(&site.bench.world, site.port).expect("gone");
+    assert_eq!((site.lldp.ports().len(), site.sent().len()), (0, 0));
+}
+
+#[test]
+fn neighbours_are_noted_until_their_word_runs_out() {
+    let mut site = Site::new();
+    site.hear(&unit("eth7", 40));
+    assert_eq!(site.count("lldp packets received on disabled interfaces"), 1);
+    site.bench.cli("set interface lldp t0").expect("enabled");
+    assert!(site.shown().contains("inactive"), "{}", site.shown());
+    site.hear(&unit("eth7", 40));
+    let shown = site.shown();
+    for part in ["t0", "02:00:00:00:00:09", "eth7", "0.0s ago", " active"] {
+        assert!(shown.contains(part), "no {part} in {shown}");
+    }
+    site.pass(39);
+    site.bench.settle();
+    site.hear(&unit("eth8", 40));
+    assert!(site.shown().contains("eth8"), "who is heard last stands there");
+    site.pass(41);
+    site.bench.settle();
+    assert!(!site.shown().contains("eth8"));
+    for bad in [&b""[..], &[0x02, 2, 7, b'a'], &[0xff; 300]] {
+        site.hear(bad);
+    }
+    assert_eq!(site.count("lldp packets with bad TLVs"), 3);
+    site.hear(&unit("eth9", 100));
+    assert!(site.shown().contains("eth9"));
+    site.hear(&unit("eth9", 0));
+    assert!(site.shown().contains("inactive"), "it took leave");
+    assert_eq!(site.count("good lldp packets (processed)"), 4);
+}
+
+#[test]
+fn messages_set_and_tell() {
+    let mut site = Site::new();
+    let set = |sw_if_index, enable| SwInterfaceSetLldp {
+        sw_if_index,
+        mgmt_ip4: Ip4Address([10, 0, 0, 1]),
+        mgmt_ip6: Ip6Address([0; 16]),
+        mgmt_oid: [0; 128],
+        enable,
+        port_desc: "west".into(),
+    };
+    let port = InterfaceIndex(site.port.0);
+    let frames = SubFrames::Default;
+    let sub = site
+        .interfaces
+        .create_sub(&site.bench.world, site.port, SubInterface { id: 1, frames })
+        .expect("made");
+    let mut client = site.bench.api();
+    for (sw_if_index, want) in [
+        (port, Ok(())),
+        (port, Ok(())),
+        (InterfaceIndex(99), Err(-2)),
+        (InterfaceIndex(sub.0), Err(-7)),
+        (InterfaceIndex(0), Err(-7)),
+    ] {
+        assert_eq!(client.call(set(sw_if_index, true)), want, "{sw_if_index:?}");
+        assert_eq!(client.call(set(sw_if_index, false)), want, "{sw_if_index:?}");
+        assert_eq!(client.call(set(sw_if_index, true)), want, "{sw_if_index:?}");
+    }
+    let config = |tx_hold, tx_interval| LldpConfig { tx_hold, tx_interval, system_name: "router".into() };
+    assert_eq!(client.call(config(0, 0)), Ok(()));
+    assert_eq!(client.call(config(100, 3600)), Ok(()));
+    assert_eq!(client.call(config(101, 30)), Err(-7));
+    assert_eq!(client.call(config(4, 3601)), Err(-7));
+    drop(client);
+    let settings = site.lldp.settings();
+    assert_eq!((settings.system_name.as_str(), settings.hold, settings.interval), ("router", 100, 3600));
+    let ports = [Port {
+        description: "west".into(),
+        management: (Some(Ipv4Addr::new(10, 0, 0, 1)), None),
+        ..Port::default()
+    }];
+    assert_eq!(site.lldp.ports().into_iter().map(|(_, port)| port).collect::<Vec<_>>(), ports);
+    site.hear(&unit("eth7", 40));
+    let told = site.bench.api().dump(LldpDump { cursor: 0 });
+    let [one] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((one.sw_if_index, one.ttl), (port, 40));
+    assert_eq!(
+        (one.chassis_id_subtype, &one.chassis_id[..usize::from(one.chassis_id_len)]),
+        (ChassisIdSubtype::MacAddr, &[2, 0, 0, 0, 0, 9][..])
+    );
+    assert_eq!(
+        (one.port_id_subtype, &one.port_id[..usize::from(one.port_id_len)]),
+        (PortIdSubtype::IntfName, &b"eth7"[..])
+    );
+    assert!(one.last_sent > 0.0 && one.last_heard > 0.0);
+    assert_eq!(msg::published::read().differences(site.bench.world.api.table()), Vec::<String>::new());
+}
