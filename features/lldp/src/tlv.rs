@@ -68,8 +68,11 @@ pub struct Unit {
     pub ttl: u16,
 }
 
-/// Takes one element off the front: its type and value.
-fn split(data: &[u8]) -> Option<((u8, &[u8]), &[u8])> {
+/// Type and value of an element.
+type Element<'a> = (u8, &'a [u8]);
+
+/// Takes one element off the front.
+fn split(data: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (head, rest) = data.split_first_chunk::<2>()?;
     let head = u16::from_be_bytes(*head);
     let (value, rest) = rest.split_at_checked(usize::from(head & 0x1ff))?;
