@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+//! MAC address tables of bridge domains. Workers look addresses up and learn them without a lock.
+
+use mem::Reserve;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sync::{GraceTicket, Qsbr, Snapshot, Turn};
+
+/// Entries of a bucket. Four keys and four values are one cache line.
+const WAYS: usize = 4;
+/// A slot that holds nothing.
+const FREE: u64 = 0;
+/// Bit of a slot's key: the slot is being filled. Keys of lookups don't have it.
+const PENDING: u64 = 1;
+/// Key of a slot whose entry was removed. It becomes free when no worker can refer to that entry any more.
+const DEAD: u64 = PENDING;
+/// Value of a removed entry. No entry has it, so a worker that still has the old value can't replace it.
+const GONE: u64 = u64::MAX;
+/// Buckets of a new table: 65,536 slots in 1 MiB.
+const FIRST: usize = 1 << 14;
+/// Buckets of the largest table: room for 2²⁴ entries at the load that makes tables grow.
+const LAST: usize = 1 << 24;
+/// Each growth multiplies the number of buckets by this.
+const GROWTH: usize = 4;
+/// Attempts of an insertion while other threads fill or free slots of the same buckets.
+const ATTEMPTS: usize = 16;
+
+/// A MAC address in a bridge domain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MacKey(u64);
+
+impl MacKey {
+    /// Domain indices are below this.
+    pub const MAX_DOMAINS: u16 = 1 << 15;
+
+    /// The key of an address in the domain with this index, of which the lower 15 bits count.
+    #[inline(always)]
+    pub const fn new([a, b, c, d, e, f]: [u8; 6], domain: u16) -> Self {
+        Self(u64::from_be_bytes([a, b, c, d, e, f, 0, 0]) | ((domain & (Self::MAX_DOMAINS - 1)) as u64) << 1)
+    }
+
+    /// The address.
+    #[inline(always)]
+    pub const fn mac(self) -> [u8; 6] {
+        let [a, b, c, d, e, f, ..] = self.0.to_be_bytes();
+        [a, b, c, d, e, f]
+    }
+
+    /// The domain's index.
+    #[inline(always)]
+    pub const fn domain(self) -> u16 {
+        self.0 as u16 >> 1
+    }
+
+    /// Whether the address is zero. Tables don't hold it.
+    #[inline(always)]
+    pub const fn is_zero(self) -> bool {
+        self.0 >> 16 == 0
+    }
+
+    /// Two independent hashes, in the upper and in the lower half (the finalizer of MurmurHash3).
+    #[inline(always)]
+    const fn hash(self) -> u64 {
+        let mut h = self.0 >> 1;
+        h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        h ^ h >> 33
+    }
+}
+
+/// What a table knows of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct MacEntry {
+    /// The port, below 2²⁴.
+    pub port: u32,
+    /// Flags that the owner defines. Not all bits may be set.
+    pub flags: u8,
+    /// The owner's generation number, for flushing.
+    pub generation: u16,
+    /// The owner's time of last use.
+    pub stamp: u16,
+}
+
+impl MacEntry {
+    /// Ports are below this.
+    pub const MAX_PORTS: u32 = 1 << 24;
+
+    #[inline(always)]
+    const fn word(self) -> u64 {
+        (self.port & (Self::MAX_PORTS - 1)) as u64
+            | (self.flags as u64) << 24
+            | (self.generation as u64) << 32
+            | (self.stamp as u64) << 48
+    }
+
+    #[inline(always)]
+    const fn of(word: u64) -> Self {
+        Self {
+            port: word as u32 & (Self::MAX_PORTS - 1),
+            flags: (word >> 24) as u8,
+            generation: (word >> 32) as u16,
+            stamp: (word >> 48) as u16,
+        }
+    }
+}
+
+/// Why an entry wasn't inserted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotInserted {
+    /// Both buckets of the key are full. The table grows with [`MacTable::maintain`].
+    Full,
+    /// The key is in the table, or another thread is inserting it.
+    Busy,
+    /// The address is zero.
+    Zero,
+}
+
+/// A bucket: keys, then values.
+type Bucket = [AtomicU64; 2 * WAYS];
+
+/// An array of buckets. A key has two of them.
+struct Level {
+    buckets: Reserve<Bucket>,
+    mask: usize,
+}
+
+impl Level {
+    fn new(buckets: usize) -> Option<Self> {
+        Some(Self { buckets: Reserve::with_huge_pages(buckets).ok()?, mask: buckets - 1 })
+    }
+
+    /// The numbers of a key's buckets. They may be the same.
+    #[inline(always)]
+    fn places(&self, key: MacKey) -> [usize; 2] {
+        let hash = key.hash();
+        [hash as usize & self.mask, (hash >> 32) as usize & self.mask]
+    }
+
+    #[inline(always)]
+    fn pair(&self, key: MacKey) -> [&Bucket; 2] {
+        let buckets = self.buckets.as_slice();
+        let [first, second] = self.places(key);
+        [&buckets[first], &buckets[second]]
+    }
+
+    #[inline(always)]
+    fn find(&self, key: MacKey) -> Option<(&AtomicU64, MacEntry)> {
+        if key.is_zero() {
+            return None;
+        }
+        for bucket in self.pair(key) {
+            for way in 0..WAYS {
+                if bucket[way].load(Ordering::Acquire) == key.0 {
+                    let value = &bucket[WAYS + way];
+                    let word = value.load(Ordering::Acquire);
+                    return (word != GONE).then(|| (value, MacEntry::of(word)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a slot other than `own` holds the key, or is being filled with it.
+    #[inline]
+    fn holds(&self, key: MacKey, own: Option<&AtomicU64>) -> bool {
+        let slots = self.pair(key).into_iter().flat_map(|bucket| &bucket[..WAYS]);
+        let mut others = slots.filter(|slot| own.is_none_or(|own| !std::ptr::eq(*slot, own)));
+        others.any(|slot| slot.load(Ordering::SeqCst) & !PENDING == key.0)
+    }
+
+    /// Of two threads that insert the same key, at most one succeeds: each claims a slot and then looks at the others. Both accesses are
+    /// sequentially consistent, so at least one thread sees the other's claim and withdraws its own.
+    fn insert(&self, key: MacKey, entry: MacEntry) -> Result<(), NotInserted> {
+        if key.is_zero() {
+            return Err(NotInserted::Zero);
+        }
+        for _ in 0..ATTEMPTS {
+            if self.holds(key, None) {
+                return Err(NotInserted::Busy);
+            }
+            let room = |bucket: &Bucket| {
+                bucket[..WAYS].iter().filter(|slot| slot.load(Ordering::Relaxed) == FREE).count()
+            };
+            let [first, second] = self.pair(key);
+            let bucket = if room(second) > room(first) { second } else { first };
+            let Some(way) = (0..WAYS).find(|way| bucket[*way].load(Ordering::Relaxed) == FREE) else {
+                return Err(NotInserted::Full);
+            };
+            let (slot, value) = (&bucket[way], &bucket[WAYS + way]);
+            let claimed =
+                slot.compare_exchange(FREE, key.0 | PENDING, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+            if !claimed {
+                continue;
+            }
+            if self.holds(key, Some(slot)) {
+                // No lookup has found the slot yet, so it can be free at once.
+                slot.store(FREE, Ordering::Release);
+                return Err(NotInserted::Busy);
+            }
+            value.store(entry.word(), Ordering::Release);
+            slot.store(key.0, Ordering::Release);
+            return Ok(());
+        }
+        Err(NotInserted::Full)
+    }
+
+    /// The entries of a bucket, each with its way.
+    fn entries(&self, at: usize) -> impl Iterator<Item = (usize, MacKey, MacEntry)> {
+        let bucket = self.buckets.get(at);
+        (0..WAYS).filter_map(move |way| {
+            let key = bucket[way].load(Ordering::Acquire);
+            let value = bucket[WAYS + way].load(Ordering::Acquire);
+            let used = key != FREE && key & PENDING == 0 && value != GONE;
+            used.then(|| (way, MacKey(key), MacEntry::of(value)))
+        })
+    }
+
+    /// Removes an entry and returns it as it was at the end. Its slot isn't free yet.
+    fn kill(&self, at: usize, way: usize) -> MacEntry {
+        let bucket = self.buckets.get(at);
+        bucket[way].store(DEAD, Ordering::Release);
+        MacEntry::of(bucket[WAYS + way].swap(GONE, Ordering::AcqRel))
+    }
+}
+
+/// The levels in use.
+#[derive(Clone)]
+struct Levels {
+    current: Arc<Level>,
+    /// While the table grows: entries that aren't in `current` yet. Nothing is inserted there.
+    previous: Option<Arc<Level>>,
+}
+
+impl Levels {
+    fn all(&self) -> impl Iterator<Item = &Arc<Level>> {
+        [Some(&self.current), self.previous.as_ref()].into_iter().flatten()
+    }
+}
+
+/// What lookups of a turn use.
+#[derive(Clone, Copy)]
+pub struct MacView<'t> {
+    current: &'t Level,
+    previous: Option<&'t Level>,
+    len: &'t AtomicUsize,
+}
+
+/// An entry that was found: what [`MacView::replace`] changes.
+#[derive(Clone, Copy)]
+pub struct Found<'t> {
+    /// `None` for an entry of the previous level, which isn't changed in place.
+    value: Option<&'t AtomicU64>,
+    /// The entry when it was found.
+    pub entry: MacEntry,
+}
+
+impl<'t> MacView<'t> {
+    /// Prefetches both buckets of a key.
+    #[inline(always)]
+    pub fn prefetch(self, key: MacKey) {
+        for bucket in self.current.pair(key) {
+            simd::prefetch_read(bucket);
+        }
+    }
+
+    /// Looks a key up.
+    #[inline(always)]
+    pub fn find(self, key: MacKey) -> Option<Found<'t>> {
+        if let Some((value, entry)) = self.current.find(key) {
+            return Some(Found { value: Some(value), entry });
+        }
+        self.find_previous(key)
+    }
+
+    #[inline(always)]
+    fn find_previous(self, key: MacKey) -> Option<Found<'t>> {
+        let (_, entry) = self.previous?.find(key)?;
+        Some(Found { value: None, entry })
+    }
+
+    /// Replaces an entry by another and returns whether it did: not if the entry has changed since it was found, nor in the moment in
+    /// which control copies it to a larger table.
+    #[inline(always)]
+    pub fn replace(self, found: Found<'t>, new: MacEntry) -> bool {
+        let old = found.entry.word();
+        found.value.is_some_and(|value| {
+            value.compare_exchange(old, new.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        })
+    }
+
+    /// Inserts an entry.
+    ///
+    /// # Errors
+    /// See [`NotInserted`].
+    #[inline]
+    pub fn insert(self, key: MacKey, entry: MacEntry) -> Result<(), NotInserted> {
+        if self.find_previous(key).is_some() {
+            return Err(NotInserted::Busy);
+        }
+        self.current.insert(key, entry)?;
+        self.len.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A table from MAC address and bridge domain to port: two-choice hashing with a cache line a bucket. Any thread looks up, inserts and
+/// replaces; one thread at a time, control, removes entries and lets the table grow.
+///
+/// A removed entry's slot is used again only after a grace period, so a worker that has found an entry in its turn can replace it by one
+/// compare-exchange and can't hit another key's entry.
+pub struct MacTable {
+    levels: Snapshot<Levels>,
+    len: Arc<AtomicUsize>,
+    domain: Arc<Qsbr>,
+    /// Set while the table grows: over when all workers see the new level.
+    growing: std::sync::Mutex<Option<GraceTicket>>,
+}
+
+impl MacTable {
+    /// An empty table for the readers of `domain`.
+    ///
+    /// # Panics
+    /// If there is no address space for 1 MiB.
+    pub fn new(domain: Arc<Qsbr>) -> Self {
+        Self::sized(domain, FIRST)
+    }
+
+    fn sized(domain: Arc<Qsbr>, buckets: usize) -> Self {
+        let level = Level::new(buckets).expect("address space for a table of MAC addresses");
+        let levels = Levels { current: Arc::new(level), previous: None };
+        let levels = Snapshot::new(domain.clone(), levels);
+        Self { levels, len: Arc::default(), domain, growing: std::sync::Mutex::default() }
+    }
+
+    /// For the lookups of a worker's turn.
+    #[inline(always)]
+    pub fn view<'t>(&'t self, turn: &'t Turn<'_>) -> MacView<'t> {
+        let levels = self.levels.get(turn);
+        MacView { current: &levels.current, previous: levels.previous.as_deref(), len: &self.len }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of address space of the buckets.
+    pub fn memory(&self) -> usize {
+        self.levels().all().map(|level| level.buckets.len() * size_of::<Bucket>()).sum()
+    }
+
+    /// Control's references: levels live as long as these.
+    fn levels(&self) -> Levels {
+        self.levels.read(Levels::clone)
+    }
+
+    /// Control: the entry of a key.
+    pub fn get(&self, key: MacKey) -> Option<MacEntry> {
+        self.levels().all().find_map(|level| Some(level.find(key)?.1))
+    }
+
+    /// Control: inserts an entry, or replaces the one that is there, which it returns.
+    ///
+    /// # Errors
+    /// No room: the table's size was exhausted, or the address is zero.
+    pub fn set(&self, key: MacKey, entry: MacEntry) -> Result<Option<MacEntry>, NotInserted> {
+        loop {
+            let levels = self.levels();
+            if let Some((value, _)) = levels.current.find(key) {
+                return Ok(Some(MacEntry::of(value.swap(entry.word(), Ordering::AcqRel))));
+            }
+            // A key is in one level.
+            let old = levels.previous.as_ref().and_then(|level| self.remove_from(level, key));
+            match levels.current.insert(key, entry) {
+                Ok(()) => {
+                    self.len.fetch_add(1, Ordering::Relaxed);
+                    return Ok(old);
+                }
+                // A worker is learning it: look again.
+                Err(NotInserted::Busy) => std::hint::spin_loop(),
+                Err(NotInserted::Full) if self.grow_now() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Control: removes the entry of a key, and returns it.
+    pub fn remove(&self, key: MacKey) -> Option<MacEntry> {
+        let levels = self.levels();
+        levels.all().find_map(|level| self.remove_from(level, key))
+    }
+
+    fn remove_from(&self, level: &Arc<Level>, key: MacKey) -> Option<MacEntry> {
+        for at in level.places(key) {
+            if let Some((way, ..)) = level.entries(at).find(|(_, found, _)| *found == key) {
+                let removed = level.kill(at, way);
+                self.bury(level, vec![(at * WAYS + way) as u32]);
+                return Some(removed);
+            }
+        }
+        None
+    }
+
+    /// Control: removes the entries for which `keep` says no, and calls `removed` with each of them as it was at the end.
+    pub fn retain(
+        &self,
+        mut keep: impl FnMut(MacKey, MacEntry) -> bool,
+        mut removed: impl FnMut(MacKey, MacEntry),
+    ) {
+        for level in self.levels().all() {
+            let mut dead = Vec::new();
+            for at in 0..level.buckets.len() {
+                for (way, key, entry) in level.entries(at) {
+                    if !keep(key, entry) {
+                        removed(key, level.kill(at, way));
+                        dead.push((at * WAYS + way) as u32);
+                    }
+                }
+            }
+            self.bury(level, dead);
+        }
+    }
+
+    /// Frees slots of removed entries when no worker can refer to them any more.
+    fn bury(&self, level: &Arc<Level>, dead: Vec<u32>) {
+        if dead.is_empty() {
+            return;
+        }
+        self.len.fetch_sub(dead.len(), Ordering::Relaxed);
+        let level = level.clone();
+        self.domain.retire_fn(Box::new(move || {
+            for at in dead {
+                level.buckets[at as usize / WAYS][at as usize % WAYS].store(FREE, Ordering::Release);
+            }
+        }));
+    }
+
+    /// Control: calls `f` for the entries of a bucket; `false` if there is no bucket with this number or a higher one. An entry that is
+    /// there all the time is in one of them as long as the table doesn't grow.
+    pub fn bucket(&self, at: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
+        let mut from = at;
+        for level in self.levels().all() {
+            if from < level.buckets.len() {
+                level.entries(from).for_each(|(_, key, entry)| f(key, entry));
+                return true;
+            }
+            from -= level.buckets.len();
+        }
+        false
+    }
+
+    /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and ends a growth
+    /// that all workers have seen. Returns whether a growth is going on: then this is to be called again soon. Calls `lost` with entries
+    /// that the larger table has no room for.
+    pub fn maintain(&self, lost: impl FnMut(MacKey, MacEntry)) -> bool {
+        let mut growing = self.growing.lock().expect("no panic inside");
+        if let Some(ticket) = &*growing {
+            if !ticket.is_over() {
+                return true;
+            }
+            *growing = None;
+            self.end_growth(lost);
+        }
+        let levels = self.levels();
+        let (buckets, len) = (levels.current.buckets.len(), self.len());
+        if len * 8 > buckets * WAYS * 3 && self.begin_growth(&levels) {
+            *growing = Some(self.domain.grace());
+        }
+        growing.is_some()
+    }
+
+    /// A larger level in front of the current one; `false` if there can't be one.
+    fn begin_growth(&self, levels: &Levels) -> bool {
+        let buckets = levels.current.buckets.len() * GROWTH;
+        if buckets > LAST || levels.previous.is_some() {
+            return false;
+        }
+        let Some(level) = Level::new(buckets) else { return false };
+        self.levels.set(Levels { current: Arc::new(level), previous: Some(levels.current.clone()) });
+        true
+    }
+
+    /// For control's own insertions, which don't wait for a worker.
+    fn grow_now(&self) -> bool {
+        let mut growing = self.growing.lock().expect("no panic inside");
+        let begun = self.begin_growth(&self.levels());
+        if begun {
+            *growing = Some(self.domain.grace());
+        }
+        begun
+    }
+
+    /// Copies the previous level's entries. No worker inserts or replaces there any more.
+    fn end_growth(&self, mut lost: impl FnMut(MacKey, MacEntry)) {
+        let Levels { current, previous } = self.levels();
+        let Some(previous) = previous else { return };
+        for at in 0..previous.buckets.len() {
+            for (_, key, entry) in previous.entries(at) {
+                if current.insert(key, entry).is_err() {
+                    self.len.fetch_sub(1, Ordering::Relaxed);
+                    lost(key, entry);
+                }
+            }
+        }
+        self.levels.set(Levels { current, previous: None });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+fn key(n: u32) -> MacKey {
+    let [a, b, c, d] = n.to_be_bytes();
+    MacKey::new([2, a, b, c, d, 1], (n % 7) as u16)
+}
+
+fn entry(n: u32) -> MacEntry {
+    MacEntry { port: n % 1000, flags: n as u8 & 0x7f, generation: n as u16, stamp: (n >> 3) as u16 }
+}
+
+#[test]
+fn keys_and_entries_keep_every_bit() {
+    let largest = MacKey::new([0xff; 6], MacKey::MAX_DOMAINS - 1);
+    assert_eq!((largest.mac(), largest.domain()), ([0xff; 6], MacKey::MAX_DOMAINS - 1));
+    let one = MacKey::new([2, 3, 4, 5, 6, 7], 9);
+    assert_eq!((one.mac(), one.domain(), one.is_zero()), ([2, 3, 4, 5, 6, 7], 9, false));
+    assert!(MacKey::new([0; 6], 5).is_zero());
+    let full = MacEntry { port: MacEntry::MAX_PORTS - 1, flags: 0x7f, generation: 0xfffe, stamp: 0xfffd };
+    assert_eq!(MacEntry::of(full.word()), full);
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Insert(u32, u32),
+    Set(u32, u32),
+    Replace(u32, u32),
+    Remove(u32),
+    Retain(u32),
+    Maintain,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = 0..300u32;
+    prop::collection::vec(
+        prop_oneof![
+            4 => (key.clone(), any::<u32>()).prop_map(|(k, v)| Op::Insert(k, v)),
+            2 => (key.clone(), any::<u32>()).prop_map(|(k, v)| Op::Set(k, v)),
+            2 => (key.clone(), any::<u32>()).prop_map(|(k, v)| Op::Replace(k, v)),
+            2 => key.clone().prop_map(Op::Remove),
+            1 => (2..9u32).prop_map(Op::Retain),
+            1 => Just(Op::Maintain),
+        ],
+        0..600,
+    )
+}
+
+proptest! {
+    /// A table that starts with 4 buckets, so that it is often full and grows.
+    #[test]
+    fn a_table_is_a_map(ops in ops()) {
+        let domain = Qsbr::new();
+        let mut reader = domain.register();
+        let table = MacTable::sized(domain.clone(), 4);
+        let mut oracle = HashMap::new();
+        for op in ops {
+            let turn = reader.turn();
+            let view = table.view(&turn);
+            match op {
+                Op::Insert(k, v) => match view.insert(key(k), entry(v)) {
+                    Ok(()) => prop_assert_eq!(oracle.insert(key(k), entry(v)), None),
+                    Err(NotInserted::Busy) => prop_assert!(oracle.contains_key(&key(k))),
+                    Err(_) => prop_assert!(!oracle.contains_key(&key(k))),
+                },
+                Op::Set(k, v) => {
+                    prop_assert_eq!(table.set(key(k), entry(v)), Ok(oracle.insert(key(k), entry(v))));
+                }
+                Op::Replace(k, v) => {
+                    if let Some(found) = view.find(key(k))
+                        && view.replace(found, entry(v))
+                    {
+                        prop_assert_eq!(oracle.insert(key(k), entry(v)), Some(found.entry));
+                    }
+                }
+                Op::Remove(k) => prop_assert_eq!(table.remove(key(k)), oracle.remove(&key(k))),
+                Op::Retain(n) => {
+                    let keep = |e: MacEntry| e.port % n != 0;
+                    let mut removed = HashMap::new();
+                    table.retain(|_, e| keep(e), |k, e| _ = removed.insert(k, e));
+                    let gone: HashMap<_, _> = oracle.extract_if(|_, e| !keep(*e)).collect();
+                    prop_assert_eq!(removed, gone);
+                }
+                Op::Maintain => {
+                    drop(turn);
+                    reader.offline();
+                    table.maintain(|k, _| _ = oracle.remove(&k));
+                    domain.collect();
+                }
+            }
+            prop_assert_eq!(table.len(), oracle.len());
+        }
+        let mut all = HashMap::new();
+        for at in 0.. {
+            if !table.bucket(at, |k, e| assert_eq!(all.insert(k, e), None, "once")) {
+                break;
+            }
+        }
+        prop_assert_eq!(&all, &oracle);
+        let turn = reader.turn();
+        for k in 0..300 {
+            prop_assert_eq!(table.view(&turn).find(key(k)).map(|f| f.entry), oracle.get(&key(k)).copied());
+            prop_assert_eq!(table.get(key(k)), oracle.get(&key(k)).copied());
+        }
+    }
+}
+
+#[test]
+fn a_zero_address_is_never_held() {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    let table = MacTable::new(domain);
+    let turn = reader.turn();
+    for domain in [0, 1, 7] {
+        let zero = MacKey::new([0; 6], domain);
+        assert_eq!(table.view(&turn).insert(zero, entry(1)), Err(NotInserted::Zero));
+        assert_eq!(table.set(zero, entry(1)), Err(NotInserted::Zero));
+        assert!(table.view(&turn).find(zero).is_none());
+    }
+    assert!(table.is_empty());
+}
+
+/// A million addresses by growth from 65,536 slots: none is lost, and buckets don't overflow at this load.
+#[test]
+fn a_table_grows_to_a_million_addresses() {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    let table = MacTable::new(domain.clone());
+    for n in 0..1_000_000 {
+        if n % 4096 == 0 {
+            reader.offline();
+            while table.maintain(|_, _| panic!("lost")) {}
+            domain.collect();
+        }
+        let turn = reader.turn();
+        assert_eq!(table.view(&turn).insert(key(n), entry(n)), Ok(()), "{n}");
+    }
+    let turn = reader.turn();
+    for n in 0..1_000_000 {
+        assert_eq!(table.view(&turn).find(key(n)).map(|f| f.entry), Some(entry(n)));
+    }
+    assert_eq!(table.len(), 1_000_000);
+}
+
+/// Workers learn the same addresses, move them and look them up, while control removes entries and the table grows. An entry's port says
+/// its key, so an entry of another key would be noticed.
+#[test]
+fn threads_learn_move_and_remove() {
+    const KEYS: u32 = 4000;
+    let domain = Qsbr::new();
+    let table = MacTable::sized(domain.clone(), 64);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..2u16 {
+            let (table, stop, mut reader) = (&table, &stop, domain.register());
+            scope.spawn(move || {
+                let mut n = u32::from(thread) * 17;
+                while !stop.load(Ordering::Relaxed) {
+                    let turn = reader.turn();
+                    let view = table.view(&turn);
+                    for _ in 0..64 {
+                        n = (n * 1_103 + 12_345) % KEYS;
+                        let mine = MacEntry { port: n, flags: 1, generation: thread, stamp: 0 };
+                        match view.find(key(n)) {
+                            Some(found) => {
+                                assert_eq!(found.entry.port, n, "another key's entry");
+                                view.replace(found, mine);
+                            }
+                            None => _ = view.insert(key(n), mine),
+                        }
+                    }
+                }
+                reader.offline();
+            });
+        }
+        for round in 0..300u32 {
+            table.remove(key(round % KEYS));
+            if round % 10 == 0 {
+                table.retain(
+                    |k, e| {
+                        assert_eq!(k, key(e.port));
+                        e.port % 5 != round / 10 % 5
+                    },
+                    |k, e| assert_eq!(k, key(e.port)),
+                );
+            }
+            table.maintain(|_, _| {});
+            domain.collect();
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    while table.maintain(|_, _| {}) {}
+    domain.collect();
+    let mut seen = HashMap::new();
+    for at in 0.. {
+        if !table.bucket(at, |k, e| assert_eq!(seen.insert(k, e.port), None, "twice: {k:?}")) {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), table.len());
+    assert!(seen.iter().all(|(k, port)| *k == key(*port)));
+}
