@@ -80,6 +80,14 @@ pub const TABLE_TOO_BIG: Retval = Retval(-99);
 pub const ADDRESS_IN_USE: Retval = Retval(-105);
 /// The interface still has addresses.
 pub const ADDRESS_FOUND_FOR_INTERFACE: Retval = Retval(-114);
+/// There is a bridge domain with this id already.
+pub const BD_ALREADY_EXISTS: Retval = Retval(-119);
+/// The bridge domain has members.
+pub const BD_IN_USE: Retval = Retval(-120);
+/// Bridge domain 0 can't be changed.
+pub const BD_NOT_MODIFIABLE: Retval = Retval(-121);
+/// The id of a bridge domain is too large.
+pub const BD_ID_EXCEED_MAX: Retval = Retval(-122);
 /// No queue has this index.
 pub const INVALID_QUEUE: Retval = Retval(-125);
 /// The object doesn't support the request.
@@ -88,6 +96,8 @@ pub const UNSUPPORTED: Retval = Retval(-126);
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
 /// The interface carries no Ethernet frames.
 pub const NON_ETHERNET: Retval = Retval(-151);
+/// The bridge domain has a BVI already.
+pub const BD_ALREADY_HAS_BVI: Retval = Retval(-152);
 /// The protocol is wrong, for example addresses of two protocols.
 pub const INVALID_PROTOCOL: Retval = Retval(-153);
 /// The object is in use.

@@ -19,6 +19,8 @@ pub enum IfEvent {
     Mac(SwIfIndex),
     /// An MTU has changed.
     Mtu(SwIfIndex),
+    /// What layer-2 switching does with it has changed.
+    L2(SwIfIndex),
     /// The name has changed.
     Name(SwIfIndex),
     /// An address was added or removed: the interface, and whether it is an IPv6 one.

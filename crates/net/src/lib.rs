@@ -50,8 +50,8 @@ pub use fib::{
     RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use interface::{
-    FrameTags, IfKind, Interface, Interfaces, Made, MtuKind, NewInterface, NewOutput, RxChoice, SubFrames,
-    SubInterface, SubOf, Tags, Vlan,
+    FrameTags, IfKind, Interface, Interfaces, L2Role, Made, MtuKind, NewInterface, NewOutput, RxChoice,
+    SubFrames, SubInterface, SubOf, Tags, Vlan,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

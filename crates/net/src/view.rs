@@ -35,8 +35,12 @@ impl IfFlags {
     pub const REDIRECTS4: Self = Self(64);
     /// The same for IPv6.
     pub const REDIRECTS6: Self = Self(128);
+    /// Its frames are switched, not routed: bridged or cross-connected.
+    pub const L2: Self = Self(256);
+    /// The routed interface of a bridge domain: packets that are sent by it are switched there.
+    pub const BVI: Self = Self(512);
     /// A sub-interface: its output node alters frames.
-    pub const SUB: Self = Self(256);
+    pub const SUB: Self = Self(1024);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

@@ -79,6 +79,8 @@ struct From {
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, big-endian.
     own: u64,
     up: bool,
+    /// The node that switches its frames. `up` is false then, so that routed frames are tested no more than without it.
+    l2: Option<NodeIndex>,
 }
 
 /// The destination's 48 bits in the first 8 bytes of a frame, read big-endian.
@@ -86,10 +88,12 @@ const DESTINATION: u64 = !0xffff;
 
 impl From {
     #[inline(always)]
-    fn new(rx_if: u32, views: Views<'_>) -> Self {
+    fn new(rx_if: u32, views: Views<'_>, types: &TypeTable) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
-        Self { rx_if, own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), up: view.flags.has(IfFlags::ADMIN) }
+        let up = view.flags.has(IfFlags::ADMIN);
+        let l2 = types.l2.filter(|_| up && view.flags.has(IfFlags::L2));
+        Self { rx_if, own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), up: up && l2.is_none(), l2 }
     }
 }
 
@@ -101,33 +105,101 @@ impl EthernetInput {
         let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & DESTINATION;
         let ethertype = EtherType(u16::from_be_bytes([t0, t1]));
         if !from.up {
-            return To::Down;
+            return match from.l2 {
+                Some(_) if ethertype.is_vlan() => self.tagged(b, from, (destination, ethertype), types, turn),
+                Some(l2) => switch(b, l2),
+                None => To::Down,
+            };
         }
         if destination != from.own {
-            // The group bit is the lowest of the first byte (IEEE 802, 8.2.2).
-            if destination & (1 << 56) == 0 {
+            if is_unicast(destination) {
+                // A sub-interface may switch it.
+                let vlan = ethertype.is_vlan();
+                return if vlan {
+                    self.tagged(b, from, (destination, ethertype), types, turn)
+                } else {
+                    To::L3MacMismatch
+                };
+            }
+            mark_group(b, destination);
+        }
+        match (ethertype, types.ip4) {
+            (EtherType::IP4, Some(taker)) => route(b, taker),
+            _ => match types.find(ethertype) {
+                Some(taker) => route(b, taker),
+                None if ethertype.is_vlan() => self.tagged(b, from, (destination, ethertype), types, turn),
+                None => refuse(ethertype),
+            },
+        }
+    }
+
+    /// A tagged frame belongs to the sub-interface that asks for its tags, which takes them off if it routes: what comes next sees an
+    /// untagged frame. A tag that says a priority and no VLAN doesn't lead away from the interface itself (IEEE 802.1Q 6.9.1).
+    #[inline(always)]
+    fn tagged(
+        &self,
+        b: &mut Buffer,
+        from: &From,
+        (destination, ethertype): (u64, EtherType),
+        types: &TypeTable,
+        turn: &Turn<'_>,
+    ) -> To {
+        let unknown = |b: &mut Buffer| from.l2.map_or(To::UnknownVlan, |l2| switch(b, l2));
+        let Some(Tagged { tags, count, ethertype }) = Tagged::of(b, ethertype) else { return unknown(b) };
+        if let Some(sub) = self.interfaces.sub_of(b.rx_if, tags, turn) {
+            b.rx_if = sub;
+            self.lanes.rx.frame(sub as usize, b);
+            let view = self.interfaces.views(turn).get(sub as usize).unwrap_or_default();
+            if !view.flags.has(IfFlags::ADMIN) {
+                return To::Down;
+            }
+            if let Some(l2) = types.l2.filter(|_| view.flags.has(IfFlags::L2)) {
+                return switch(b, l2);
+            }
+        } else if from.l2.is_some() || tags.outer != 0 || tags.inner.is_some() {
+            return unknown(b);
+        }
+        if destination != from.own {
+            if is_unicast(destination) {
                 return To::L3MacMismatch;
             }
-            let all = destination == DESTINATION;
-            b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
+            mark_group(b, destination);
         }
-        let taker = match (ethertype, types.ip4) {
-            (EtherType::IP4, Some(taker)) => taker,
-            _ => match types.find(ethertype) {
-                Some(taker) => taker,
-                None if ethertype.is_vlan() => match self.behind_tags(b, ethertype, types, turn) {
-                    Ok(taker) => taker,
-                    Err(why) => return why,
-                },
-                None => return refuse(ethertype),
-            },
-        };
-        b.mark_l2();
-        let pulled = b.pull(HEADER);
+        let Some(taker) = types.find(ethertype) else { return refuse(ethertype) };
+        let off = count * TAG;
+        b.data_mut().copy_within(..ADDRESSES, off);
+        let pulled = b.pull(off);
         debug_assert!(pulled);
-        let Taker { node, verified } = taker;
-        To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
+        route(b, taker)
     }
+}
+
+/// The group bit is the lowest of the first byte (IEEE 802, 8.2.2).
+#[inline(always)]
+fn is_unicast(destination: u64) -> bool {
+    destination & (1 << 56) == 0
+}
+
+#[inline(always)]
+fn mark_group(b: &mut Buffer, destination: u64) {
+    let all = destination == DESTINATION;
+    b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
+}
+
+/// Sends a packet, behind its header, to what takes its type.
+#[inline(always)]
+fn route(b: &mut Buffer, Taker { node, verified }: Taker) -> To {
+    b.mark_l2();
+    let pulled = b.pull(HEADER);
+    debug_assert!(pulled);
+    To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
+}
+
+/// Sends a frame to what switches it.
+#[inline(always)]
+fn switch(b: &mut Buffer, l2: NodeIndex) -> To {
+    b.mark_l2();
+    To::Node(l2)
 }
 
 /// What stands behind the addresses of a tagged frame.
@@ -159,41 +231,6 @@ impl Tagged {
     }
 }
 
-impl EthernetInput {
-    /// Finds the sub-interface of a tagged frame and takes the tags off, so that what comes next sees an untagged frame of that
-    /// interface. A tag that says a priority and no VLAN doesn't lead away from the interface itself (IEEE 802.1Q 6.9.1).
-    #[inline(always)]
-    fn behind_tags(
-        &self,
-        b: &mut Buffer,
-        ethertype: EtherType,
-        types: &TypeTable,
-        turn: &Turn<'_>,
-    ) -> Result<Taker, To> {
-        let Some(Tagged { tags, count, ethertype }) = Tagged::of(b, ethertype) else {
-            return Err(To::UnknownVlan);
-        };
-        match self.interfaces.sub_of(b.rx_if, tags, turn) {
-            Some(sub) => {
-                b.rx_if = sub;
-                self.lanes.rx.frame(sub as usize, b);
-                let view = self.interfaces.views(turn).get(sub as usize).unwrap_or_default();
-                if !view.flags.has(IfFlags::ADMIN) {
-                    return Err(To::Down);
-                }
-            }
-            None if tags.outer == 0 && tags.inner.is_none() => (),
-            None => return Err(To::UnknownVlan),
-        }
-        let taker = types.find(ethertype).ok_or_else(|| refuse(ethertype))?;
-        let off = count * TAG;
-        b.data_mut().copy_within(..ADDRESSES, off);
-        let pulled = b.pull(off);
-        debug_assert!(pulled);
-        Ok(taker)
-    }
-}
-
 #[cold]
 fn refuse(ethertype: EtherType) -> To {
     if ethertype.is_vlan() {
@@ -217,17 +254,18 @@ impl Node for EthernetInput {
         if TRACED {
             cx.trace(b, EthernetTrace(Head::of(b)));
         }
-        let from = From::new(b.rx_if, self.interfaces.views(cx.turn));
-        self.classify(b, &from, self.types.get(cx.turn), cx.turn)
+        let types = self.types.get(cx.turn);
+        let from = From::new(b.rx_if, self.interfaces.views(cx.turn), types);
+        self.classify(b, &from, types, cx.turn)
     }
 
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (views, types) = (self.interfaces.views(cx.turn), self.types.get(cx.turn));
-        let mut from = From::new(v.get(0).rx_if, views);
+        let mut from = From::new(v.get(0).rx_if, views, types);
         for (b, out) in v.packets_ahead() {
             if b.rx_if != from.rx_if {
-                from = From::new(b.rx_if, views);
+                from = From::new(b.rx_if, views, types);
             }
             out.go(self.classify(b, &from, types, cx.turn));
         }

@@ -3,7 +3,7 @@
 //! Ethernet.
 //!
 //! `ethernet-input` looks at every received frame: is it for us, what does it carry. Features register the types that they take
-//! by [`register_ethertype`]. The header stays in front of the packet: its place is marked as layer 2, and the
+//! by [`register_ethertype`]; a feature that switches frames takes those of interfaces in layer-2 mode by [`register_l2`]. The header stays in front of the packet: its place is marked as layer 2, and the
 //! packet starts behind it.
 //!
 //! Loopback interfaces (`create loopback interface`) carry addresses that are up while the router is; what is sent to
@@ -23,7 +23,7 @@ mod startup_conf;
 mod tests;
 mod types;
 
-pub use types::{register_ethertype, register_ethertype_verified};
+pub use types::{register_ethertype, register_ethertype_verified, register_l2};
 
 use graph::{NodeDef, Plugin, StateDef};
 use startup::StartupDef;

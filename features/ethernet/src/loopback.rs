@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loopback interfaces: always up while they are admin up; what is sent comes back in.
+//! Loopback interfaces: always up while they are admin up; what is sent comes back in, or is switched if the interface is a BVI.
 
 use crate::startup_conf::Startup;
+use crate::types::Types;
 use buffer::Buffer;
 use cli::Error;
-use graph::{Cx, Next, Node, RunningConfig, Shared, SwIfIndex, World};
-use net::{Device, IfKind, IfLanes, Interfaces, Made, NewInterface};
+use graph::{Cx, Next, Node, NodeIndex, RunningConfig, Shared, SwIfIndex, World};
+use net::{Device, IfFlags, IfKind, IfLanes, Interfaces, Made, NewInterface};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -93,6 +94,8 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
     let made = world.get::<Interfaces>().create(world, new, |world, thread, sw_if| LoopbackTx {
         sw_if: sw_if.0,
         lanes: IfLanes::of(world, thread),
+        interfaces: world.get(),
+        types: world.get(),
     });
     if made.is_err() {
         world.get::<Loopbacks>().0.lock().expect("no panic inside").give(instance);
@@ -134,10 +137,15 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
 struct LoopbackTx {
     sw_if: u32,
     lanes: Arc<IfLanes>,
+    interfaces: Arc<Interfaces>,
+    types: Arc<Types>,
 }
 
 #[derive(Next, Clone, Copy)]
 enum To {
+    /// To its bridge domain.
+    #[dynamic]
+    Switched(NodeIndex),
     #[next("ethernet-input")]
     Back,
 }
@@ -148,8 +156,15 @@ impl Node for LoopbackTx {
     type Trace = ();
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         b.rx_if = self.sw_if;
+        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize);
+        if let Some(l2) = self.types.get(cx.turn).l2
+            && view.is_some_and(|view| view.flags.has(IfFlags::BVI))
+        {
+            b.mark_l2();
+            return To::Switched(l2);
+        }
         self.lanes.rx.frame(self.sw_if as usize, b);
         To::Back
     }

@@ -19,6 +19,8 @@ pub struct Taker {
 pub struct TypeTable {
     /// By far the most frames.
     pub ip4: Option<Taker>,
+    /// The node that switches frames.
+    pub l2: Option<NodeIndex>,
     sorted: Vec<(u16, Taker)>,
 }
 
@@ -45,6 +47,21 @@ impl Types {
     pub fn get<'t>(&'t self, turn: &'t Turn<'_>) -> &'t TypeTable {
         self.0.get(turn)
     }
+}
+
+/// Sends frames of interfaces in layer-2 mode ([`net::IfFlags::L2`]), and what is sent by a loopback interface that is a BVI, to a node.
+/// Frames start at the Ethernet header, whose place is marked.
+///
+/// # Errors
+/// A node that doesn't exist; another node that has registered before.
+pub fn register_l2(world: &World, node: &str) -> Result<(), String> {
+    let l2 = Some(world.link("ethernet-input", node)?);
+    let types = world.get::<Types>();
+    if let Some(other) = types.0.read(|t| t.l2) {
+        return Err(format!("layer-2 frames are taken by {}", world.node_name(other)));
+    }
+    types.0.update(|old| TypeTable { l2, ..old.clone() });
+    Ok(())
 }
 
 /// Sends frames of a type to a node, with the packet behind the Ethernet header.

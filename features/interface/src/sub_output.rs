@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `PARENT.ID-output`: puts a sub-interface's tags into frames.
 //!
-//! Whoever sends by a sub-interface sends an untagged Ethernet frame, as by any other interface.
+//! Whoever sends by a sub-interface sends an untagged Ethernet frame, as by any other interface. Frames that are switched leave as they
+//! are.
 
 use crate::output::OutputTrace;
 use buffer::Buffer;
 use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, World};
-use net::{IfLanes, Interfaces, SubOf};
+use net::{IfFlags, IfLanes, Interfaces, SubOf};
 use std::sync::Arc;
 
 /// Bytes of both addresses, behind which the tags stand (IEEE 802.1Q 9.3).
@@ -97,11 +98,14 @@ impl Node for SubOutput {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SubOutputTo {
         b.tx_if = self.sw_if;
         // Its link is up while the parent is.
-        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize);
-        if !view.is_some_and(|view| view.is_up()) {
+        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize).unwrap_or_default();
+        if !view.is_up() {
             return SubOutputTo::InterfaceDown;
         }
-        if let Err(why) = self.tag(b) {
+        // Frames that are switched have the tags that they are to have.
+        if !view.flags.has(IfFlags::L2)
+            && let Err(why) = self.tag(b)
+        {
             return why;
         }
         if TRACED {

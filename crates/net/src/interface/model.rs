@@ -20,6 +20,18 @@ pub enum IfKind {
     Local,
 }
 
+/// What layer-2 switching does with an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum L2Role {
+    /// Nothing: its packets are routed.
+    #[default]
+    None,
+    /// Received frames are switched, whatever MAC address they are for.
+    Port,
+    /// The interface is the routed one of a bridge domain: what is sent by it is switched.
+    Bvi,
+}
+
 /// What makes an interface a sub-interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
@@ -74,8 +86,10 @@ pub struct Interface {
     pub admin_up: bool,
     /// Link state. The link of a sub-interface is up while its parent can carry packets.
     pub link_up: bool,
-    /// Takes frames for whatever MAC address.
+    /// Takes frames for whatever MAC address, because an operator wants that.
     pub promiscuous: bool,
+    /// What layer-2 switching does with it.
+    pub l2: L2Role,
     /// Its own address.
     pub mac: MacAddr,
     /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
@@ -118,6 +132,7 @@ impl Interface {
             admin_up: false,
             link_up: new.link_up,
             promiscuous: false,
+            l2: L2Role::None,
             mac: new.mac,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,
@@ -159,6 +174,8 @@ impl Interface {
         flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
         flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
         flags.put(IfFlags::SUB, self.sub.is_some());
+        flags.put(IfFlags::L2, self.l2 == L2Role::Port);
+        flags.put(IfFlags::BVI, self.l2 == L2Role::Bvi);
         IfView {
             flags,
             fib4: self.fib4,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What changes an interface.
 
-use super::{IfKind, Interface, Interfaces, MtuKind, no_interface};
+use super::{IfKind, Interface, Interfaces, L2Role, MtuKind, no_interface};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -197,8 +197,35 @@ impl Interfaces {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
                 .retval(retval::INVALID_VALUE));
         }
-        interface.device.set_promiscuous(world, on)?;
+        let all = on || self.has_ports(sw_if, None);
+        interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
+    }
+
+    /// Whether frames of a device are switched: its own, or those of a sub-interface; `but` isn't looked at.
+    fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
+        let all = self.subs(device).into_iter().chain([device]).filter(|sw_if| Some(*sw_if) != but);
+        all.filter_map(|sw_if| self.get(sw_if).ok()).any(|interface| interface.l2 == L2Role::Port)
+    }
+
+    /// Sets what layer-2 switching does with an interface. A port's device, or that of its parent, receives frames for whatever MAC
+    /// address.
+    ///
+    /// # Errors
+    /// One that isn't there, or carries no Ethernet frames (−71); what the device says.
+    pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
+        let interface = self.get(sw_if)?;
+        if interface.l2 == role {
+            return Ok(());
+        }
+        if interface.kind != IfKind::Ethernet {
+            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
+                .retval(retval::INVALID_INTERFACE));
+        }
+        let over = self.get(interface.parent)?;
+        let all = over.promiscuous || role == L2Role::Port || self.has_ports(over.sw_if, Some(sw_if));
+        over.device.set_promiscuous(world, all)?;
+        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }
 
     /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.

@@ -48,12 +48,12 @@ impl Rx {
     pub fn new<const TRACED: bool>(rx_if: u32, gates: &Gates, views: Views<'_>, cx: &Cx<'_, TRACED>) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
-        let up = view.flags.has(IfFlags::ADMIN);
+        let routes = view.flags.has(IfFlags::ADMIN) && !view.flags.has(IfFlags::L2);
         let open = [gates.ip4.open(rx_if, cx), gates.ip6.open(rx_if, cx)];
         Self {
             rx_if,
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
-            open: open.map(|open| if up { open } else { Open::No }),
+            open: open.map(|open| if routes { open } else { Open::No }),
             tables: [view.fib4, view.fib6],
         }
     }

@@ -5,7 +5,7 @@ use super::SuperPath;
 use crate::family::{Ip, arc};
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{ArcIndex, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
-use net::{Checks, IfEvent, IfKind, Interface, Interfaces};
+use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wire::{Ip4, Ip6};
@@ -42,13 +42,14 @@ impl SuperPaths {
     }
 }
 
-/// Enables the node on an Ethernet interface if packets of IPv4 or IPv6 may be ours and need no feature of the graph.
+/// Enables the node on an Ethernet interface that routes if packets of IPv4 or IPv6 may be ours and need no feature of the graph.
 fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     let sw_if = interface.sw_if;
     let [ip4, ip6] = interface.ip_enabled;
     let open = ip4 && needs_graph::<Ip4>(world, sw_if).is_empty()
         || ip6 && needs_graph::<Ip6>(world, sw_if).is_empty();
-    let wanted = open && interface.kind == IfKind::Ethernet && world.get::<SuperPaths>().on();
+    let routed = interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port;
+    let wanted = open && routed && world.get::<SuperPaths>().on();
     // Setting it again would end an operator's own choice.
     if wanted == world.is_feature_set(ARC, SuperPath::NAME, sw_if)? {
         return Ok(());
@@ -97,10 +98,12 @@ pub fn check_last(world: &World) -> Result<(), String> {
 /// Interfaces come to carry IP, or no longer.
 pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     match event {
-        IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) => match world.get::<Interfaces>().get(sw_if) {
-            Ok(interface) => apply(world, &interface),
-            Err(_) => Ok(()),
-        },
+        IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) | IfEvent::L2(sw_if) => {
+            match world.get::<Interfaces>().get(sw_if) {
+                Ok(interface) => apply(world, &interface),
+                Err(_) => Ok(()),
+            }
+        }
         _ => Ok(()),
     }
 }
