@@ -24,6 +24,7 @@ pub static ALL: &[&Plugin] = &[
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,
+    &l2::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,
     &trace::PLUGIN,

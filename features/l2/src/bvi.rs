@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a bridge domain to its routed interface.
+
+use buffer::{Buffer, Flags};
+use graph::{ThreadIndex, World};
+use net::{IfLanes, Interfaces};
+use std::sync::Arc;
+use sync::Turn;
+use wire::{EtherType, MacAddr};
+
+/// Bytes of both addresses.
+const ADDRESSES: usize = 12;
+/// Bytes of a VLAN tag.
+const TAG: usize = 4;
+
+/// Hands frames to the BVI, as if they had been received there.
+pub struct ToBvi {
+    interfaces: Arc<Interfaces>,
+    lanes: Arc<IfLanes>,
+}
+
+impl ToBvi {
+    /// Of a thread.
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self { interfaces: world.get(), lanes: IfLanes::of(world, thread) }
+    }
+
+    /// Whether the BVI takes frames to this address: its own, and groups.
+    #[inline(always)]
+    pub fn takes(&self, destination: [u8; 6], bvi: u32, turn: &Turn<'_>) -> bool {
+        let view = self.interfaces.views(turn).get(bvi as usize);
+        destination[0] & 1 != 0 || view.is_some_and(|view| view.mac == MacAddr(destination))
+    }
+
+    /// Counts the frame for the BVI, and takes off all its VLAN tags. `ethernet-input` is its next node.
+    #[inline(always)]
+    pub fn receive(&self, b: &mut Buffer, bvi: u32) {
+        b.rx_if = bvi;
+        b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+        self.lanes.rx.frame(bvi as usize, b);
+        while let Some(&[.., t0, t1, _, _, _, _]) = b.bytes::<{ ADDRESSES + 2 + TAG }>(0)
+            && EtherType(u16::from_be_bytes([t0, t1])).is_vlan()
+        {
+            b.data_mut().copy_within(..ADDRESSES, TAG);
+            let pulled = b.pull(TAG);
+            debug_assert!(pulled);
+        }
+    }
+}

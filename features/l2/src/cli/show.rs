@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show bridge-domain`, `show l2fib`, `show mode`.
+
+use crate::bridge::Bridge;
+use crate::domain::{DomainInfo, MemberInfo};
+use crate::fib::FibEntry;
+use crate::mode::{Mode, PortKind};
+use cli::{Cell, Error, Matches, Output, Result, Table, Writer, centre, retval};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+fn name(w: &World, sw_if: SwIfIndex) -> String {
+    w.get::<Interfaces>().name(sw_if)
+}
+
+/// Widths and titles of the columns of a domain.
+const DOMAIN: [(&str, usize); 13] = [
+    ("BD-ID", 8),
+    ("Index", 7),
+    ("BSN", 4),
+    ("Age(min)", 9),
+    ("Learning", 9),
+    ("U-Forwrd", 9),
+    ("UU-Flood", 11),
+    ("Flooding", 9),
+    ("ARP-Term", 9),
+    ("arp-ufwd", 9),
+    ("Learn-count", 11),
+    ("Learn-limit", 11),
+    ("BVI-Intf", 11),
+];
+
+/// Widths and titles of the columns of a member.
+const MEMBER: [(&str, usize); 7] = [
+    ("Interface", 30),
+    ("If-idx", 8),
+    ("ISN", 5),
+    ("SHG", 5),
+    ("BVI", 5),
+    ("TxFlood", 9),
+    ("VLAN-Tag-Rewrite", 30),
+];
+
+fn line<const N: usize>(out: &mut String, columns: [(&str, usize); N], cells: [String; N]) {
+    let cells = columns.iter().zip(cells).map(|((_, width), cell)| centre(cell, *width));
+    let line: Vec<_> = cells.collect();
+    _ = writeln!(out, "{}", line.join(" ").trim_end());
+}
+
+fn head<const N: usize>(out: &mut String, columns: [(&str, usize); N]) {
+    line(out, columns, columns.map(|(title, _)| title.to_string()));
+}
+
+fn domain_line(w: &World, out: &mut String, d: &DomainInfo) {
+    let on = |on: bool| if on { "on" } else { "off" }.to_string();
+    let unknown = match d.uu_fwd {
+        Some(port) => name(w, port),
+        None if d.config.uu_flood => "flood".into(),
+        None => "drop".into(),
+    };
+    let age = if d.config.mac_age == 0 { "off".to_string() } else { d.config.mac_age.to_string() };
+    let cells = [
+        d.id.to_string(),
+        d.index.to_string(),
+        d.generation.to_string(),
+        age,
+        on(d.config.learn),
+        on(d.config.forward),
+        unknown,
+        on(d.config.flood),
+        on(false),
+        on(d.config.arp_ufwd),
+        d.learned.0.to_string(),
+        d.learned.1.to_string(),
+        d.bvi.map_or("N/A".into(), |bvi| name(w, bvi)),
+    ];
+    line(out, DOMAIN, cells);
+}
+
+fn members(w: &World, out: &mut String, d: &DomainInfo) {
+    let port =
+        d.uu_fwd.map(|sw_if| MemberInfo { sw_if, shg: 0, generation: 0, is_bvi: false, floods: false });
+    let all: Vec<_> = d.members.iter().copied().chain(port).collect();
+    if all.is_empty() {
+        return;
+    }
+    out.push('\n');
+    head(out, MEMBER);
+    for m in all {
+        let star = |on: bool| if on { "*" } else { "-" }.to_string();
+        let cells = [
+            name(w, m.sw_if),
+            m.sw_if.to_string(),
+            m.generation.to_string(),
+            m.shg.to_string(),
+            star(m.is_bvi),
+            star(m.floods),
+            "none".to_string(),
+        ];
+        line(out, MEMBER, cells);
+    }
+}
+
+fn domain_json(w: &World, d: &DomainInfo) -> Value {
+    let members = d.members.iter().map(|m| {
+        json!({ "interface": name(w, m.sw_if), "sw_if_index": m.sw_if.0, "isn": m.generation, "shg": m.shg,
+            "bvi": m.is_bvi, "flood": m.floods })
+    });
+    let members: Vec<_> = members.collect();
+    json!({
+        "bd_id": d.id,
+        "index": d.index,
+        "bsn": d.generation,
+        "mac_age": d.config.mac_age,
+        "learn": d.config.learn,
+        "forward": d.config.forward,
+        "uu_flood": d.config.uu_flood,
+        "flood": d.config.flood,
+        "arp_term": false,
+        "arp_ufwd": d.config.arp_ufwd,
+        "tag": d.config.tag,
+        "learned": d.learned.0,
+        "learn_limit": d.learned.1,
+        "bvi": d.bvi.map(|sw_if| name(w, sw_if)),
+        "uu_fwd": d.uu_fwd.map(|sw_if| name(w, sw_if)),
+        "members": members,
+    })
+}
+
+/// `show bridge-domain`.
+pub fn domains(w: &World, m: &Matches) -> Result<Output> {
+    let bridge = w.get::<Bridge>();
+    let one = m.opt::<u32>("id")?;
+    let ids = match one {
+        None => bridge.domain_ids(),
+        Some(id) => match bridge.domain_info(w, id) {
+            Some(_) => vec![id],
+            None => {
+                return Err(Error::not_found(format!("No such bridge domain {id}"))
+                    .retval(retval::NO_SUCH_ENTRY)
+                    .at(m.span("id")));
+            }
+        },
+    };
+    if ids.is_empty() {
+        return Ok(Output::both("no bridge-domains in use", json!([])));
+    }
+    let (with_members, with_tag) = (m.flag("detail") || m.flag("int"), m.flag("detail") || m.flag("bd-tag"));
+    let mut first = true;
+    Ok(Output::list(ids, move |w: &World, id, out: &mut Writer| {
+        let Some(domain) = w.get::<Bridge>().domain_info(w, id) else { return Ok(()) };
+        let is_first = std::mem::take(&mut first);
+        out.text(|text| {
+            if is_first {
+                head(text, DOMAIN);
+            }
+            domain_line(w, text, &domain);
+            if with_members {
+                members(w, text, &domain);
+            }
+            if with_tag && !domain.config.tag.is_empty() {
+                _ = writeln!(text, "  BD-Tag: {}", domain.config.tag);
+            }
+        });
+        out.value(|| domain_json(w, &domain));
+        Ok(())
+    }))
+}
+
+/// Buckets of the table that one step of the answer reads.
+const BUCKETS: usize = 16;
+
+fn fib_row(w: &World, e: &FibEntry) -> [Cell; 10] {
+    let star = |on: bool| Cell::from(if on { "*" } else { "-" });
+    let age = match (e.age, e.is_provisioned) {
+        (_, true) => "no".to_string(),
+        (Some(age), _) => age.to_string(),
+        (None, _) => "-".to_string(),
+    };
+    let interface = e.sw_if.map_or_else(|| "N/A".to_string(), |sw_if| name(w, sw_if));
+    [
+        e.mac.to_string().into(),
+        u32::from(e.index).into(),
+        e.sw_if.map_or_else(|| "N/A".into(), |sw_if| Cell::from(sw_if.0)),
+        format!("{}/{}", e.generation >> 8, e.generation & 0xff).into(),
+        age.into(),
+        star(e.is_static),
+        star(e.is_filter),
+        star(e.is_bvi),
+        interface.into(),
+        e.id.into(),
+    ]
+}
+
+fn fib_json(w: &World, e: &FibEntry) -> Value {
+    json!({
+        "mac": e.mac.to_string(),
+        "bd_id": e.id,
+        "interface": e.sw_if.map(|sw_if| name(w, sw_if)),
+        "sw_if_index": e.sw_if.map(|sw_if| sw_if.0),
+        "age": e.age,
+        "static": e.is_static,
+        "filter": e.is_filter,
+        "bvi": e.is_bvi,
+    })
+}
+
+/// `show l2fib`.
+pub fn fib(w: &World, m: &Matches) -> Result<Output> {
+    let bridge = w.get::<Bridge>();
+    let only = m.opt::<u32>("id")?;
+    let (learned_only, added_only) = (m.flag("learn"), m.flag("add"));
+    let lists = m.flag("all") || only.is_some() || learned_only || added_only;
+    let summary = |w: &World| {
+        let bridge = w.get::<Bridge>();
+        let (learned, limit) = bridge.learned();
+        (bridge.entry_count(), learned, bridge.last_scan(), limit)
+    };
+    if bridge.entry_count() == 0 {
+        let (_, learned, _, limit) = summary(w);
+        let none = json!({ "entries": [], "total": 0, "learned": learned, "learn_limit": limit });
+        return Ok(Output::both("no l2fib entries", none));
+    }
+    let table = || {
+        let table = Table::new().left("Mac-Address").right("BD-Idx").right("If-Idx").right("BSN-ISN");
+        let table = table.right("Age(min)").left("static").left("filter").left("bvi");
+        table.left("Interface-Name")
+    };
+    let mut at = 0;
+    Ok(Output::record_while(move |w: &World, out: &mut Writer| {
+        let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
+        if at == 0 {
+            if lists {
+                out.table(&table());
+            }
+            out.array("entries");
+        }
+        for bucket in at..at + BUCKETS {
+            let Some(entries) = bridge.entries(bucket, now).filter(|_| lists) else {
+                out.end();
+                let (total, learned, last_scan, limit) = summary(w);
+                out.text(|text| {
+                    _ = writeln!(
+                        text,
+                        "L2FIB total/learned entries: {total}/{learned}  Last scan time: {last_scan:.4e}sec  Learn limit: {limit}"
+                    );
+                });
+                out.field("total", total as u64);
+                out.field("learned", learned);
+                out.field("learn_limit", limit);
+                return Ok(false);
+            };
+            for entry in entries {
+                let is_wanted = only.is_none_or(|id| id == entry.id)
+                    && (!learned_only || !entry.is_provisioned)
+                    && (!added_only || entry.is_provisioned);
+                if is_wanted {
+                    out.text_row(|| fib_row(w, &entry).into_iter().take(9));
+                    out.value(|| fib_json(w, &entry));
+                }
+            }
+        }
+        at += BUCKETS;
+        Ok(true)
+    }))
+}
+
+/// `show mode`.
+pub fn modes(w: &World, m: &Matches) -> Result<Output> {
+    let named: Vec<SwIfIndex> = m
+        .args("interface")
+        .map(|(arg, span)| w.get::<Interfaces>().find(arg.text).map_err(|e| e.at(span)))
+        .collect::<Result<_>>()?;
+    let all = w.get::<Interfaces>().indices();
+    let items: Box<dyn Iterator<Item = SwIfIndex>> =
+        if named.is_empty() { Box::new(all) } else { Box::new(named.into_iter()) };
+    Ok(Output::list(items, |w: &World, sw_if, out: &mut Writer| {
+        let Ok(interface) = w.get::<Interfaces>().get(sw_if) else { return Ok(()) };
+        let mode = w.get::<Bridge>().mode(sw_if);
+        out.text(|text| match mode {
+            None => writeln!(text, "l3 {}", interface.name),
+            Some(Mode::Xconnect(peer)) => writeln!(text, "l2 xconnect {} {}", interface.name, name(w, peer)),
+            Some(Mode::Bridge { id, kind, shg, .. }) => {
+                let bvi = if kind == PortKind::Bvi { " bvi" } else { "" };
+                writeln!(text, "l2 bridge {} bd_id {id}{bvi} shg {shg}", interface.name)
+            }
+        });
+        out.value(|| match mode {
+            None => json!({ "interface": interface.name, "mode": "l3" }),
+            Some(Mode::Xconnect(peer)) => {
+                json!({ "interface": interface.name, "mode": "l2 xconnect", "peer": name(w, peer) })
+            }
+            Some(Mode::Bridge { id, kind, shg, .. }) => json!({
+                "interface": interface.name,
+                "mode": "l2 bridge",
+                "bd_id": id,
+                "bvi": kind == PortKind::Bvi,
+                "uu_fwd": kind == PortKind::UuFwd,
+                "shg": shg,
+            }),
+        });
+        Ok(())
+    }))
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What was configured, as commands.
+
+use crate::bridge::Bridge;
+use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
+use crate::features::Features;
+use crate::mode::{Mode, PortKind};
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
+
+/// The command that creates a domain.
+fn create(domain: &DomainInfo) -> String {
+    let config = &domain.config;
+    let bit = u8::from;
+    let mut line = format!(
+        "create bridge-domain {} learn {} forward {} uu-flood {} flood {} arp-ufwd {} mac-age {}",
+        domain.id,
+        bit(config.learn),
+        bit(config.forward),
+        bit(config.uu_flood),
+        bit(config.flood),
+        bit(config.arp_ufwd),
+        config.mac_age
+    );
+    if !config.tag.is_empty() {
+        line += &format!(" bd-tag {}", quote(&config.tag));
+    }
+    line
+}
+
+/// The words of a feature that `set interface l2` switches, with the feature's bit.
+pub const PORT_FEATURES: [(&str, Features); 4] = [
+    ("learn", Features::LEARN),
+    ("forward", Features::FWD),
+    ("flood", Features::FLOOD),
+    ("uu-flood", Features::UU_FLOOD),
+];
+
+/// Writes what was configured.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let bridge = world.get::<Bridge>();
+    let limit = bridge.default_learn_limit();
+    config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
+        let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };
+        lines.push(create(&domain), format!("create bridge-domain {id} del"));
+        let (_, limit) = domain.learned;
+        if limit != DEFAULT_LEARN_LIMIT {
+            let line = format!("set bridge-domain learn-limit {id}");
+            lines.push(format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
+        }
+    });
+    if limit != DEFAULT_LEARN_LIMIT {
+        let line = "set bridge-domain default-learn-limit";
+        config.push(Phase::FEATURES, format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
+    }
+    config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, sw_if, lines| {
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
+        let undo = format!("set interface l3 {name}");
+        match world.get::<Bridge>().mode(sw_if) {
+            None => {}
+            Some(Mode::Xconnect(peer)) => {
+                let peer = quote(&world.get::<Interfaces>().name(peer));
+                lines.push(format!("set interface l2 xconnect {name} {peer}"), undo);
+            }
+            Some(Mode::Bridge { id, kind, shg, features }) => {
+                let kind_word = match kind {
+                    PortKind::Normal => "",
+                    PortKind::Bvi => " bvi",
+                    PortKind::UuFwd => " uu-fwd",
+                };
+                let shg = if shg == 0 { String::new() } else { format!(" {shg}") };
+                lines.push(format!("set interface l2 bridge {name} {id}{kind_word}{shg}"), undo);
+                let Mode::Bridge { features: usual, .. } = Mode::bridge(id, kind, 0) else { return };
+                for (word, feature) in PORT_FEATURES {
+                    let line = format!("set interface l2 {word} {name}");
+                    let disable = format!("{line} disable");
+                    match (usual.has(feature), features.has(feature)) {
+                        (true, false) => lines.push(disable, line),
+                        (false, true) => lines.push(line, disable),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    });
+    config.list(Phase::FEATURES, bridge.provisioned(), |world, (id, mac), lines| {
+        let bridge = world.get::<Bridge>();
+        let Some(entry) = bridge.entry(id, mac, 0).filter(|entry| entry.is_provisioned) else { return };
+        let to = match entry.sw_if {
+            None => "filter".to_string(),
+            Some(sw_if) => {
+                // Frames to a port that is bridged no longer are dropped; it can't be said again.
+                let Some(Mode::Bridge { .. }) = bridge.mode(sw_if) else { return };
+                let name = quote(&world.get::<Interfaces>().name(sw_if));
+                let word = if entry.is_bvi {
+                    " bvi"
+                } else if entry.is_static {
+                    " static"
+                } else {
+                    ""
+                };
+                format!("{name}{word}")
+            }
+        };
+        lines.push(format!("l2fib add {mac} {id} {to}"), format!("l2fib del {mac} {id}"));
+    });
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bridge domains: control.
+
+use crate::bridge::{Bridge, Control};
+use crate::features::Features;
+use crate::mode::{Mode, PortKind};
+use crate::state::{Domain, Learned, Member};
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use std::sync::Arc;
+use tables::mac::MacKey;
+
+/// The largest id of a domain.
+pub const MAX_DOMAIN_ID: u32 = (1 << 24) - 1;
+/// Addresses that a domain learns at most unless another limit is set, and all domains together.
+pub const DEFAULT_LEARN_LIMIT: u32 = 1 << 24;
+/// Bytes of a tag at most.
+pub const MAX_TAG: usize = 63;
+
+/// What is configured for a domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DomainConfig {
+    /// Sources are learned.
+    pub learn: bool,
+    /// Destinations are looked up.
+    pub forward: bool,
+    /// Frames to groups go to all members.
+    pub flood: bool,
+    /// Unicast to unknown destinations goes to all members.
+    pub uu_flood: bool,
+    /// ARP requests go to the unknown-unicast port alone, if there is one.
+    pub arp_ufwd: bool,
+    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
+    pub mac_age: u8,
+    /// A user's note.
+    pub tag: String,
+}
+
+impl Default for DomainConfig {
+    /// As a command makes a domain that says nothing else.
+    fn default() -> Self {
+        Self {
+            learn: true,
+            forward: true,
+            flood: true,
+            uu_flood: true,
+            arp_ufwd: false,
+            mac_age: 0,
+            tag: String::new(),
+        }
+    }
+}
+
+impl DomainConfig {
+    /// The flag that switches a feature, if there is one.
+    pub fn flag(&mut self, feature: Features) -> Option<&mut bool> {
+        Some(match feature {
+            Features::LEARN => &mut self.learn,
+            Features::FWD => &mut self.forward,
+            Features::FLOOD => &mut self.flood,
+            Features::UU_FLOOD => &mut self.uu_flood,
+            Features::ARP_UFWD => &mut self.arp_ufwd,
+            _ => return None,
+        })
+    }
+}
+
+/// A domain, as control knows it.
+pub struct DomainState {
+    /// Its index.
+    pub index: u16,
+    /// What is configured.
+    pub config: DomainConfig,
+    /// Members in the order of dumps: the BVI, ports, then interfaces that floods don't go to. Without the unknown-unicast port.
+    pub members: Vec<SwIfIndex>,
+    /// The BVI.
+    pub bvi: Option<SwIfIndex>,
+    /// The unknown-unicast port.
+    pub uu_fwd: Option<SwIfIndex>,
+    /// Learned addresses.
+    pub learned: Arc<Learned>,
+}
+
+/// A member of a domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemberInfo {
+    /// The interface.
+    pub sw_if: SwIfIndex,
+    /// Its split-horizon group.
+    pub shg: u8,
+    /// Its generation number.
+    pub generation: u8,
+    /// It is the BVI.
+    pub is_bvi: bool,
+    /// Flooded frames go to it.
+    pub floods: bool,
+}
+
+/// What is known of a domain.
+#[derive(Clone, Debug)]
+pub struct DomainInfo {
+    /// Its id.
+    pub id: u32,
+    /// Its index.
+    pub index: u16,
+    /// What is configured.
+    pub config: DomainConfig,
+    /// Its generation number.
+    pub generation: u8,
+    /// Addresses learned, and how many may be.
+    pub learned: (u32, u32),
+    /// Its members, without the unknown-unicast port.
+    pub members: Vec<MemberInfo>,
+    /// The BVI.
+    pub bvi: Option<SwIfIndex>,
+    /// The unknown-unicast port.
+    pub uu_fwd: Option<SwIfIndex>,
+}
+
+/// A loopback interface that isn't the BVI gets no floods: they would come back in.
+pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
+    world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.device.driver() == "Loopback")
+}
+
+impl DomainState {
+    /// Its bitmap: what is configured, and forwarding to the unknown-unicast port if there is one.
+    pub fn features(&self) -> Features {
+        let DomainConfig { learn, forward, flood, uu_flood, arp_ufwd, .. } = self.config;
+        let has_port = self.uu_fwd.is_some();
+        Features::DROP
+            .put(Features::LEARN, learn)
+            .put(Features::FWD, forward)
+            .put(Features::FLOOD, flood)
+            .put(Features::UU_FLOOD, uu_flood)
+            .put(Features::UU_FWD, has_port)
+            .put(Features::ARP_UFWD, arp_ufwd && has_port)
+    }
+}
+
+impl Control {
+    /// The domain with an id, to change.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6).
+    pub fn domain(&mut self, id: u32) -> Result<&mut DomainState> {
+        if id == 0 {
+            return Err(Error::failed("bridge domain 0 drops all frames and can't be changed")
+                .retval(retval::BD_NOT_MODIFIABLE));
+        }
+        self.domains.get_mut(&id).ok_or_else(|| {
+            Error::not_found(format!("No such bridge domain {id}")).retval(retval::NO_SUCH_ENTRY)
+        })
+    }
+
+    fn member(&self, world: &World, sw_if: SwIfIndex) -> MemberInfo {
+        let (shg, is_bvi) = match self.modes.get(&sw_if) {
+            Some(Mode::Bridge { kind, shg, .. }) => (*shg, *kind == PortKind::Bvi),
+            _ => (0, false),
+        };
+        MemberInfo {
+            sw_if,
+            shg,
+            generation: self.port_generation(sw_if),
+            is_bvi,
+            floods: is_bvi || !is_loopback(world, sw_if),
+        }
+    }
+
+    fn info(&self, world: &World, id: u32, state: &DomainState) -> DomainInfo {
+        DomainInfo {
+            id,
+            index: state.index,
+            config: state.config.clone(),
+            generation: self.domain_generation(state.index),
+            learned: (state.learned.count(), state.learned.limit()),
+            members: state.members.iter().map(|sw_if| self.member(world, *sw_if)).collect(),
+            bvi: state.bvi,
+            uu_fwd: state.uu_fwd,
+        }
+    }
+
+    /// The generation number of the domain with an index.
+    pub fn domain_generation(&self, index: u16) -> u8 {
+        self.domain_generations.get(usize::from(index)).copied().unwrap_or_default()
+    }
+
+    /// Takes an index for a new domain.
+    fn take_index(&mut self, id: u32) -> Option<u16> {
+        let free = self.ids.iter().position(Option::is_none).unwrap_or(self.ids.len());
+        let index = u16::try_from(free).ok().filter(|index| *index < MacKey::MAX_DOMAINS)?;
+        if free == self.ids.len() {
+            self.ids.push(None);
+            self.domain_generations.push(0);
+        }
+        self.ids[free] = Some(id);
+        Some(index)
+    }
+}
+
+fn check_id(id: u32) -> Result<()> {
+    if id > MAX_DOMAIN_ID {
+        return Err(Error::parse(format!("the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"))
+            .retval(retval::BD_ID_EXCEED_MAX));
+    }
+    Ok(())
+}
+
+impl Bridge {
+    /// Shows workers a domain as control knows it.
+    pub(crate) fn publish_domain(&self, world: &World, control: &Control, id: u32) {
+        let Some(state) = control.domains.get(&id) else { return };
+        let members = state.members.iter().rev().map(|sw_if| control.member(world, *sw_if));
+        // Copies are made in this order: the BVI, which is the first member, gets the last.
+        let members = members.filter(|member| member.floods).map(|member| Member {
+            sw_if: member.sw_if.0,
+            shg: member.shg,
+            is_bvi: member.is_bvi,
+        });
+        let domain = Domain {
+            features: state.features(),
+            generation: control.domain_generation(state.index),
+            learned: state.learned.clone(),
+            members: members.collect(),
+            uu_fwd: state.uu_fwd.map(|sw_if| sw_if.0),
+        };
+        self.domains.set(state.index.into(), domain);
+    }
+
+    /// Creates a domain.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); an id that is too large (−122); a domain that is there (−119); a tag that is too long (−7); too many domains (−162).
+    pub fn create_domain(&self, world: &World, id: u32, config: DomainConfig) -> Result<()> {
+        check_id(id)?;
+        let mut control = self.control();
+        if id != 0 && control.domains.contains_key(&id) {
+            return Err(Error::failed(format!("there is a bridge domain {id} already"))
+                .retval(retval::BD_ALREADY_EXISTS));
+        }
+        if config.tag.len() > MAX_TAG {
+            let why = format!("a tag has at most {MAX_TAG} bytes, not {}", config.tag.len());
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        }
+        if id == 0 {
+            control.domain(0)?;
+        }
+        let index = control.take_index(id).ok_or_else(|| {
+            let why = format!("too many bridge domains, {} at most", MacKey::MAX_DOMAINS - 1);
+            Error::limit(why).retval(retval::LIMIT_EXCEEDED)
+        })?;
+        let learned = Arc::new(Learned::new(control.default_limit));
+        let state = DomainState { index, config, members: Vec::new(), bvi: None, uu_fwd: None, learned };
+        control.domains.insert(id, state);
+        self.publish_domain(world, &control, id);
+        drop(control);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Creates a domain with the lowest id that is free, and returns the id.
+    ///
+    /// # Errors
+    /// As [`Self::create_domain`]; no id is free (−165).
+    pub fn create_any_domain(&self, world: &World, config: DomainConfig) -> Result<u32> {
+        let free = {
+            let control = self.control();
+            (1..=MAX_DOMAIN_ID).find(|id| !control.domains.contains_key(id))
+        };
+        let id = free.ok_or_else(|| Error::limit("no id is free").retval(retval::EAGAIN))?;
+        self.create_domain(world, id, config)?;
+        Ok(id)
+    }
+
+    /// Deletes a domain, with all its MAC addresses. Its unknown-unicast port routes again.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6); one that has members (−120).
+    pub fn delete_domain(&self, world: &World, id: u32) -> Result<()> {
+        let uu_fwd = {
+            let mut control = self.control();
+            let domain = control.domain(id)?;
+            if let Some(first) = domain.members.first() {
+                let name = world.get::<Interfaces>().name(*first);
+                return Err(Error::failed(format!("bridge domain {id} has members: {name}"))
+                    .retval(retval::BD_IN_USE));
+            }
+            domain.uu_fwd
+        };
+        if let Some(sw_if) = uu_fwd {
+            self.set_l3(world, sw_if)?;
+        }
+        let mut control = self.control();
+        let Some(DomainState { index, learned, .. }) = control.domains.remove(&id) else { return Ok(()) };
+        // Nothing is learned there any more, and nothing forwarded.
+        let generation = control.domain_generation(index);
+        let features = Features::DROP;
+        self.domains
+            .set(index.into(), Domain { features, generation, learned, members: Vec::new(), uu_fwd: None });
+        control.provisioned.retain(|(of, _)| *of != id);
+        control.retiring.push((index, world.qsbr.grace()));
+        drop(control);
+        self.remove_entries(|key, _| key.domain() == index);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Frees the indices of deleted domains in which no worker learns any more. Called about once a second.
+    pub(crate) fn retire_domains(&self) {
+        let mut control = self.control();
+        let (over, left) = std::mem::take(&mut control.retiring).into_iter().partition(|(_, g)| g.is_over());
+        control.retiring = left;
+        let over: Vec<(u16, _)> = over;
+        for (index, _) in over {
+            self.remove_entries(|key, _| key.domain() == index);
+            self.domains.clear(index.into());
+            if let Some(id) = control.ids.get_mut(usize::from(index)) {
+                *id = None;
+            }
+        }
+    }
+
+    /// Changes what is configured for a domain.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6).
+    pub fn configure_domain(&self, world: &World, id: u32, f: impl FnOnce(&mut DomainConfig)) -> Result<()> {
+        let mut control = self.control();
+        f(&mut control.domain(id)?.config);
+        self.publish_domain(world, &control, id);
+        drop(control);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Sets how many addresses a domain learns at most. Those that are there stay.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6).
+    pub fn set_learn_limit(&self, world: &World, id: u32, limit: u32) -> Result<()> {
+        self.control().domain(id)?.learned.set_limit(limit);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Sets how many addresses each domain that is created from now on learns at most.
+    pub fn set_default_learn_limit(&self, world: &World, limit: u32) {
+        self.control().default_limit = limit;
+        world.note_config_change();
+    }
+
+    /// How many addresses new domains learn at most.
+    pub fn default_learn_limit(&self) -> u32 {
+        self.control().default_limit
+    }
+
+    /// A domain, or nothing if it isn't there. Domain 0 isn't shown.
+    pub fn domain_info(&self, world: &World, id: u32) -> Option<DomainInfo> {
+        let control = self.control();
+        control.domains.get(&id).map(|state| control.info(world, id, state))
+    }
+
+    /// The ids of all domains but 0, ascending.
+    pub fn domain_ids(&self) -> Vec<u32> {
+        self.control().domains.keys().copied().collect()
+    }
+
+    /// The bitmap of a domain, for clients.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6).
+    pub fn domain_features(&self, id: u32) -> Result<Features> {
+        Ok(self.control().domain(id)?.features())
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands that set what is kept here, for the tests that save and restore it.
+
+use graph::Script;
+
+pub const EXAMPLES: &[Script] = &[
+    Script::here(
+        "bridge domains",
+        "create packet-generator interface pg0
+         create packet-generator interface pg1
+         create packet-generator interface pg2
+         create loopback interface instance 7
+         create loopback interface instance 8
+         set bridge-domain default-learn-limit 1000
+         create bridge-domain 1 mac-age 5 bd-tag \"the first\"
+         create bridge-domain 2 learn 0 forward 1 uu-flood 1 flood 1 arp-term 0 arp-ufwd 1
+         create bridge-domain 3
+         create bridge-domain 3 del
+         set bridge-domain learn-limit 1 77
+         set bridge-domain mac-age 2 9
+         set bridge-domain uu-flood 2 disable
+         set bridge-domain flood 2 disable
+         set bridge-domain forward 2 disable
+         set bridge-domain learn 2
+         set bridge-domain arp-ufwd 1
+         set interface l2 bridge pg0 1 3
+         set interface l2 bridge loop7 1 bvi
+         set interface l2 bridge loop8 1
+         set interface l2 bridge pg1 1
+         set interface l2 bridge pg2 2 uu-fwd
+         set interface l2 learn pg0 disable
+         set interface l2 forward pg0 disable
+         set interface l2 flood pg1 disable
+         set interface l2 uu-flood pg1 disable
+         set interface ip address loop7 10.77.0.1/24
+         l2fib add 02:00:00:00:00:01 1 pg0 static
+         l2fib add 02:00:00:00:00:02 1 pg1
+         l2fib add 02:00:00:00:00:03 1 filter
+         l2fib add 02:00:00:00:00:04 1 loop7 bvi
+         l2fib add 02:00:00:00:00:05 1 pg1
+         l2fib del 02:00:00:00:00:05 1",
+    ),
+    Script::here(
+        "cross-connects",
+        "create packet-generator interface pg0
+         create packet-generator interface pg1
+         create packet-generator interface pg2
+         set interface l2 xconnect pg0 pg1
+         set interface l2 xconnect pg1 pg0
+         set interface l2 xconnect pg2 pg0
+         set interface l3 pg2",
+    ),
+];

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The input feature bitmap.
+
+use std::fmt;
+
+/// Features that a frame passes, each a bit at VPP's position. They run from the highest bit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Features(pub u32);
+
+impl Features {
+    /// No feature.
+    pub const NONE: Self = Self(0);
+    /// The end of every bitmap of a bridged interface: the frame is dropped.
+    pub const DROP: Self = Self(1 << 0);
+    /// To the peer of a cross-connect.
+    pub const XCONNECT: Self = Self(1 << 1);
+    /// To all members.
+    pub const FLOOD: Self = Self(1 << 2);
+    /// ARP requests go to the unknown-unicast port alone.
+    pub const ARP_UFWD: Self = Self(1 << 3);
+    /// ARP termination. Not implemented.
+    pub const ARP_TERM: Self = Self(1 << 4);
+    /// Unicast to unknown destinations goes to all members.
+    pub const UU_FLOOD: Self = Self(1 << 5);
+    /// Unicast to unknown destinations goes to the unknown-unicast port.
+    pub const UU_FWD: Self = Self(1 << 6);
+    /// The destination is looked up.
+    pub const FWD: Self = Self(1 << 7);
+    /// The source is learned.
+    pub const LEARN: Self = Self(1 << 9);
+
+    /// Features that a domain and each of its interfaces switch on or off.
+    pub const SWITCHED: Self = Self(
+        Self::DROP.0
+            | Self::FLOOD.0
+            | Self::ARP_UFWD.0
+            | Self::UU_FLOOD.0
+            | Self::UU_FWD.0
+            | Self::FWD.0
+            | Self::LEARN.0,
+    );
+    /// Features that frames to groups don't pass.
+    pub const UNICAST: Self = Self(Self::FWD.0 | Self::UU_FLOOD.0 | Self::UU_FWD.0);
+
+    /// Whether all bits of `other` are set.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The bits of both.
+    #[inline(always)]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Without the bits of `other`.
+    #[inline(always)]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// With the bits of `other` set or cleared.
+    pub const fn put(self, other: Self, on: bool) -> Self {
+        if on { Self(self.0 | other.0) } else { self.without(other) }
+    }
+
+    /// The features that follow one.
+    #[inline(always)]
+    pub const fn behind(self, feature: Self) -> Self {
+        Self(self.0 & (feature.0 - 1))
+    }
+
+    /// The feature that is next.
+    #[inline(always)]
+    pub const fn next(self) -> Step {
+        if self.0 == 0 {
+            return Step::Drop;
+        }
+        match Self(1 << self.0.ilog2()) {
+            Self::LEARN => Step::Learn,
+            Self::FWD => Step::Fwd,
+            Self::UU_FWD | Self::ARP_UFWD => Step::UuFwd,
+            Self::UU_FLOOD | Self::FLOOD => Step::Flood,
+            Self::XCONNECT => Step::Output,
+            _ => Step::Drop,
+        }
+    }
+}
+
+/// The node that a bitmap leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// `l2-learn`.
+    Learn,
+    /// `l2-fwd`.
+    Fwd,
+    /// `l2-uu-fwd`.
+    UuFwd,
+    /// `l2-flood`.
+    Flood,
+    /// `l2-output`.
+    Output,
+    /// `feature-bitmap-drop`.
+    Drop,
+}
+
+impl fmt::Display for Features {
+    /// The nodes, in the order in which they run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NODES: [(Features, &str); 9] = [
+            (Features::LEARN, "l2-learn"),
+            (Features::FWD, "l2-fwd"),
+            (Features::UU_FWD, "l2-uu-fwd"),
+            (Features::UU_FLOOD, "l2-flood"),
+            (Features::ARP_TERM, "arp-term-l2bd"),
+            (Features::ARP_UFWD, "l2-uu-fwd"),
+            (Features::FLOOD, "l2-flood"),
+            (Features::XCONNECT, "l2-output"),
+            (Features::DROP, "feature-bitmap-drop"),
+        ];
+        let mut space = "";
+        for (feature, node) in NODES {
+            if self.has(feature) {
+                write!(f, "{space}{node}")?;
+                space = " ";
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `l2-fwd`: at which port a frame's destination is.
+
+use crate::bridge::Bridge;
+use crate::bvi::ToBvi;
+use crate::features::{Features, Step};
+use crate::meta::L2Meta;
+use crate::state::{FILTER, Role, generation, is_learned};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
+use simd::Isa;
+use std::sync::Arc;
+use sync::Turn;
+use tables::mac::{MacKey, MacView};
+
+pub struct L2Fwd {
+    bridge: Arc<Bridge>,
+    bvi: ToBvi,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next("l2-output")]
+    Output,
+    #[next("l2-uu-fwd")]
+    UuFwd,
+    #[next("l2-flood")]
+    Flood,
+    #[next("ethernet-input")]
+    Bvi,
+    /// destination is unknown, and the domain does not flood such frames
+    #[drop]
+    #[counter("L2 forward misses")]
+    Miss,
+    /// destination is at the port that the frame came from
+    #[drop]
+    #[counter("Reflection Drop")]
+    Reflection,
+    /// destination has a filter entry
+    #[drop]
+    #[counter("Filter Mac Drop")]
+    Filtered,
+    /// destination has the entry of a BVI that has another address
+    #[drop]
+    #[counter("BVI L3 MAC mismatch")]
+    BviMismatch,
+    /// frames whose destination was looked up
+    #[count]
+    #[counter("L2 forward packets")]
+    Packets,
+    /// frames whose destination is known
+    #[count]
+    #[counter("L2 forward hits")]
+    Hits,
+}
+
+impl Build for L2Fwd {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { bridge: world.get(), bvi: ToBvi::new(world, thread) }
+    }
+}
+
+impl L2Fwd {
+    /// A frame whose destination is unknown.
+    #[inline(always)]
+    fn miss(b: &mut Buffer, mut meta: L2Meta) -> To {
+        let features = meta.features().behind(Features::FWD);
+        meta.features = features.0;
+        b.set_scratch(meta);
+        match features.and(Features::UNICAST).next() {
+            Step::UuFwd => To::UuFwd,
+            Step::Flood => To::Flood,
+            _ => To::Miss,
+        }
+    }
+
+    #[inline(always)]
+    fn forward(&self, b: &mut Buffer, macs: MacView<'_>, hits: &mut u64, turn: &Turn<'_>) -> To {
+        let meta = b.scratch::<L2Meta>();
+        let Some(&destination) = b.bytes::<6>(0) else { return To::Miss };
+        let Some(found) = macs.find(MacKey::new(destination, meta.domain())) else {
+            return Self::miss(b, meta);
+        };
+        let entry = found.entry;
+        if entry.flags & FILTER != 0 {
+            return To::Filtered;
+        }
+        let port = self.bridge.ports.get(entry.port, turn);
+        if is_learned(entry) {
+            // The receiving port may be another one, but the domain is the same.
+            let of_domain = (meta.generation >> 8) as u8;
+            let is_current = port.is_some_and(|port| {
+                port.domain == meta.domain() && entry.generation == generation(of_domain, port.generation)
+            });
+            if !is_current {
+                return Self::miss(b, meta);
+            }
+        }
+        *hits += 1;
+        if entry.port == b.rx_if {
+            return To::Reflection;
+        }
+        if let Some(port) = port
+            && port.role == Role::Bvi
+            && port.domain == meta.domain()
+        {
+            if !self.bvi.takes(destination, entry.port, turn) {
+                return To::BviMismatch;
+            }
+            self.bvi.receive(b, entry.port);
+            return To::Bvi;
+        }
+        b.tx_if = entry.port;
+        To::Output
+    }
+}
+
+impl Node for L2Fwd {
+    const NAME: &'static str = "l2-fwd";
+    const HOT: bool = true;
+    type Next = To;
+    type Trace = ();
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let mut hits = 0;
+        let to = self.forward(b, self.bridge.view(cx.turn), &mut hits, cx.turn);
+        cx.count(To::Packets, 1);
+        cx.count(To::Hits, hits);
+        to
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let (macs, mut hits) = (self.bridge.view(cx.turn), 0);
+        cx.count(To::Packets, v.len() as u64);
+        for (b, out) in v.packets() {
+            out.go(self.forward(b, macs, &mut hits, cx.turn));
+        }
+        cx.count(To::Hits, hits);
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `l2-input`: which features a frame passes.
+
+use crate::bridge::Bridge;
+use crate::features::{Features, Step};
+use crate::meta::L2Meta;
+use crate::state::{Port, Role, generation};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, Prefetch, ThreadIndex, Trace, Vector, World};
+use simd::Isa;
+use std::fmt;
+use std::sync::Arc;
+use sync::Turn;
+use tables::mac::{MacKey, MacView};
+use wire::{EtherType, MacAddr};
+
+/// Bytes of the Ethernet header.
+pub const HEADER: usize = 14;
+
+pub struct L2Input {
+    bridge: Arc<Bridge>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next("l2-learn")]
+    Learn,
+    #[next("l2-fwd")]
+    Fwd,
+    #[next("l2-uu-fwd")]
+    UuFwd,
+    #[next("l2-flood")]
+    Flood,
+    #[next("l2-output")]
+    Output,
+    #[next("feature-bitmap-drop")]
+    NoFeature,
+    /// interface is not in layer-2 mode, or the frame is shorter than an Ethernet header
+    #[drop]
+    #[counter("L2 input drops")]
+    NoMode,
+    /// frames received by layer-2 switching
+    #[count]
+    #[counter("L2 input packets")]
+    Packets,
+}
+
+impl From<Step> for To {
+    #[inline(always)]
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Learn => Self::Learn,
+            Step::Fwd => Self::Fwd,
+            Step::UuFwd => Self::UuFwd,
+            Step::Flood => Self::Flood,
+            Step::Output => Self::Output,
+            Step::Drop => Self::NoFeature,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct InputTrace {
+    sw_if: u32,
+    addresses: [u8; 12],
+    features: Features,
+}
+
+impl Trace for InputTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = self.addresses;
+        let (dst, src) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
+        write!(f, "sw_if_index {} dst {dst} src {src} [{}]", self.sw_if, self.features)
+    }
+}
+
+impl Build for L2Input {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { bridge: world.get() }
+    }
+}
+
+/// What is looked up once for a run of frames of one port.
+struct Origin {
+    rx_if: u32,
+    port: Option<Port>,
+    /// Features of the port that its domain has too.
+    features: Features,
+    generation: u16,
+}
+
+impl Origin {
+    #[inline(always)]
+    fn new(rx_if: u32, bridge: &Bridge, turn: &Turn<'_>) -> Self {
+        let port = bridge.ports.get(rx_if, turn).copied().filter(|port| port.role != Role::Left);
+        let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
+        let (features, generation) = match (port, domain) {
+            (Some(port), Some(domain)) => {
+                (port.features.and(domain.features), generation(domain.generation, port.generation))
+            }
+            _ => (Features::NONE, 0),
+        };
+        Self { rx_if, port, features, generation }
+    }
+}
+
+/// Whether a frame of the BVI to a group asks for a neighbour. It goes to all members, whatever the BVI's split-horizon group.
+#[inline(always)]
+fn asks(b: &Buffer) -> bool {
+    const ARP_REQUEST: [u8; 2] = [0, 1];
+    // Behind the Ethernet header: the IPv6 header, in which the next header is at 6, then the type of ICMPv6.
+    match b.bytes::<HEADER>(0) {
+        Some([.., 8, 6]) => b.bytes::<2>(HEADER + 6) == Some(&ARP_REQUEST),
+        Some([.., 0x86, 0xdd]) => {
+            b.bytes::<1>(HEADER + 6) == Some(&[58]) && b.bytes::<1>(HEADER + 40) == Some(&[135])
+        }
+        _ => false,
+    }
+}
+
+impl L2Input {
+    #[inline(always)]
+    fn classify(b: &mut Buffer, from: &Origin, macs: MacView<'_>) -> (To, Features) {
+        let (Some(port), Some(header)) = (from.port, b.bytes::<HEADER>(0)) else {
+            return (To::NoMode, Features::NONE);
+        };
+        if let Role::Crossed(peer) = port.role {
+            b.tx_if = peer;
+            b.set_scratch(L2Meta::crossed());
+            return (To::Output, Features::XCONNECT);
+        }
+        let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = header;
+        let is_group = d0 & 1 != 0;
+        let (mut features, mut shg) = (from.features, port.shg);
+        if is_group {
+            features = features.without(Features::UNICAST);
+            if EtherType(u16::from_be_bytes([t0, t1])) != EtherType::ARP {
+                features = features.without(Features::ARP_UFWD);
+            }
+        } else {
+            features = features.without(Features::ARP_UFWD);
+            macs.prefetch(MacKey::new([d0, d1, d2, d3, d4, d5], port.domain));
+        }
+        if port.role == Role::Bvi && (!is_group || asks(b)) {
+            shg = 0;
+        }
+        if features.has(Features::LEARN) {
+            macs.prefetch(MacKey::new([s0, s1, s2, s3, s4, s5], port.domain));
+        }
+        b.set_scratch(L2Meta::bridged(features, port.domain, shg, from.generation));
+        (features.next().into(), features)
+    }
+}
+
+impl Node for L2Input {
+    const NAME: &'static str = "l2-input";
+    const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
+    type Next = To;
+    type Trace = InputTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let from = Origin::new(b.rx_if, &self.bridge, cx.turn);
+        cx.count(To::Packets, 1);
+        let (to, features) = Self::classify(b, &from, self.bridge.view(cx.turn));
+        if TRACED && let Some(addresses) = b.bytes::<12>(0) {
+            cx.trace(b, InputTrace { sw_if: b.rx_if, addresses: *addresses, features });
+        }
+        to
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        cx.count(To::Packets, v.len() as u64);
+        let macs = self.bridge.view(cx.turn);
+        let mut from = Origin::new(v.get(0).rx_if, &self.bridge, cx.turn);
+        for (b, out) in v.packets_ahead() {
+            if b.rx_if != from.rx_if {
+                from = Origin::new(b.rx_if, &self.bridge, cx.turn);
+            }
+            out.go(Self::classify(b, &from, macs).0);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Layer-2 switching: bridge domains (IEEE 802.1D 7: learning, filtering, flooding) and cross-connects.
+//!
+//! ```text
+//! ethernet-input → l2-input → l2-learn → l2-fwd → l2-output → NAME-output        (known unicast)
+//!                                        l2-fwd → l2-flood → l2-output           (unknown unicast)
+//!                             l2-learn → l2-flood → l2-output, ethernet-input    (group; copies to ports and to the BVI)
+//!                                        l2-fwd → ethernet-input                 (to the BVI, received there)
+//!                  l2-input → l2-output                                          (cross-connect)
+//! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
+//! ```
+//!
+//! A frame carries a bitmap of the features that it still has to pass ([`Features`], VPP's bit positions): those of the interface that the
+//! domain has too. The highest bit is the next node.
+//!
+//! MAC addresses of all domains are in one table ([`tables::MacTable`]). Workers look addresses up and learn them without a lock. An entry
+//! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
+//! removes the entries.
+//!
+//! Limits: no VLAN tag rewriting, EFP filter, ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. The
+//! checksum of a frame that a device left to be computed is not computed before the frame is copied, so it must be in the first 256 bytes.
+
+mod ager;
+mod api;
+mod bitmap_drop;
+mod bridge;
+mod bvi;
+mod cli;
+mod config;
+mod domain;
+mod examples;
+mod features;
+mod fib;
+mod flood;
+mod fwd;
+mod input;
+mod learn;
+mod meta;
+mod mode;
+mod output;
+mod state;
+#[cfg(test)]
+mod tests;
+mod uu_fwd;
+
+pub use bridge::Bridge;
+pub use domain::{DomainConfig, DomainInfo, MAX_DOMAIN_ID};
+pub use features::Features;
+pub use fib::FibEntry;
+pub use mode::{Mode, PortKind};
+
+use graph::{NodeDef, Plugin, StateDef};
+use net::Interfaces;
+
+/// Layer-2 switching.
+pub static PLUGIN: Plugin = Plugin {
+    name: "l2",
+    about: "Layer-2 switching: bridge domains, cross-connects, BVI",
+    state: &[StateDef::of::<Bridge>()],
+    nodes: &[
+        NodeDef::of::<input::L2Input>(),
+        NodeDef::of::<learn::L2Learn>(),
+        NodeDef::of::<fwd::L2Fwd>(),
+        NodeDef::of::<flood::L2Flood>(),
+        NodeDef::of::<uu_fwd::L2UuFwd>(),
+        NodeDef::of::<output::L2Output>(),
+        NodeDef::of::<output::L2OutputBadIntf>(),
+        NodeDef::of::<bitmap_drop::FeatureBitmapDrop>(),
+    ],
+    cli: cli::COMMANDS,
+    config: config::write_config,
+    examples: examples::EXAMPLES,
+    transient: &[
+        ("clear l2fib", "removes entries"),
+        ("l2fib flush-mac", "removes what was learned"),
+        ("set bridge-domain arp term", "isn't implemented"),
+    ],
+    api: &[api::API],
+    start: |world| {
+        world.get::<Interfaces>().subscribe(mode::follow);
+        ager::start(world);
+        ethernet::register_l2(world, "l2-input")
+    },
+    ..Plugin::EMPTY
+};

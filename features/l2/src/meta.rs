@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the nodes tell each other of a frame.
+
+use crate::features::Features;
+use crate::state::NO_DOMAIN;
+
+buffer::scratch! {
+    /// Valid from `l2-input` to `l2-output`.
+    pub struct L2Meta {
+        /// The features that follow: [`Features`].
+        pub features: u32,
+        /// Bits 0 to 15: the domain's index, [`NO_DOMAIN`] in a cross-connect. Bits 16 to 23: the split-horizon group, 0 for none.
+        pub place: u32,
+        /// Generation numbers of the domain (bits 8 to 15) and of the receiving port (bits 0 to 7).
+        pub generation: u32,
+    }
+}
+
+impl L2Meta {
+    /// For a frame of a bridge domain.
+    #[inline(always)]
+    pub const fn bridged(features: Features, domain: u16, shg: u8, generation: u16) -> Self {
+        Self {
+            features: features.0,
+            place: domain as u32 | (shg as u32) << 16,
+            generation: generation as u32,
+        }
+    }
+
+    /// For a frame of a cross-connect.
+    #[inline(always)]
+    pub const fn crossed() -> Self {
+        Self::bridged(Features::NONE, NO_DOMAIN, 0, 0)
+    }
+
+    /// The domain's index.
+    #[inline(always)]
+    pub const fn domain(self) -> u16 {
+        self.place as u16
+    }
+
+    /// The split-horizon group.
+    #[inline(always)]
+    pub const fn shg(self) -> u8 {
+        (self.place >> 16) as u8
+    }
+
+    /// The features that follow.
+    #[inline(always)]
+    pub const fn features(self) -> Features {
+        Features(self.features)
+    }
+}

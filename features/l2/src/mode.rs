@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modes of interfaces: routed, bridged, cross-connected.
+
+use crate::bridge::{Bridge, Control};
+use crate::domain::{DomainConfig, MAX_DOMAIN_ID, is_loopback};
+use crate::features::Features;
+use crate::state::{BVI, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
+use net::{IfEvent, IfKind, Interfaces, L2Role};
+use tables::mac::{MacEntry, MacKey};
+use wire::MacAddr;
+
+/// What a member is to its domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PortKind {
+    /// A port.
+    #[default]
+    Normal,
+    /// The routed interface of the domain: a loopback interface.
+    Bvi,
+    /// The port that unicast to unknown destinations goes to.
+    UuFwd,
+}
+
+/// The layer-2 mode of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// A member of a bridge domain.
+    Bridge {
+        /// The domain's id.
+        id: u32,
+        /// What it is to the domain.
+        kind: PortKind,
+        /// Its split-horizon group, 0 for none.
+        shg: u8,
+        /// Features of received frames.
+        features: Features,
+    },
+    /// Received frames go to another interface.
+    Xconnect(SwIfIndex),
+}
+
+impl Mode {
+    /// A member of a domain with all features of its kind.
+    pub fn bridge(id: u32, kind: PortKind, shg: u8) -> Self {
+        let without = match kind {
+            PortKind::Normal => Features::NONE,
+            // Its address is a static entry, and others behind it are routed.
+            PortKind::Bvi => Features::LEARN,
+            // Frames don't go back there.
+            PortKind::UuFwd => Features(Features::UU_FWD.0 | Features::ARP_UFWD.0),
+        };
+        Self::Bridge { id, kind, shg, features: Features::SWITCHED.without(without) }
+    }
+
+    fn role(self) -> L2Role {
+        match self {
+            Self::Bridge { kind: PortKind::Bvi, .. } => L2Role::Bvi,
+            _ => L2Role::Port,
+        }
+    }
+}
+
+impl Control {
+    /// The generation number of a port.
+    pub fn port_generation(&self, sw_if: SwIfIndex) -> u8 {
+        self.port_generations.get(&sw_if.0).copied().unwrap_or_default()
+    }
+
+    /// Makes the addresses learned on a port invalid.
+    pub fn flush_port(&mut self, sw_if: SwIfIndex) {
+        let generation = self.port_generations.entry(sw_if.0).or_default();
+        *generation = generation.wrapping_add(1);
+    }
+
+    /// The index of a domain.
+    pub fn index(&self, id: u32) -> Option<u16> {
+        if id == 0 { Some(0) } else { self.domains.get(&id).map(|domain| domain.index) }
+    }
+}
+
+/// The entry of a BVI's address.
+fn bvi_entry(sw_if: SwIfIndex) -> MacEntry {
+    MacEntry { port: sw_if.0, flags: STATIC | BVI | PROVISIONED, ..MacEntry::default() }
+}
+
+impl Bridge {
+    /// Shows workers a port as control knows it.
+    pub(crate) fn publish_port(&self, control: &Control, sw_if: SwIfIndex) {
+        let generation = control.port_generation(sw_if);
+        let port = match control.modes.get(&sw_if) {
+            None => {
+                Port { role: Role::Left, features: Features::NONE, domain: NO_DOMAIN, shg: 0, generation }
+            }
+            Some(Mode::Xconnect(peer)) => {
+                let role = Role::Crossed(peer.0);
+                Port { role, features: Features::XCONNECT, domain: NO_DOMAIN, shg: 0, generation }
+            }
+            Some(Mode::Bridge { id, kind, shg, features }) => Port {
+                role: if *kind == PortKind::Bvi { Role::Bvi } else { Role::Bridged },
+                features: *features,
+                domain: control.index(*id).unwrap_or(0),
+                shg: *shg,
+                generation,
+            },
+        };
+        self.ports.set(sw_if.0, port);
+    }
+
+    /// The mode of an interface; nothing for one that routes.
+    pub fn mode(&self, sw_if: SwIfIndex) -> Option<Mode> {
+        self.control().modes.get(&sw_if).copied()
+    }
+
+    /// All interfaces in layer-2 mode, by index.
+    pub fn modes(&self) -> Vec<(SwIfIndex, Mode)> {
+        self.control().modes.iter().map(|(sw_if, mode)| (*sw_if, *mode)).collect()
+    }
+
+    fn check(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        if interface.kind != IfKind::Ethernet {
+            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
+                .retval(retval::INVALID_INTERFACE));
+        }
+        Ok(())
+    }
+
+    /// Makes an interface a member of a domain, which is created if it isn't there. Ends the interface's former mode.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); an id that is too large (−122); a second BVI (−152) or
+    /// unknown-unicast port (−81); a BVI that isn't a loopback interface (−7).
+    pub fn set_bridge(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        id: u32,
+        kind: PortKind,
+        shg: u8,
+    ) -> Result<()> {
+        self.check(world, sw_if)?;
+        if id > MAX_DOMAIN_ID {
+            return Err(Error::parse(format!(
+                "the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"
+            ))
+            .retval(retval::BD_ID_EXCEED_MAX));
+        }
+        if kind == PortKind::Bvi && !is_loopback(world, sw_if) {
+            return Err(Error::unsupported("a BVI is a loopback interface").retval(retval::INVALID_VALUE));
+        }
+        let exists = {
+            let control = self.control();
+            let domain = control.domains.get(&id);
+            let others = |port: Option<SwIfIndex>| port.filter(|port| *port != sw_if);
+            if kind == PortKind::Bvi
+                && let Some(other) = others(domain.and_then(|d| d.bvi))
+            {
+                let name = world.get::<Interfaces>().name(other);
+                return Err(Error::failed(format!("bridge domain {id} has the BVI {name}"))
+                    .retval(retval::BD_ALREADY_HAS_BVI));
+            }
+            if kind == PortKind::UuFwd
+                && let Some(other) = others(domain.and_then(|d| d.uu_fwd))
+            {
+                let name = world.get::<Interfaces>().name(other);
+                return Err(Error::failed(format!("bridge domain {id} has the unknown-unicast port {name}"))
+                    .retval(retval::VALUE_EXIST));
+            }
+            id == 0 || domain.is_some()
+        };
+        if !exists {
+            self.create_domain(world, id, DomainConfig::default())?;
+        }
+        self.leave(world, sw_if, Some(Mode::bridge(id, kind, shg)))?;
+        let mut control = self.control();
+        let loops = is_loopback(world, sw_if);
+        if let Some(domain) = control.domains.get_mut(&id) {
+            match kind {
+                PortKind::UuFwd => domain.uu_fwd = Some(sw_if),
+                PortKind::Bvi => {
+                    domain.bvi = Some(sw_if);
+                    domain.members.insert(0, sw_if);
+                }
+                PortKind::Normal if loops => domain.members.push(sw_if),
+                PortKind::Normal => {
+                    // Before those that floods don't go to.
+                    let is_last = |i: &&SwIfIndex| is_loopback(world, **i) && domain.bvi != Some(**i);
+                    let last = domain.members.iter().rev().take_while(is_last).count();
+                    domain.members.insert(domain.members.len() - last, sw_if);
+                }
+            }
+        }
+        control.modes.insert(sw_if, Mode::bridge(id, kind, shg));
+        self.publish_port(&control, sw_if);
+        self.publish_domain(world, &control, id);
+        let index = control.index(id);
+        drop(control);
+        if let Some(index) = index.filter(|_| kind == PortKind::Bvi) {
+            self.add_bvi(world, index, sw_if);
+        }
+        self.switch(world, sw_if, Mode::bridge(id, kind, shg).role())
+    }
+
+    /// Sends the frames that an interface receives to another one. The other direction is a cross-connect of its own.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2, the peer −10) or carries no Ethernet frames (−71); an interface and itself (−7).
+    pub fn set_xconnect(&self, world: &World, sw_if: SwIfIndex, peer: SwIfIndex) -> Result<()> {
+        self.check(world, sw_if)?;
+        self.check(world, peer).map_err(|e| match e.is(retval::INVALID_SW_IF_INDEX) {
+            true => e.retval(retval::INVALID_SW_IF_INDEX_2),
+            false => e,
+        })?;
+        if sw_if == peer {
+            return Err(
+                Error::failed("an interface can't be connected with itself").retval(retval::INVALID_VALUE)
+            );
+        }
+        self.leave(world, sw_if, Some(Mode::Xconnect(peer)))?;
+        let mut control = self.control();
+        control.modes.insert(sw_if, Mode::Xconnect(peer));
+        self.publish_port(&control, sw_if);
+        drop(control);
+        self.switch(world, sw_if, L2Role::Port)
+    }
+
+    /// Lets an interface's frames be switched. Its mode ends again if the device refuses.
+    fn switch(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<()> {
+        world.get::<Interfaces>().set_l2(world, sw_if, role).or_else(|error| {
+            self.leave(world, sw_if, None)?;
+            Err(error)
+        })?;
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Lets an interface route again.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2); what its device says.
+    pub fn set_l3(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        world.get::<Interfaces>().check(sw_if)?;
+        self.leave(world, sw_if, None)
+    }
+
+    /// Ends the mode of an interface, if it has one. Addresses learned on it are forgotten.
+    fn leave(&self, world: &World, sw_if: SwIfIndex, next: Option<Mode>) -> Result<()> {
+        let mut control = self.control();
+        let Some(mode) = control.modes.remove(&sw_if) else { return Ok(()) };
+        control.flush_port(sw_if);
+        self.publish_port(&control, sw_if);
+        let mut bvi = None;
+        if let Mode::Bridge { id, .. } = mode {
+            if let Some(domain) = control.domains.get_mut(&id) {
+                domain.members.retain(|member| *member != sw_if);
+                if domain.uu_fwd == Some(sw_if) {
+                    domain.uu_fwd = None;
+                }
+                if domain.bvi == Some(sw_if) {
+                    domain.bvi = None;
+                    bvi = Some(domain.index);
+                }
+            }
+            self.publish_domain(world, &control, id);
+        }
+        drop(control);
+        self.remove_entries(|key, entry| {
+            let is_bvi = entry.flags & BVI != 0 && bvi == Some(key.domain());
+            entry.port == sw_if.0 && (is_bvi || entry.flags & PROVISIONED == 0)
+        });
+        if next.is_none() {
+            world.get::<Interfaces>().set_l2(world, sw_if, L2Role::None)?;
+        }
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Adds the static entry of a BVI's address.
+    fn add_bvi(&self, world: &World, index: u16, sw_if: SwIfIndex) {
+        if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
+            self.set_entry(MacKey::new(interface.mac.octets(), index), bvi_entry(sw_if));
+        }
+    }
+
+    /// Removes an interface that is being deleted from modes and entries. Interfaces that are cross-connected with it route again.
+    pub(crate) fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
+        let peers: Vec<_> = {
+            let control = self.control();
+            let peers = control.modes.iter().filter(|(_, mode)| **mode == Mode::Xconnect(sw_if));
+            peers.map(|(of, _)| *of).collect()
+        };
+        for one in peers.into_iter().chain([sw_if]) {
+            // A device that is going away, or can't end promiscuous mode, doesn't keep the mode.
+            let _ = self.leave(world, one, None);
+        }
+        let mut gone = Vec::new();
+        self.remove_entries(|key, entry| {
+            let is_gone = entry.port == sw_if.0 && entry.flags & crate::state::FILTER == 0;
+            if is_gone {
+                gone.push(key);
+            }
+            is_gone
+        });
+        let mut control = self.control();
+        for key in gone {
+            if let Some(Some(id)) = control.ids.get(usize::from(key.domain())).copied() {
+                control.provisioned.remove(&(id, MacAddr(key.mac())));
+            }
+        }
+    }
+
+    /// Features of the frames that a bridged interface receives.
+    ///
+    /// # Errors
+    /// An interface that isn't there, or isn't bridged (−2).
+    pub fn port_features(&self, world: &World, sw_if: SwIfIndex) -> Result<Features> {
+        world.get::<Interfaces>().check(sw_if)?;
+        match self.mode(sw_if) {
+            Some(Mode::Bridge { features, .. }) => Ok(features),
+            _ => Err(not_bridged(world, sw_if)),
+        }
+    }
+
+    /// Switches features of received frames on or off for a bridged interface, and returns its bitmap.
+    ///
+    /// # Errors
+    /// An interface that isn't there, or isn't bridged (−2).
+    pub fn set_port_features(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        which: Features,
+        on: bool,
+    ) -> Result<Features> {
+        self.port_features(world, sw_if)?;
+        let mut control = self.control();
+        let Some(Mode::Bridge { features, .. }) = control.modes.get_mut(&sw_if) else {
+            return Err(not_bridged(world, sw_if));
+        };
+        *features = features.put(which.and(Features::SWITCHED), on);
+        let now = *features;
+        self.publish_port(&control, sw_if);
+        drop(control);
+        world.note_config_change();
+        Ok(now)
+    }
+}
+
+/// The error for an interface that isn't in a bridge domain.
+pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {
+    let name = world.get::<Interfaces>().name(sw_if);
+    Error::failed(format!("{name} is in no bridge domain")).retval(retval::INVALID_SW_IF_INDEX)
+}
+
+/// Follows events of interfaces: an interface that goes down forgets what was learned on it, a BVI's new address is its entry.
+pub fn follow(world: &World, event: IfEvent) {
+    let bridge = world.get::<Bridge>();
+    match event {
+        // Its index may have been another's.
+        IfEvent::Added(sw_if) => _ = bridge.ports.clear(sw_if.0),
+        IfEvent::Admin(sw_if, false) if bridge.mode(sw_if).is_some() => bridge.flush_interface(sw_if),
+        IfEvent::Mac(sw_if) => {
+            let Some(Mode::Bridge { id, kind: PortKind::Bvi, .. }) = bridge.mode(sw_if) else { return };
+            let Some(index) = bridge.control().index(id) else { return };
+            bridge.remove_entries(|key, entry| {
+                key.domain() == index && entry.port == sw_if.0 && entry.flags & BVI != 0
+            });
+            bridge.add_bvi(world, index, sw_if);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `l2-output`: whether a port may send a frame.
+
+use crate::bridge::Bridge;
+use crate::meta::L2Meta;
+use crate::state::{NO_DOMAIN, Port, Role};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use net::Interfaces;
+use simd::Isa;
+use std::fmt;
+use std::sync::Arc;
+use sync::Turn;
+use wire::MacAddr;
+
+pub struct L2Output {
+    bridge: Arc<Bridge>,
+    interfaces: Arc<Interfaces>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// The interface's output.
+    #[dynamic]
+    Node(NodeIndex),
+    #[next("l2-output-bad-intf")]
+    BadInterface,
+    /// interface was never in layer-2 mode
+    #[drop]
+    #[counter("L2 Output interface not valid")]
+    NotValid,
+    /// frame came from a port of the same split-horizon group
+    #[drop]
+    #[counter("L2 split horizon drops")]
+    SplitHorizon,
+    /// frames for a port
+    #[count]
+    #[counter("L2 output packets")]
+    Packets,
+}
+
+#[derive(Clone, Copy)]
+pub struct OutputTrace {
+    sw_if: u32,
+    addresses: [u8; 12],
+}
+
+impl Trace for OutputTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = self.addresses;
+        let (dst, src) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
+        write!(f, "sw_if_index {} dst {dst} src {src}", self.sw_if)
+    }
+}
+
+impl Build for L2Output {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { bridge: world.get(), interfaces: world.get() }
+    }
+}
+
+/// What is looked up once for a run of frames to one port.
+struct Target {
+    tx_if: u32,
+    port: Option<Port>,
+    node: NodeIndex,
+}
+
+impl L2Output {
+    #[inline(always)]
+    fn target(&self, tx_if: u32, turn: &Turn<'_>) -> Target {
+        let view = self.interfaces.views(turn).get(tx_if as usize).unwrap_or_default();
+        Target { tx_if, port: self.bridge.ports.get(tx_if, turn).copied(), node: view.output }
+    }
+
+    #[inline(always)]
+    fn send(b: &Buffer, target: &Target) -> To {
+        let meta = b.scratch::<L2Meta>();
+        let Some(port) = target.port else { return To::NotValid };
+        let is_crossed = meta.domain() == NO_DOMAIN;
+        match port.role {
+            Role::Left => To::BadInterface,
+            // Nothing switched is sent there: `l2-fwd` and `l2-flood` have other edges for the BVI of the domain.
+            Role::Bvi => To::NotValid,
+            // An operator's entry for a port that is no longer in the domain.
+            _ if !is_crossed && port.domain != meta.domain() => To::BadInterface,
+            _ if meta.shg() != 0 && meta.shg() == port.shg => To::SplitHorizon,
+            _ => To::Node(target.node),
+        }
+    }
+}
+
+impl Node for L2Output {
+    const NAME: &'static str = "l2-output";
+    const HOT: bool = true;
+    type Next = To;
+    type Trace = OutputTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        cx.count(To::Packets, 1);
+        if TRACED && let Some(addresses) = b.bytes::<12>(0) {
+            cx.trace(b, OutputTrace { sw_if: b.tx_if, addresses: *addresses });
+        }
+        Self::send(b, &self.target(b.tx_if, cx.turn))
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        cx.count(To::Packets, v.len() as u64);
+        let mut target = self.target(v.get(0).tx_if, cx.turn);
+        for (b, out) in v.packets() {
+            if b.tx_if != target.tx_if {
+                target = self.target(b.tx_if, cx.turn);
+            }
+            out.go(Self::send(b, &target));
+        }
+    }
+}
+
+/// `l2-output-bad-intf`: frames for an interface that has left layer-2 mode, or the domain.
+pub struct L2OutputBadIntf;
+
+#[derive(Next, Clone, Copy)]
+pub enum BadTo {
+    /// interface has left layer-2 mode or the bridge domain
+    #[drop]
+    #[counter("L2 output to interface not in L2 mode or deleted")]
+    Left,
+}
+
+impl Build for L2OutputBadIntf {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
+    }
+}
+
+impl Node for L2OutputBadIntf {
+    const NAME: &'static str = "l2-output-bad-intf";
+    type Next = BadTo;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> BadTo {
+        BadTo::Left
+    }
+}

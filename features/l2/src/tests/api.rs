@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages.
+
+use super::*;
+use crate::Features;
+use crate::api::*;
+use net::api::{InterfaceIndex, MacAddress};
+
+fn add(bd_id: u32) -> BridgeDomainAddDel {
+    BridgeDomainAddDel {
+        bd_id,
+        flood: true,
+        uu_flood: true,
+        forward: true,
+        learn: true,
+        arp_term: false,
+        arp_ufwd: false,
+        mac_age: 3,
+        bd_tag: "note".into(),
+        is_add: true,
+    }
+}
+
+fn v2(bd_id: u32, is_add: bool) -> BridgeDomainAddDelV2 {
+    let BridgeDomainAddDel { flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, .. } =
+        add(0);
+    BridgeDomainAddDelV2 {
+        bd_id,
+        flood,
+        uu_flood,
+        forward,
+        learn,
+        arp_term,
+        arp_ufwd,
+        mac_age,
+        bd_tag,
+        is_add,
+    }
+}
+
+fn join(sw_if: SwIfIndex, bd_id: u32, port_type: L2PortType) -> SwInterfaceSetL2Bridge {
+    SwInterfaceSetL2Bridge { rx_sw_if_index: sw_if.into(), bd_id, port_type, shg: 2, enable: true }
+}
+
+#[test]
+fn messages_are_as_published() {
+    let rig = Rig::new(0);
+    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+}
+
+#[test]
+fn clients_create_and_change_domains() {
+    let rig = Rig::new(2);
+    let mut client = rig.bench.api();
+    assert_eq!(client.call(add(5)), Ok(()));
+    assert_eq!(client.call(add(5)), Err(-119));
+    assert_eq!(client.call(add(0)), Err(-121));
+    assert_eq!(client.call(add(1 << 24)), Err(-122));
+    assert_eq!(client.call(BridgeDomainAddDel { arp_term: true, ..add(6) }), Err(-9));
+    assert_eq!(client.call(BridgeDomainAddDel { is_add: false, ..add(6) }), Err(-6));
+    assert_eq!(client.call(v2(u32::MAX, true)).map(|r| r.bd_id), Ok(1), "the lowest that is free");
+    assert_eq!(client.call(v2(9, true)).map(|r| r.bd_id), Ok(9));
+    assert_eq!(client.call(v2(9, false)).map(|r| r.bd_id), Ok(9));
+    assert_eq!(client.call(join(rig.ports[0], 5, L2PortType::Normal)), Ok(()));
+    assert_eq!(client.call(join(rig.ports[1], 5, L2PortType::UuFwd)), Ok(()));
+    assert_eq!(client.call(join(SwIfIndex(99), 5, L2PortType::Normal)), Err(-2));
+    assert_eq!(client.call(join(rig.ports[0], 5, L2PortType::Bvi)), Err(-7));
+    assert_eq!(client.call(BridgeDomainAddDel { is_add: false, ..add(5) }), Err(-120));
+    assert_eq!(client.call(BridgeDomainSetMacAge { bd_id: 5, mac_age: 7 }), Ok(()));
+    assert_eq!(client.call(BridgeDomainSetMacAge { bd_id: 6, mac_age: 7 }), Err(-6));
+    assert_eq!(client.call(BridgeDomainSetLearnLimit { bd_id: 0, learn_limit: 7 }), Err(-121));
+    assert_eq!(client.call(BridgeDomainSetLearnLimit { bd_id: 5, learn_limit: 7 }), Ok(()));
+    assert_eq!(client.call(BridgeDomainSetDefaultLearnLimit { learn_limit: 8 }), Ok(()));
+    let flags = |is_set, flags| BridgeFlags { bd_id: 5, is_set, flags };
+    let now = client.call(flags(false, BdFlags::LEARN | BdFlags::UU_FLOOD)).expect("set");
+    let bits = Features(now.resulting_feature_bitmap);
+    assert!(!bits.has(Features::LEARN) && !bits.has(Features::UU_FLOOD) && bits.has(Features::FWD));
+    assert_eq!(client.call(flags(true, BdFlags::ARP_TERM)).err(), Some(-9));
+    assert!(client.call(flags(false, BdFlags::ARP_TERM)).is_ok());
+    assert_eq!(client.call(BridgeFlags { bd_id: 6, ..flags(true, BdFlags::LEARN) }).err(), Some(-6));
+    let dump = |client: &mut msg::Loopback<'_, World>, bd_id, sw_if_index| {
+        client.dump(BridgeDomainDump { bd_id, sw_if_index })
+    };
+    let all = dump(&mut client, u32::MAX, InterfaceIndex::NONE);
+    assert_eq!(all.iter().map(|d| d.bd_id).collect::<Vec<_>>(), [1, 5]);
+    let one = dump(&mut client, u32::MAX, rig.ports[0].into());
+    let [d] = &one[..] else { panic!("{} domains", one.len()) };
+    assert_eq!((d.bd_id, d.mac_age, d.learn, d.bd_tag.as_str()), (5, 7, false, "note"));
+    assert_eq!((d.uu_fwd_sw_if_index, d.bvi_sw_if_index), (rig.ports[1].into(), InterfaceIndex::NONE));
+    let member = BridgeDomainSwIf { context: 0, sw_if_index: rig.ports[0].into(), shg: 2 };
+    assert_eq!(d.sw_if_details, [member]);
+    let off = |sw_if| SwInterfaceSetL2Bridge { enable: false, ..join(sw_if, 5, L2PortType::Normal) };
+    assert_eq!(client.call(off(rig.ports[0])), Ok(()));
+    assert_eq!(
+        client.call(BridgeDomainAddDel { is_add: false, ..add(5) }),
+        Ok(()),
+        "the uu-fwd port leaves too"
+    );
+    assert_eq!(dump(&mut client, 5, InterfaceIndex::NONE).len(), 0);
+}
+
+#[test]
+fn clients_add_and_read_entries() {
+    let rig = Rig::bridged(2);
+    let mut client = rig.bench.api();
+    let entry = |n: u8, sw_if: SwIfIndex| L2fibAddDel {
+        mac: MacAddress(host(n).octets()),
+        bd_id: 1,
+        sw_if_index: sw_if.into(),
+        is_add: true,
+        static_mac: false,
+        filter_mac: false,
+        bvi_mac: false,
+    };
+    assert_eq!(client.call(entry(1, rig.ports[0])), Ok(()));
+    assert_eq!(client.call(L2fibAddDel { static_mac: true, ..entry(2, rig.ports[1]) }), Ok(()));
+    assert_eq!(client.call(L2fibAddDel { filter_mac: true, ..entry(3, SwIfIndex(u32::MAX)) }), Ok(()));
+    assert_eq!(client.call(L2fibAddDel { bd_id: 7, ..entry(1, rig.ports[0]) }), Err(-6));
+    assert_eq!(client.call(entry(1, SwIfIndex(0))), Err(-2));
+    let dump = |client: &mut msg::Loopback<'_, World>, bd_id| {
+        let mut all = client.dump(L2FibTableDump { bd_id });
+        all.sort_by_key(|e| e.mac.0);
+        all.into_iter().map(|e| (e.mac.0[5], e.sw_if_index.0, e.static_mac, e.filter_mac)).collect::<Vec<_>>()
+    };
+    let (p0, p1) = (rig.ports[0].0, rig.ports[1].0);
+    let want = [(1, p0, false, false), (2, p1, true, false), (3, u32::MAX, true, true)];
+    assert_eq!(dump(&mut client, u32::MAX), want);
+    assert_eq!((dump(&mut client, 1).len(), dump(&mut client, 2).len()), (3, 0));
+    assert_eq!(client.call(L2fibFlushAll {}), Ok(()));
+    assert_eq!(client.call(L2fibFlushBd { bd_id: 1 }), Ok(()));
+    assert_eq!(client.call(L2fibFlushBd { bd_id: 2 }), Err(-6));
+    assert_eq!(client.call(L2fibFlushInt { sw_if_index: rig.ports[0].into() }), Ok(()));
+    assert_eq!(dump(&mut client, 1).len(), 3, "none of them is learned");
+    let del = |n, sw_if| L2fibAddDel { is_add: false, ..entry(n, sw_if) };
+    assert_eq!(client.call(del(1, rig.ports[1])), Err(-6), "at another port");
+    assert_eq!(client.call(del(1, rig.ports[0])), Ok(()));
+    assert_eq!(client.call(del(2, SwIfIndex(0))), Ok(()), "of any port");
+    assert_eq!(client.call(del(3, SwIfIndex(0))), Ok(()));
+    assert_eq!(client.call(del(3, SwIfIndex(0))), Err(-6));
+    assert_eq!(client.call(entry(1, rig.ports[0])), Ok(()));
+    assert_eq!(client.call(L2FibClearTable {}), Ok(()));
+    assert_eq!(dump(&mut client, u32::MAX), []);
+}
+
+#[test]
+fn clients_connect_interfaces_and_switch_features() {
+    let rig = Rig::new(3);
+    let mut client = rig.bench.api();
+    let connect = |rx: SwIfIndex, tx: SwIfIndex, enable| SwInterfaceSetL2Xconnect {
+        rx_sw_if_index: rx.into(),
+        tx_sw_if_index: tx.into(),
+        enable,
+    };
+    let [p0, p1, p2] = rig.ports[..] else { panic!("three ports") };
+    assert_eq!(client.call(connect(p0, p1, true)), Ok(()));
+    assert_eq!(client.call(connect(p1, p0, true)), Ok(()));
+    assert_eq!(client.call(connect(p1, SwIfIndex(99), true)), Err(-10));
+    assert_eq!(client.call(connect(SwIfIndex(99), p0, true)), Err(-2));
+    let pairs = |client: &mut msg::Loopback<'_, World>| {
+        let all = client.dump(L2XconnectDump {});
+        all.into_iter().map(|x| (x.rx_sw_if_index.0, x.tx_sw_if_index.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(pairs(&mut client), [(p0.0, p1.0), (p1.0, p0.0)]);
+    assert_eq!(client.call(connect(p1, p0, false)), Ok(()));
+    assert_eq!(pairs(&mut client), [(p0.0, p1.0)]);
+    let flags = |sw_if: SwIfIndex, is_set, feature_bitmap| L2Flags {
+        sw_if_index: sw_if.into(),
+        is_set,
+        feature_bitmap,
+    };
+    assert_eq!(client.call(flags(p2, true, 1)).err(), Some(-2), "not bridged");
+    assert_eq!(client.call(join(p2, 1, L2PortType::Normal)), Ok(()));
+    let off = client.call(flags(p2, false, 1 | 4)).expect("set");
+    let bits = Features(off.resulting_feature_bitmap);
+    assert!(!bits.has(Features::LEARN) && !bits.has(Features::FLOOD) && bits.has(Features::FWD));
+    assert_eq!(client.call(flags(p2, true, 16)).err(), Some(-9));
+    assert_eq!(client.call(flags(p2, true, 1 << 20)).err(), Some(-7));
+    let on = client.call(flags(p2, true, 1 | 4)).expect("set");
+    assert!(Features(on.resulting_feature_bitmap).has(Features::LEARN));
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modes of interfaces, and their end.
+
+use super::*;
+use crate::{Bridge, Mode};
+use net::IfFlags;
+use testkit::pkt;
+
+#[test]
+fn a_cross_connect_has_one_direction() {
+    let mut rig = Rig::new(3);
+    rig.cli("set interface l2 xconnect p0 p1");
+    rig.cli("set interface l2 xconnect p1 p2");
+    rig.cli("set interface l2 bridge p2 1");
+    for dst in [host(2), MacAddr::BROADCAST, MacAddr([1, 0x80, 0xc2, 0, 0, 0])] {
+        let frame = frame_to(host(1), dst, 9);
+        assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
+        assert_eq!(rig.pass(1, &frame), at(&[2], &frame), "not back to p0");
+    }
+    assert_eq!(rig.pass(2, &frame(1, 2, 0)), [], "p2 is alone in its domain");
+    assert_eq!(rig.world().get::<Bridge>().entry_count(), 1);
+    rig.cli("set interface l3 p0");
+    assert_eq!(rig.pass(0, &frame(1, 2, 0)), [], "p0 routes");
+    assert_eq!(rig.count("ethernet-input", "l3 mac mismatch"), 1);
+}
+
+#[test]
+fn tags_stay_and_runts_pass() {
+    let mut rig = Rig::bridged(2);
+    let mut tagged = frame(1, 2, 4);
+    tagged.splice(12..12, [0x81, 0, 0x20, 7, 0x81, 0, 0, 9]);
+    assert_eq!(rig.pass(0, &tagged), at(&[1], &tagged));
+    let runt = frame(1, 2, 0)[..14].to_vec();
+    assert_eq!(rig.pass(0, &runt), at(&[1], &runt));
+    assert_eq!(rig.pass(0, &runt[..13]), []);
+    assert_eq!(rig.count("ethernet-input", "too_short"), 1);
+}
+
+#[test]
+fn a_new_mode_ends_the_old_one() {
+    let mut rig = Rig::bridged(3);
+    rig.cli("set interface l2 xconnect p0 p1");
+    let frame = frame(1, 2, 0);
+    assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
+    assert_eq!(rig.pass(1, &frame), at(&[2], &frame), "p0 is no member any more");
+    rig.cli("set interface l2 bridge p0 7 3");
+    assert_eq!(rig.pass(0, &frame), []);
+    assert_eq!(
+        rig.cli("show mode p0 p1 p2"),
+        "l2 bridge p0 bd_id 7 shg 3\nl2 bridge p1 bd_id 1 shg 0\nl2 bridge p2 bd_id 1 shg 0\n"
+    );
+    rig.cli("set interface l3 p0");
+    rig.cli("set interface l2 xconnect p1 p2");
+    let shown = rig.cli("show mode");
+    assert!(shown.ends_with("l3 p0\nl2 xconnect p1 p2\nl2 bridge p2 bd_id 1 shg 0\n"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&rig.cli("show mode p1 -j")).expect("JSON");
+    assert_eq!(json, serde_json::json!([{ "interface": "p1", "mode": "l2 xconnect", "peer": "p2" }]));
+}
+
+#[test]
+fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
+    let mut rig = Rig::new(3);
+    rig.cli("set interface l2 xconnect p0 p1");
+    assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
+    assert_eq!(rig.count("l2-output", "L2 Output interface not valid"), 1);
+    rig.cli("set interface l2 bridge p1 1");
+    let frame = frame(1, 2, 0);
+    assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
+    rig.cli("set interface l3 p1");
+    assert_eq!(rig.pass(0, &frame), []);
+    let left = ("l2-output-bad-intf", "L2 output to interface not in L2 mode or deleted");
+    assert_eq!(rig.count(left.0, left.1), 1);
+    // An operator's entry leads to a port that has left the domain for another one.
+    rig.cli("set interface l2 bridge p1 1");
+    rig.cli("set interface l2 bridge p2 1");
+    rig.cli(&format!("l2fib add {} 1 p1", host(5)));
+    rig.cli("set interface l2 bridge p1 2");
+    assert_eq!(rig.pass(2, &frame_to(host(6), host(5), 0)), []);
+    assert_eq!(rig.count(left.0, left.1), 2);
+}
+
+/// Packets of an interface that is switched are never routed, although it has an address and a route.
+#[test]
+fn nothing_is_routed_from_a_switched_interface() {
+    let mut rig = Rig::new(3);
+    for line in [
+        "set interface ip address p0 10.0.0.1/24",
+        "set interface ip address p1 10.0.1.1/24",
+        "set ip neighbor p1 10.0.1.2 02:00:00:00:01:02",
+    ] {
+        rig.cli(line);
+    }
+    let packet = || {
+        let to = pkt::ether(host(1), port_mac(0)).ip4("10.0.0.2", "10.0.1.2").ttl(9);
+        to.udp(1, 2).payload_len(40).build()
+    };
+    let arc = rig.world().arc("device-input").expect("an arc");
+    let super_path = |rig: &Rig| rig.world().features_of(arc, rig.ports[0]).contains(&"super-path");
+    assert!(super_path(&rig));
+    for n in [1, 20] {
+        rig.receive_all(0, &vec![packet(); n]);
+        let routed = rig.sent();
+        assert_eq!(routed.len(), n);
+        assert!(routed.iter().all(|(port, bytes)| *port == 1 && bytes[22] == 8), "TTL is less by one");
+    }
+    rig.cli("set interface l2 bridge p0 1");
+    rig.cli("set interface l2 bridge p2 1");
+    assert!(!super_path(&rig));
+    for n in [1, 20] {
+        rig.receive_all(0, &vec![packet(); n]);
+        assert_eq!(rig.sent(), vec![(2, packet()); n], "switched as it is");
+    }
+    let arp = pkt::arp_request("02:aa:00:00:00:01", "10.0.0.2", "10.0.0.1").pad_to(60).build();
+    assert_eq!(rig.pass(0, &arp), at(&[2], &arp), "the router doesn't answer");
+    rig.cli("set interface l3 p0");
+    assert!(super_path(&rig));
+    rig.receive_all(0, &[packet()]);
+    assert!(matches!(&rig.sent()[..], [(1, bytes)] if bytes[22] == 8));
+}
+
+#[test]
+fn workers_see_the_role_of_an_interface() {
+    let mut rig = Rig::new(2);
+    let world = rig.world();
+    let interfaces = world.get::<Interfaces>();
+    let role = |sw_if| interfaces.get(sw_if).expect("there").l2;
+    rig.cli("create loopback interface");
+    let loop0 = interfaces.find("loop0").expect("made");
+    rig.cli("set interface l2 bridge p0 1");
+    rig.cli("set interface l2 bridge loop0 1 bvi");
+    assert_eq!([role(rig.ports[0]), role(loop0)], [net::L2Role::Port, net::L2Role::Bvi]);
+    rig.cli("set interface l3 loop0");
+    rig.cli("set interface l3 p0");
+    assert_eq!([role(rig.ports[0]), role(loop0)], [net::L2Role::None; 2]);
+    assert!(IfFlags(IfFlags::L2.0 | IfFlags::BVI.0).has(IfFlags::L2));
+}
+
+#[test]
+fn an_interface_that_is_deleted_leaves_nothing_behind() {
+    let mut rig = Rig::bridged(4);
+    let world = rig.world();
+    let bridge = world.get::<Bridge>();
+    rig.cli("set interface l2 xconnect p3 p2");
+    rig.cli(&format!("l2fib add {} 1 p2 static", host(5)));
+    rig.pass(2, &frame(1, 99, 0));
+    rig.pass(0, &frame(2, 99, 0));
+    let gone = rig.ports[2];
+    // A frame is on its way to the port while it is deleted.
+    rig.bench.arrive(rig.ports[0], &frame(2, 1, 0));
+    world.get::<Interfaces>().delete(&world, gone).expect("deleted");
+    rig.bench.settle();
+    rig.sent();
+    assert_eq!(bridge.mode(rig.ports[3]), None, "its cross-connect routes again");
+    let ports: Vec<_> = bridge.modes().into_iter().map(|(sw_if, _)| sw_if).collect();
+    assert_eq!(ports, [rig.ports[0], rig.ports[1]]);
+    assert_eq!((bridge.entry_count(), bridge.provisioned().len()), (1, 0), "host 2 on p0");
+    let to = frame(3, 1, 1);
+    assert_eq!(rig.pass(0, &to), at(&[1], &to));
+    // Whoever gets the index next is no member, and frames don't go there.
+    rig.add_port(4);
+    assert_eq!(rig.ports[4], gone);
+    rig.ports[2] = SwIfIndex(u32::MAX);
+    assert_eq!(bridge.mode(gone), None);
+    let group = frame_to(host(3), MacAddr::BROADCAST, 1);
+    assert_eq!(rig.pass(0, &group), at(&[1], &group));
+}
+
+#[test]
+fn wrong_modes_are_refused() {
+    let mut rig = Rig::new(2);
+    assert_eq!(rig.refused("set interface l2 bridge local0 1").0, -71);
+    assert_eq!(rig.refused("set interface l2 bridge p0 16777216").0, -122);
+    assert_eq!(rig.refused("set interface l2 bridge p0 1 bvi").0, -7);
+    assert_eq!(rig.refused("set interface l2 xconnect p0 p0").0, -7);
+    assert_eq!(rig.refused("set interface l2 xconnect p0 local0").0, -71);
+    rig.cli("set interface l2 bridge p0 1 uu-fwd");
+    assert_eq!(rig.refused("set interface l2 bridge p1 1 uu-fwd").0, -81);
+    assert_eq!(rig.refused("set interface l2 learn p1").0, -2);
+    rig.cli("set interface l2 bridge p0 1 uu-fwd 3");
+    let mode = rig.world().get::<Bridge>().mode(rig.ports[0]);
+    assert!(matches!(mode, Some(Mode::Bridge { id: 1, shg: 3, .. })), "again, with a group");
+}
