@@ -122,6 +122,8 @@ impl Instance {
             "show punt socket registrations",
             "show urpf",
             "show teib",
+            "show mode -j",
+            "show bridge-domain -j",
             "show super-path",
             "show interface default rx-mode",
             "show arp proxy -j",

@@ -4,6 +4,7 @@
 
 mod elsewhere;
 mod ip;
+mod l2;
 mod link;
 mod reassembly;
 
@@ -168,6 +169,7 @@ fn every_reason_is_reached() {
         ip::features,
         reassembly::full,
         reassembly::shallow,
+        l2::switching,
     ] {
         let mut walk = Walk::new();
         all.extend(walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name));

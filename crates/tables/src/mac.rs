@@ -22,6 +22,8 @@ const FIRST: usize = 1 << 14;
 const LAST: usize = 1 << 24;
 /// Each growth multiplies the number of buckets by this.
 const GROWTH: usize = 4;
+/// Buckets that control reads in one go.
+pub const PIECE: usize = 64;
 /// Attempts of an insertion while other threads fill or free slots of the same buckets.
 const ATTEMPTS: usize = 16;
 
@@ -440,16 +442,19 @@ impl MacTable {
         }));
     }
 
-    /// Control: calls `f` for the entries of a bucket; `false` if there is no bucket with this number or a higher one. An entry that is
-    /// there all the time is in one of them as long as the table doesn't grow.
-    pub fn bucket(&self, at: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
-        let mut from = at;
+    /// Control: calls `f` for the entries of [`PIECE`] buckets; `false` if there is no piece with this number or a higher one. An entry
+    /// that is there all the time is in one of them as long as the table doesn't grow.
+    pub fn piece(&self, piece: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
+        let mut from = piece * PIECE;
         for level in self.levels().all() {
-            if from < level.buckets.len() {
-                level.entries(from).for_each(|(_, key, entry)| f(key, entry));
+            let len = level.buckets.len();
+            if from < len {
+                for at in from..len.min(from + PIECE) {
+                    level.entries(at).for_each(|(_, key, entry)| f(key, entry));
+                }
                 return true;
             }
-            from -= level.buckets.len();
+            from -= len.next_multiple_of(PIECE);
         }
         false
     }

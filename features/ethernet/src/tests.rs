@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 mod vlan;
 
-use crate::{PLUGIN, loopback, register_ethertype};
+use crate::{PLUGIN, loopback, register_ethertype, register_l2};
 use buffer::Flags;
 use graph::drive::Bench;
 use graph::{Plugin, SwIfIndex, World, WorldConfig};
-use net::{IfCounters, Interfaces, MtuKind};
+use net::{IfCounters, Interfaces, L2Role, MtuKind};
 use startup::Cursor;
 use startup::text::{Source, tokens};
 use std::collections::BTreeMap;
@@ -78,6 +78,40 @@ fn frames_go_to_their_type_or_are_dropped_by_name() {
             }
         }
     }
+}
+
+/// Frames of an interface in layer-2 mode go to the node that registered, whole, whatever they are.
+#[test]
+fn frames_of_switched_interfaces_are_given_away_as_they_are() {
+    let (mut bench, sw_if) = bench();
+    let interfaces = bench.world.get::<Interfaces>();
+    assert!(register_l2(&bench.world, "nowhere").is_err());
+    register_l2(&bench.world, "taker").expect("free");
+    assert!(register_l2(&bench.world, "ethernet-input").expect_err("taken").contains("taken by taker"));
+    let frames =
+        [frame(OWN.0, 0x0800), frame([2, 0, 0, 0, 0, 7], 0x8100), frame([0xff; 6], 46), vec![0xff; 14]];
+    interfaces.set_l2(&bench.world, sw_if, L2Role::Port).expect("set");
+    let down = bench.node("ethernet-input", &[frames[0].clone()], |b| b.rx_if = sw_if.0);
+    assert_eq!(down[0].reason, Some("interface is down"));
+    interfaces.set_admin(&bench.world, sw_if, true).expect("up");
+    for bytes in &frames {
+        for n in [1, 20] {
+            let out = bench.node("ethernet-input", &vec![bytes.clone(); n], |b| b.rx_if = sw_if.0);
+            assert_eq!(out.len(), n);
+            assert!(out.iter().all(|o| (o.node.as_str(), &o.bytes) == ("taker", bytes)), "{out:?}");
+        }
+    }
+    let short = bench.node("ethernet-input", &[vec![0xff; 13]], |b| b.rx_if = sw_if.0);
+    assert_eq!(short[0].reason, Some("frame is shorter than an Ethernet header"));
+    // What a BVI sends is switched; what comes to it is not.
+    interfaces.set_l2(&bench.world, sw_if, L2Role::Bvi).expect("set");
+    let sent = bench.node("loop0-tx", &[frames[1].clone()], |_| {});
+    assert_eq!((sent[0].node.as_str(), &sent[0].bytes, sent[0].rx_if), ("taker", &frames[1], sw_if.0));
+    let received = bench.node("ethernet-input", &[frames[1].clone()], |b| b.rx_if = sw_if.0);
+    assert_eq!(received[0].reason, Some("destination MAC address is another host's"));
+    interfaces.set_l2(&bench.world, sw_if, L2Role::None).expect("set");
+    let sent = bench.node("loop0-tx", &[frames[1].clone()], |_| {});
+    assert_eq!(sent[0].node, "ethernet-input");
 }
 
 #[test]

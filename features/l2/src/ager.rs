@@ -28,6 +28,9 @@ impl Process for Ager {
         if wake == Wake::Start {
             self.scan = now + SCAN;
         }
+        if self.bridge.is_unused() {
+            return Sleep::Event;
+        }
         if now >= self.scan {
             self.bridge.scan(now);
             self.bridge.last_scan.store(world.clock.now().saturating_sub(now), Ordering::Relaxed);
@@ -42,6 +45,7 @@ impl Process for Ager {
 
 /// Starts the process.
 pub fn start(world: &World) {
-    let signal = world.processes.signal();
-    world.processes.spawn(Box::new(Ager { bridge: world.get(), scan: 0 }), &signal);
+    let bridge = world.get::<Bridge>();
+    let signal = bridge.ager.clone();
+    world.processes.spawn(Box::new(Ager { bridge, scan: 0 }), &signal);
 }

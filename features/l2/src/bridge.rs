@@ -5,7 +5,7 @@ use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mode::Mode;
 use crate::state::{Domain, Learned, Port};
-use graph::{Deleted, Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -44,6 +44,8 @@ pub struct Bridge {
     pub(crate) learned: Learned,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
+    /// Wakes the process that forgets old addresses.
+    pub(crate) ager: Signal,
     control: Mutex<Control>,
 }
 
@@ -64,6 +66,7 @@ impl Shared for Bridge {
             macs: MacTable::new(world.qsbr.clone()),
             learned: Learned::new(DEFAULT_LEARN_LIMIT),
             last_scan: AtomicU64::new(0),
+            ager: world.processes.signal(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
                 ids: vec![Some(0)],

@@ -254,6 +254,7 @@ impl Bridge {
         control.domains.insert(id, state);
         self.publish_domain(world, &control, id);
         drop(control);
+        self.ager.raise();
         world.note_config_change();
         Ok(())
     }
@@ -303,6 +304,12 @@ impl Bridge {
         self.remove_entries(|key, _| key.domain() == index);
         world.note_config_change();
         Ok(())
+    }
+
+    /// Whether there is no domain, no address and no index to be freed.
+    pub(crate) fn is_unused(&self) -> bool {
+        let control = self.control();
+        control.domains.is_empty() && control.retiring.is_empty() && self.macs.is_empty()
     }
 
     /// Frees the indices of deleted domains in which no worker learns any more. Called about once a second.

@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use tables::mac::{MacEntry, MacKey};
 use wire::MacAddr;
 
-/// Nanoseconds of a minute.
-const MINUTE: u64 = 60_000_000_000;
+/// Nanoseconds of a second, and of a minute.
+const SECOND: u64 = 1_000_000_000;
+const MINUTE: u64 = 60 * SECOND;
 
 /// An entry that an operator makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ pub struct FibEntry {
     pub sw_if: Option<SwIfIndex>,
     /// Generation numbers of domain and port.
     pub generation: u16,
-    /// Minutes since it was used last. Nothing for an entry that doesn't age.
+    /// Seconds since it was used last. Nothing for an entry that doesn't age.
     pub age: Option<u64>,
     /// It never moves.
     pub is_static: bool,
@@ -58,7 +59,9 @@ pub struct FibEntry {
 impl Bridge {
     /// Removes entries, and counts learned ones as gone.
     pub(crate) fn remove_entries(&self, mut which: impl FnMut(MacKey, MacEntry) -> bool) {
-        self.macs.retain(|key, entry| !which(key, entry), |key, entry| self.uncount(key, entry));
+        if !self.macs.is_empty() {
+            self.macs.retain(|key, entry| !which(key, entry), |key, entry| self.uncount(key, entry));
+        }
     }
 
     /// Sets an entry of control's; says whether there was room.
@@ -188,11 +191,11 @@ impl Bridge {
         });
     }
 
-    /// The entries of a bucket of the table, numbered from 0. Nothing behind the last bucket.
-    pub fn entries(&self, bucket: usize, now: u64) -> Option<Vec<FibEntry>> {
+    /// The entries of a piece of the table, numbered from 0. Nothing behind the last piece.
+    pub fn entries(&self, piece: usize, now: u64) -> Option<Vec<FibEntry>> {
         let control = self.control();
         let mut all = Vec::new();
-        let is_there = self.macs.bucket(bucket, |key, entry| {
+        let is_there = self.macs.piece(piece, |key, entry| {
             if let Some(Some(id)) = control.ids.get(usize::from(key.domain())) {
                 all.push(fib_entry(*id, key, entry, now));
             }
@@ -226,7 +229,7 @@ fn fib_entry(id: u32, key: MacKey, entry: MacEntry, now: u64) -> FibEntry {
         mac: MacAddr(key.mac()),
         sw_if: (!has(FILTER)).then_some(SwIfIndex(entry.port)),
         generation: entry.generation,
-        age: is_learned(entry).then(|| age(entry, now) / MINUTE),
+        age: is_learned(entry).then(|| age(entry, now) / SECOND),
         is_static: has(STATIC),
         is_filter: has(FILTER),
         is_bvi: has(BVI),

@@ -6,6 +6,7 @@ use crate::bvi::ToBvi;
 use crate::features::{Features, Step};
 use crate::meta::L2Meta;
 use crate::state::{FILTER, Role, generation, is_learned};
+use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
 use simd::Isa;
@@ -119,10 +120,14 @@ impl Node for L2Fwd {
     const NAME: &'static str = "l2-fwd";
     const HOT: bool = true;
     type Next = To;
-    type Trace = ();
+    type Trace = FrameTrace;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            let domain = b.scratch::<L2Meta>().domain();
+            cx.trace(b, FrameTrace { sw_if: b.rx_if, addresses: Addresses::of(b), domain });
+        }
         let mut hits = 0;
         let to = self.forward(b, self.bridge.view(cx.turn), &mut hits, cx.turn);
         cx.count(To::Packets, 1);

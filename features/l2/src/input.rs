@@ -5,6 +5,7 @@ use crate::bridge::Bridge;
 use crate::features::{Features, Step};
 use crate::meta::L2Meta;
 use crate::state::{Port, Role, generation};
+use crate::trace::Addresses;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, Prefetch, ThreadIndex, Trace, Vector, World};
 use simd::Isa;
@@ -12,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
 use tables::mac::{MacKey, MacView};
-use wire::{EtherType, MacAddr};
+use wire::EtherType;
 
 /// Bytes of the Ethernet header.
 pub const HEADER: usize = 14;
@@ -62,15 +63,13 @@ impl From<Step> for To {
 #[derive(Clone, Copy)]
 pub struct InputTrace {
     sw_if: u32,
-    addresses: [u8; 12],
+    addresses: Addresses,
     features: Features,
 }
 
 impl Trace for InputTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = self.addresses;
-        let (dst, src) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
-        write!(f, "sw_if_index {} dst {dst} src {src} [{}]", self.sw_if, self.features)
+        write!(f, "sw_if_index {} {} [{}]", self.sw_if, self.addresses, self.features)
     }
 }
 
@@ -164,8 +163,8 @@ impl Node for L2Input {
         let from = Origin::new(b.rx_if, &self.bridge, cx.turn);
         cx.count(To::Packets, 1);
         let (to, features) = Self::classify(b, &from, self.bridge.view(cx.turn));
-        if TRACED && let Some(addresses) = b.bytes::<12>(0) {
-            cx.trace(b, InputTrace { sw_if: b.rx_if, addresses: *addresses, features });
+        if TRACED {
+            cx.trace(b, InputTrace { sw_if: b.rx_if, addresses: Addresses::of(b), features });
         }
         to
     }

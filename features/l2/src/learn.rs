@@ -5,6 +5,7 @@ use crate::bridge::Bridge;
 use crate::features::{Features, Step};
 use crate::meta::L2Meta;
 use crate::state::{FILTER, STATIC, is_learned, stamp};
+use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
 use simd::Isa;
@@ -169,10 +170,14 @@ impl Node for L2Learn {
     const NAME: &'static str = "l2-learn";
     const HOT: bool = true;
     type Next = To;
-    type Trace = ();
+    type Trace = FrameTrace;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            let domain = b.scratch::<L2Meta>().domain();
+            cx.trace(b, FrameTrace { sw_if: b.rx_if, addresses: Addresses::of(b), domain });
+        }
         cx.count(To::Packets, 1);
         let (macs, now) = (self.bridge.view(cx.turn), stamp(cx.now()));
         self.learn(b, macs, now, cx)

@@ -42,6 +42,7 @@ mod output;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod uu_fwd;
 
 pub use bridge::Bridge;

@@ -4,14 +4,13 @@
 use crate::bridge::Bridge;
 use crate::meta::L2Meta;
 use crate::state::{NO_DOMAIN, Port, Role};
+use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
 use net::Interfaces;
 use simd::Isa;
-use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
-use wire::MacAddr;
 
 pub struct L2Output {
     bridge: Arc<Bridge>,
@@ -37,20 +36,6 @@ pub enum To {
     #[count]
     #[counter("L2 output packets")]
     Packets,
-}
-
-#[derive(Clone, Copy)]
-pub struct OutputTrace {
-    sw_if: u32,
-    addresses: [u8; 12],
-}
-
-impl Trace for OutputTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = self.addresses;
-        let (dst, src) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
-        write!(f, "sw_if_index {} dst {dst} src {src}", self.sw_if)
-    }
 }
 
 impl Build for L2Output {
@@ -94,13 +79,14 @@ impl Node for L2Output {
     const NAME: &'static str = "l2-output";
     const HOT: bool = true;
     type Next = To;
-    type Trace = OutputTrace;
+    type Trace = FrameTrace;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         cx.count(To::Packets, 1);
-        if TRACED && let Some(addresses) = b.bytes::<12>(0) {
-            cx.trace(b, OutputTrace { sw_if: b.tx_if, addresses: *addresses });
+        if TRACED {
+            let domain = b.scratch::<L2Meta>().domain();
+            cx.trace(b, FrameTrace { sw_if: b.tx_if, addresses: Addresses::of(b), domain });
         }
         Self::send(b, &self.target(b.tx_if, cx.turn))
     }

@@ -19,7 +19,7 @@ pub enum To {
     Output,
     /// domain has no unknown-unicast port any more
     #[drop]
-    NoPort,
+    Gone,
 }
 
 impl Build for L2UuFwd {
@@ -36,7 +36,7 @@ impl Node for L2UuFwd {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let domain = self.bridge.domains.get(b.scratch::<L2Meta>().domain().into(), cx.turn);
-        let Some(port) = domain.and_then(|domain| domain.uu_fwd) else { return To::NoPort };
+        let Some(port) = domain.and_then(|domain| domain.uu_fwd) else { return To::Gone };
         b.tx_if = port;
         To::Output
     }

@@ -24,6 +24,8 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "*-replicate/Buffer Allocation Failure",
         "no buffer is left for a copy: features/mfib/src/tests/many.rs",
     ),
+    ("l2-flood/again", "more copies than a vector takes: features/l2/src/tests/flood.rs"),
+    ("l2-flood/L2 replication failures", "no buffer is left for a copy: features/l2/src/tests/flood.rs"),
     ("*-replicate/again", "more copies than a vector takes: features/mfib/src/tests/many.rs"),
     ("*/gone", "an entry is removed below a packet on its way"),
     ("*-mfib-forward-lookup/no_entry", "each table has entries for all groups"),

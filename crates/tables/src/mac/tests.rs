@@ -95,7 +95,7 @@ proptest! {
         }
         let mut all = HashMap::new();
         for at in 0.. {
-            if !table.bucket(at, |k, e| assert_eq!(all.insert(k, e), None, "once")) {
+            if !table.piece(at, |k, e| assert_eq!(all.insert(k, e), None, "once")) {
                 break;
             }
         }
@@ -197,7 +197,7 @@ fn threads_learn_move_and_remove() {
     domain.collect();
     let mut seen = HashMap::new();
     for at in 0.. {
-        if !table.bucket(at, |k, e| assert_eq!(seen.insert(k, e.port), None, "twice: {k:?}")) {
+        if !table.piece(at, |k, e| assert_eq!(seen.insert(k, e.port), None, "twice: {k:?}")) {
             break;
         }
     }

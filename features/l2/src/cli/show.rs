@@ -169,14 +169,11 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-/// Buckets of the table that one step of the answer reads.
-const BUCKETS: usize = 16;
-
 fn fib_row(w: &World, e: &FibEntry) -> [Cell; 10] {
     let star = |on: bool| Cell::from(if on { "*" } else { "-" });
     let age = match (e.age, e.is_provisioned) {
         (_, true) => "no".to_string(),
-        (Some(age), _) => age.to_string(),
+        (Some(age), _) => (age / 60).to_string(),
         (None, _) => "-".to_string(),
     };
     let interface = e.sw_if.map_or_else(|| "N/A".to_string(), |sw_if| name(w, sw_if));
@@ -237,32 +234,30 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
             }
             out.array("entries");
         }
-        for bucket in at..at + BUCKETS {
-            let Some(entries) = bridge.entries(bucket, now).filter(|_| lists) else {
-                out.end();
-                let (total, learned, last_scan, limit) = summary(w);
-                out.text(|text| {
+        let Some(entries) = bridge.entries(at, now).filter(|_| lists) else {
+            out.end();
+            let (total, learned, last_scan, limit) = summary(w);
+            out.text(|text| {
                     _ = writeln!(
                         text,
                         "L2FIB total/learned entries: {total}/{learned}  Last scan time: {last_scan:.4e}sec  Learn limit: {limit}"
                     );
                 });
-                out.field("total", total as u64);
-                out.field("learned", learned);
-                out.field("learn_limit", limit);
-                return Ok(false);
-            };
-            for entry in entries {
-                let is_wanted = only.is_none_or(|id| id == entry.id)
-                    && (!learned_only || !entry.is_provisioned)
-                    && (!added_only || entry.is_provisioned);
-                if is_wanted {
-                    out.text_row(|| fib_row(w, &entry).into_iter().take(9));
-                    out.value(|| fib_json(w, &entry));
-                }
+            out.field("total", total as u64);
+            out.field("learned", learned);
+            out.field("learn_limit", limit);
+            return Ok(false);
+        };
+        for entry in entries {
+            let is_wanted = only.is_none_or(|id| id == entry.id)
+                && (!learned_only || !entry.is_provisioned)
+                && (!added_only || entry.is_provisioned);
+            if is_wanted {
+                out.text_row(|| fib_row(w, &entry).into_iter().take(9));
+                out.value(|| fib_json(w, &entry));
             }
         }
-        at += BUCKETS;
+        at += 1;
         Ok(true)
     }))
 }

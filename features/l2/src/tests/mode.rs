@@ -135,6 +135,60 @@ fn workers_see_the_role_of_an_interface() {
     assert!(IfFlags(IfFlags::L2.0 | IfFlags::BVI.0).has(IfFlags::L2));
 }
 
+/// A device that notes its promiscuous mode.
+#[derive(Default)]
+struct Noting(std::sync::atomic::AtomicBool);
+
+impl net::Device for Noting {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+    fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {
+        self.0.store(on, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_port_is_promiscuous_while_it_is_switched() {
+    let mut rig = Rig::new(1);
+    let world = rig.world();
+    let device = Arc::new(Noting::default());
+    let new = net::NewInterface { device: device.clone(), ..ethernet("q0", port_mac(9)) };
+    let made = world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if));
+    made.expect("created");
+    let is_on = || device.0.load(std::sync::atomic::Ordering::Relaxed);
+    rig.cli("set interface l2 bridge q0 1");
+    assert!(is_on());
+    rig.cli("set interface promiscuous off q0");
+    assert!(is_on(), "an operator's wish doesn't end it");
+    rig.cli("set interface l2 xconnect q0 p0");
+    assert!(is_on());
+    rig.cli("set interface l3 q0");
+    assert!(!is_on());
+    rig.cli("set interface promiscuous on q0");
+    rig.cli("set interface l2 bridge q0 1");
+    rig.cli("set interface l3 q0");
+    assert!(is_on(), "as the operator wants");
+}
+
+#[test]
+fn traces_name_domain_addresses_and_features() {
+    let mut rig = Rig::bridged(2);
+    let frame = frame(1, 2, 0);
+    let port = rig.ports[0];
+    rig.bench.rt.trace().order(::graph::NodeIndex(999), 1, ::graph::TraceLog::room(16), 0);
+    rig.bench.send("l2-input", &frame, |b| {
+        Bench::trace(b, 7);
+        b.rx_if = port.0;
+    });
+    let text = rig.bench.rt.trace().records().map(|record| record.to_string()).collect::<String>();
+    let features = "[l2-learn l2-fwd l2-flood l2-flood feature-bitmap-drop]";
+    let addresses = "dst 02:aa:00:00:00:02 src 02:aa:00:00:00:01";
+    assert!(text.contains(&format!("sw_if_index {port} {addresses} {features}")), "{text}");
+    assert!(text.contains(&format!("sw_if_index {port} {addresses} bd_index 1")), "{text}");
+}
+
 #[test]
 fn an_interface_that_is_deleted_leaves_nothing_behind() {
     let mut rig = Rig::bridged(4);
