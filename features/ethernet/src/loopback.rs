@@ -11,8 +11,59 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
-/// The numbers in use.
-pub struct Loopbacks(Mutex<Numbers>);
+/// The two kinds of loopback interfaces. Each has numbers of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoopbackKind {
+    /// `loopN`.
+    Loopback,
+    /// `bviN`, made to be the routed interface of a bridge domain.
+    Bvi,
+}
+
+impl LoopbackKind {
+    const ALL: [Self; 2] = [Self::Loopback, Self::Bvi];
+
+    /// As VPP calls it.
+    const fn driver(self) -> &'static str {
+        match self {
+            Self::Loopback => "Loopback",
+            Self::Bvi => "BVI",
+        }
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Loopback => "loop",
+            Self::Bvi => "bvi",
+        }
+    }
+
+    /// VPP's habit, so that what is written down of an instance stays true: de:ad or b0:b0, then the number.
+    fn own_mac(self, instance: u32) -> MacAddr {
+        let [a, b, c, d] = instance.to_be_bytes();
+        match self {
+            Self::Loopback => MacAddr([0xde, 0xad, a, b, c, d]),
+            Self::Bvi => MacAddr([0xb0, 0xb0, a, b, c, d]),
+        }
+    }
+
+    /// The kind of an interface with this driver.
+    fn of(driver: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.driver() == driver)
+    }
+}
+
+/// Numbers of BVIs that clients choose are below this, as in VPP.
+const MAX_BVI: u32 = 16_384;
+
+/// The numbers in use, by kind.
+pub struct Loopbacks(Mutex<[Numbers; 2]>);
+
+impl Loopbacks {
+    fn with<R>(&self, kind: LoopbackKind, f: impl FnOnce(&mut Numbers) -> R) -> R {
+        f(&mut self.0.lock().expect("no panic inside")[kind as usize])
+    }
+}
 
 #[derive(Default)]
 struct Numbers {
@@ -43,26 +94,24 @@ impl Shared for Loopbacks {
     }
 }
 
-/// As VPP calls it.
-const DRIVER: &str = "Loopback";
-
 struct Loopback {
+    kind: LoopbackKind,
     instance: u32,
 }
 
 impl Device for Loopback {
     fn driver(&self) -> &'static str {
-        DRIVER
+        self.kind.driver()
     }
     fn delete(&self, world: &World) {
-        world.get::<Loopbacks>().0.lock().expect("no panic inside").give(self.instance);
+        world.get::<Loopbacks>().with(self.kind, |numbers| numbers.give(self.instance));
     }
 }
 
-/// VPP's habit, so that what is written down of an instance stays true: de:ad then the number.
-fn own_mac(instance: u32) -> MacAddr {
-    let [a, b, c, d] = instance.to_be_bytes();
-    MacAddr([0xde, 0xad, a, b, c, d])
+/// Whether what an interface sends comes back in: it is a loopback interface of either kind.
+pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
+    let interface = world.get::<Interfaces>().get(sw_if);
+    interface.is_ok_and(|interface| LoopbackKind::of(interface.device.driver()).is_some())
 }
 
 /// Makes `loopN`; without a number, the first that is free.
@@ -70,6 +119,27 @@ fn own_mac(instance: u32) -> MacAddr {
 /// # Errors
 /// A number that is taken; a group's address.
 pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+    create_kind(world, LoopbackKind::Loopback, mac, instance)
+}
+
+/// Makes `bviN`; without a number, the first that is free.
+///
+/// # Errors
+/// A number that is taken or above 16,383 (−31); a group's address (−7).
+pub fn create_bvi(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+    if let Some(instance) = instance.filter(|instance| *instance >= MAX_BVI) {
+        return Err(Error::parse(format!("the number of a BVI is below {MAX_BVI}, not {instance}"))
+            .retval(msg::retval::INVALID_REGISTRATION));
+    }
+    create_kind(world, LoopbackKind::Bvi, mac, instance)
+}
+
+fn create_kind(
+    world: &World,
+    kind: LoopbackKind,
+    mac: Option<MacAddr>,
+    instance: Option<u32>,
+) -> Result<SwIfIndex, Error> {
     if let Some(mac) = mac.filter(|mac| mac.is_multicast()) {
         return Err(
             Error::parse(format!("{mac} is no address of one host")).retval(msg::retval::INVALID_VALUE)
@@ -77,17 +147,17 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
     }
     let instance = {
         let loopbacks = world.get::<Loopbacks>();
-        let taken = loopbacks.0.lock().expect("no panic inside").take(instance);
+        let taken = loopbacks.with(kind, |numbers| numbers.take(instance));
         taken.ok_or_else(|| {
-            Error::failed(format!("there is a loop{} already", instance.unwrap_or_default()))
-                .retval(msg::retval::INVALID_REGISTRATION)
+            let name = format!("{}{}", kind.prefix(), instance.unwrap_or_default());
+            Error::failed(format!("there is a {name} already")).retval(msg::retval::INVALID_REGISTRATION)
         })?
     };
     let new = NewInterface {
-        name: format!("loop{instance}"),
+        name: format!("{}{instance}", kind.prefix()),
         kind: IfKind::Ethernet,
-        device: Arc::new(Loopback { instance }),
-        mac: mac.unwrap_or_else(|| own_mac(instance)),
+        device: Arc::new(Loopback { kind, instance }),
+        mac: mac.unwrap_or_else(|| kind.own_mac(instance)),
         mtu: world.startup::<Startup>().default_mtu(),
         link_up: true,
     };
@@ -98,7 +168,7 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
         types: world.get(),
     });
     if made.is_err() {
-        world.get::<Loopbacks>().0.lock().expect("no panic inside").give(instance);
+        world.get::<Loopbacks>().with(kind, |numbers| numbers.give(instance));
     }
     made
 }
@@ -108,15 +178,15 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Interfaces>().indices(), |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let Made { name, mac, .. } = interface.made;
-        let Some(instance) = name.strip_prefix("loop").filter(|_| interface.device.driver() == DRIVER) else {
-            return;
-        };
-        let own = instance.parse().is_ok_and(|n| own_mac(n) == mac);
+        let Some(kind) = LoopbackKind::of(interface.device.driver()) else { return };
+        let Some(instance) = name.strip_prefix(kind.prefix()) else { return };
+        let own = instance.parse().is_ok_and(|n| kind.own_mac(n) == mac);
         let mac = if own { String::new() } else { format!(" mac {mac}") };
-        lines.push(
-            format!("create loopback interface instance {instance}{mac}"),
-            format!("delete loopback interface intfc {name}"),
-        );
+        let (create, delete) = match kind {
+            LoopbackKind::Loopback => ("create loopback interface", "delete loopback interface intfc"),
+            LoopbackKind::Bvi => ("bvi create", "bvi delete"),
+        };
+        lines.push(format!("{create} instance {instance}{mac}"), format!("{delete} {name}"));
     });
 }
 
@@ -125,10 +195,26 @@ pub fn say(world: &World, config: &mut RunningConfig) {
 /// # Errors
 /// An interface of another kind.
 pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+    delete_kind(world, LoopbackKind::Loopback, sw_if)
+}
+
+/// Takes a BVI away.
+///
+/// # Errors
+/// An interface that isn't there or of another kind (−2).
+pub fn delete_bvi(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+    delete_kind(world, LoopbackKind::Bvi, sw_if)
+}
+
+fn delete_kind(world: &World, kind: LoopbackKind, sw_if: SwIfIndex) -> Result<(), Error> {
     let interfaces = world.get::<Interfaces>();
     let interface = interfaces.get(sw_if)?;
-    if interface.device.driver() != DRIVER {
-        return Err(Error::failed(format!("{} is no loopback interface", interface.name))
+    if interface.device.driver() != kind.driver() {
+        let what = match kind {
+            LoopbackKind::Loopback => "loopback interface",
+            LoopbackKind::Bvi => "BVI that `bvi create' made",
+        };
+        return Err(Error::failed(format!("{} is no {what}", interface.name))
             .retval(msg::retval::INVALID_SW_IF_INDEX));
     }
     interfaces.delete(world, sw_if)

@@ -118,11 +118,6 @@ pub struct DomainInfo {
     pub uu_fwd: Option<SwIfIndex>,
 }
 
-/// A loopback interface that isn't the BVI gets no floods: they would come back in.
-pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
-    world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.device.driver() == "Loopback")
-}
-
 impl DomainState {
     /// Its bitmap: what is configured, and forwarding to the unknown-unicast port if there is one.
     pub fn features(&self) -> Features {
@@ -163,7 +158,8 @@ impl Control {
             shg,
             generation: self.port_generation(sw_if),
             is_bvi,
-            floods: is_bvi || !is_loopback(world, sw_if),
+            // What a loopback interface sends comes back in.
+            floods: is_bvi || !ethernet::is_loopback(world, sw_if),
         }
     }
 

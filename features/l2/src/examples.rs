@@ -11,6 +11,10 @@ pub const EXAMPLES: &[Script] = &[
          create packet-generator interface pg2
          create loopback interface instance 7
          create loopback interface instance 8
+         bvi create instance 4
+         bvi create mac 02:00:00:00:00:99
+         bvi create instance 5
+         bvi delete bvi5
          set bridge-domain default-learn-limit 1000
          create bridge-domain 1 mac-age 5 bd-tag \"the first\"
          create bridge-domain 2 learn 0 forward 1 uu-flood 1 flood 1 arp-term 0 arp-ufwd 1
@@ -28,6 +32,7 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 bridge loop8 1
          set interface l2 bridge pg1 1
          set interface l2 bridge pg2 2 uu-fwd
+         set interface l2 bridge bvi4 2 bvi
          set interface l2 learn pg0 disable
          set interface l2 forward pg0 disable
          set interface l2 flood pg1 disable

@@ -2,10 +2,11 @@
 //! Modes of interfaces: routed, bridged, cross-connected.
 
 use crate::bridge::{Bridge, Control};
-use crate::domain::{DomainConfig, MAX_DOMAIN_ID, is_loopback};
+use crate::domain::{DomainConfig, MAX_DOMAIN_ID};
 use crate::features::Features;
 use crate::state::{BVI, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
 use cli::{Error, Result, retval};
+use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
 use net::{IfEvent, IfKind, Interfaces, L2Role};
 use tables::mac::{MacEntry, MacKey};

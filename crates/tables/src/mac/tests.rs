@@ -78,7 +78,7 @@ proptest! {
                 }
                 Op::Remove(k) => prop_assert_eq!(table.remove(key(k)), oracle.remove(&key(k))),
                 Op::Retain(n) => {
-                    let keep = |e: MacEntry| e.port % n != 0;
+                    let keep = |e: MacEntry| !e.port.is_multiple_of(n);
                     let mut removed = HashMap::new();
                     table.retain(|_, e| keep(e), |k, e| _ = removed.insert(k, e));
                     let gone: HashMap<_, _> = oracle.extract_if(|_, e| !keep(*e)).collect();

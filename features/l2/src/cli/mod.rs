@@ -17,6 +17,21 @@ const PORT_FLAG: &str = "<interface:interface> [disable]";
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
+        path: "bvi create",
+        usage: "[mac <mac:mac>] [instance <instance:u32>]",
+        help: "Make an interface to be the routed one of a bridge domain",
+        run: create_bvi,
+    },
+    Command {
+        path: "bvi delete",
+        usage: "<interface:interface>",
+        help: "Take such an interface away",
+        run: |w, m| {
+            ethernet::delete_bvi(w, interface(w, m, "interface")?)?;
+            Ok(Output::empty())
+        },
+    },
+    Command {
         path: "create bridge-domain",
         usage: "<id:u32> [learn <learn:0-1>] [forward <forward:0-1>] [uu-flood <uu-flood:0-1>] [flood <flood:0-1>] \
                 [arp-term <arp-term:0-1>] [arp-ufwd <arp-ufwd:0-1>] [mac-age <mac-age:0-255>] [bd-tag <tag:string>] [del]",
@@ -195,6 +210,11 @@ pub fn no_arp_term() -> Error {
 
 fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
     w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
+}
+
+fn create_bvi(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = ethernet::create_bvi(w, m.opt("mac")?, m.opt("instance")?)?;
+    Ok(Output::text(w.get::<Interfaces>().name(sw_if)))
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output> {

@@ -177,4 +177,44 @@ fn clients_connect_interfaces_and_switch_features() {
     assert_eq!(client.call(flags(p2, true, 1 << 20)).err(), Some(-7));
     let on = client.call(flags(p2, true, 1 | 4)).expect("set");
     assert!(Features(on.resulting_feature_bitmap).has(Features::LEARN));
+    let set = |is_set, flags| L2InterfaceFeatFlagsSet { sw_if_index: p2.into(), is_set, flags };
+    let get = || L2InterfaceFeatFlagsGet { sw_if_index: p2.into() };
+    assert_eq!(client.call(set(false, L2IntfFeatFlags::FLOOD | L2IntfFeatFlags::UU_FLOOD)), Ok(()));
+    assert_eq!(client.call(get()).expect("bridged").flags.0, 1 | 2 | 32);
+    assert_eq!(client.call(set(true, L2IntfFeatFlags::ARP_TERM)).err(), Some(-9));
+    assert_eq!(client.call(L2InterfaceFeatFlagsGet { sw_if_index: p0.into() }).err(), Some(-2));
+}
+
+#[test]
+fn clients_make_and_delete_bvis() {
+    let mut rig = Rig::bridged(1);
+    let world = rig.world();
+    let interfaces = world.get::<Interfaces>();
+    let mut client = rig.bench.api();
+    let create = |mac, user_instance| BviCreate { mac: MacAddress(mac), user_instance };
+    let first = client.call(create([0; 6], u32::MAX)).expect("made").sw_if_index;
+    let ninth = client.call(create([2, 0, 0, 0, 0, 9], 9)).expect("made").sw_if_index;
+    for taken in [0, 9, 16_384] {
+        assert_eq!(client.call(create([0; 6], taken)).err(), Some(-31));
+    }
+    assert_eq!(client.call(create([1, 0, 0, 0, 0, 9], 8)).err(), Some(-7));
+    let shown = [first, ninth].map(|i| {
+        let i = interfaces.get(SwIfIndex(i.0)).expect("there");
+        format!("{} {} {}", i.name, i.mac, i.mtu_of(net::MtuKind::Link))
+    });
+    assert_eq!(shown, ["bvi0 b0:b0:00:00:00:00 9000", "bvi9 02:00:00:00:00:09 9000"]);
+    assert_eq!(client.call(BviDelete { sw_if_index: rig.ports[0].into() }), Err(-2));
+    assert_eq!(client.call(BviDelete { sw_if_index: first }), Ok(()));
+    assert_eq!(client.call(BviDelete { sw_if_index: first }), Err(-2));
+    drop(client);
+    rig.cli("set interface state bvi9 up");
+    rig.cli("set interface l2 bridge bvi9 1 bvi");
+    rig.sent();
+    let frame = frame_to(MacAddr([2, 0, 0, 0, 0, 9]), host(1), 0);
+    rig.bench.send("bvi9-tx", &frame, |_| {});
+    assert_eq!(rig.sent(), at(&[0], &frame));
+    rig.cli("create loopback interface instance 3");
+    assert_eq!(rig.refused("bvi delete loop3").0, -2);
+    assert_eq!(rig.refused("delete loopback interface intfc bvi9").0, -2);
+    rig.cli("bvi delete bvi9");
 }

@@ -78,7 +78,7 @@ fn hosts_and_the_router_reach_each_other() {
     rig.receive_all(1, &[reply]);
     rig.seconds(1);
     let sent = rig.sent();
-    rig.receive_all(2, &[to_host.clone()]);
+    rig.receive_all(2, std::slice::from_ref(&to_host));
     let sent: Vec<_> = sent.into_iter().chain(rig.sent()).collect();
     assert!(!sent.is_empty());
     for (port, bytes) in &sent {

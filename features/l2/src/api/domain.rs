@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages about bridge domains.
+
+use super::{ARP_TERM, BdFlags, FLAGS, index};
+use crate::bridge::Bridge;
+use crate::cli::no_arp_term;
+use crate::domain::{DomainConfig, DomainInfo};
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages, Str, Wire};
+use net::api::InterfaceIndex;
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(add_del);
+    m.call(add_del_v2);
+    m.dump(domains);
+    m.call(bridge_flags);
+    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetMacAge| {
+        w.get::<Bridge>().configure_domain(w, r.bd_id, |config| config.mac_age = r.mac_age)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetLearnLimit| {
+        w.get::<Bridge>().set_learn_limit(w, r.bd_id, r.learn_limit)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetDefaultLearnLimit| {
+        w.get::<Bridge>().set_default_learn_limit(w, r.learn_limit);
+        Ok(())
+    });
+}
+
+/// Creates or deletes a bridge domain.
+#[derive(Message)]
+pub struct BridgeDomainAddDel {
+    /// Its id, from 1 to 16,777,215.
+    pub bd_id: u32,
+    /// Flood frames to groups.
+    pub flood: bool,
+    /// Flood unicast to unknown destinations.
+    pub uu_flood: bool,
+    /// Look destinations up.
+    pub forward: bool,
+    /// Learn sources.
+    pub learn: bool,
+    /// Answer ARP requests: not implemented.
+    pub arp_term: bool,
+    /// Send ARP requests to the unknown-unicast port alone.
+    pub arp_ufwd: bool,
+    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
+    pub mac_age: u8,
+    /// A note.
+    pub bd_tag: Str<64>,
+    /// Create, not delete.
+    pub is_add: bool,
+}
+
+/// Creates or deletes a bridge domain, and tells its id.
+#[derive(Message)]
+#[msg(reply)]
+pub struct BridgeDomainAddDelV2 {
+    /// Its id, from 1 to 16,777,215. All bits set is any id that is free.
+    pub bd_id: u32,
+    /// Flood frames to groups.
+    pub flood: bool,
+    /// Flood unicast to unknown destinations.
+    pub uu_flood: bool,
+    /// Look destinations up.
+    pub forward: bool,
+    /// Learn sources.
+    pub learn: bool,
+    /// Answer ARP requests: not implemented.
+    pub arp_term: bool,
+    /// Send ARP requests to the unknown-unicast port alone.
+    pub arp_ufwd: bool,
+    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
+    pub mac_age: u8,
+    /// A note.
+    pub bd_tag: Str<64>,
+    /// Create, not delete.
+    pub is_add: bool,
+}
+
+/// The domain.
+#[derive(Message)]
+pub struct BridgeDomainAddDelV2Reply {
+    /// Its id.
+    pub bd_id: u32,
+}
+
+fn add_del(w: &World, _: &Caller<'_, World>, r: BridgeDomainAddDel) -> Result<()> {
+    let bridge = w.get::<Bridge>();
+    if !r.is_add {
+        return bridge.delete_domain(w, r.bd_id);
+    }
+    if r.arp_term {
+        return Err(no_arp_term());
+    }
+    let config = DomainConfig {
+        learn: r.learn,
+        forward: r.forward,
+        flood: r.flood,
+        uu_flood: r.uu_flood,
+        arp_ufwd: r.arp_ufwd,
+        mac_age: r.mac_age,
+        tag: r.bd_tag.to_string(),
+    };
+    bridge.create_domain(w, r.bd_id, config)
+}
+
+fn add_del_v2(
+    w: &World,
+    caller: &Caller<'_, World>,
+    r: BridgeDomainAddDelV2,
+) -> Result<BridgeDomainAddDelV2Reply> {
+    let BridgeDomainAddDelV2 { mut bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, .. } = r;
+    if r.is_add && bd_id == u32::MAX && !arp_term {
+        let config = DomainConfig {
+            learn,
+            forward,
+            flood,
+            uu_flood,
+            arp_ufwd,
+            mac_age: r.mac_age,
+            tag: r.bd_tag.to_string(),
+        };
+        bd_id = w.get::<Bridge>().create_any_domain(w, config)?;
+        return Ok(BridgeDomainAddDelV2Reply { bd_id });
+    }
+    let (mac_age, bd_tag, is_add) = (r.mac_age, r.bd_tag, r.is_add);
+    let same = BridgeDomainAddDel {
+        bd_id,
+        flood,
+        uu_flood,
+        forward,
+        learn,
+        arp_term,
+        arp_ufwd,
+        mac_age,
+        bd_tag,
+        is_add,
+    };
+    add_del(w, caller, same)?;
+    Ok(BridgeDomainAddDelV2Reply { bd_id })
+}
+
+/// Asks for bridge domains.
+#[derive(Message)]
+#[msg(details)]
+pub struct BridgeDomainDump {
+    /// The domain; all bits set for all.
+    pub bd_id: u32,
+    /// Only the domain that has this interface; all bits set for any.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A member of a bridge domain.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeDomainSwIf {
+    /// Not used.
+    pub context: u32,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Its split-horizon group, 0 for none.
+    pub shg: u8,
+}
+
+/// A bridge domain.
+#[derive(Message)]
+pub struct BridgeDomainDetails {
+    /// Its id.
+    pub bd_id: u32,
+    /// Frames to groups are flooded.
+    pub flood: bool,
+    /// Unicast to unknown destinations is flooded.
+    pub uu_flood: bool,
+    /// Destinations are looked up.
+    pub forward: bool,
+    /// Sources are learned.
+    pub learn: bool,
+    /// ARP requests are answered.
+    pub arp_term: bool,
+    /// ARP requests go to the unknown-unicast port alone.
+    pub arp_ufwd: bool,
+    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
+    pub mac_age: u8,
+    /// A note.
+    pub bd_tag: Str<64>,
+    /// The routed interface; all bits set for none.
+    pub bvi_sw_if_index: InterfaceIndex,
+    /// The unknown-unicast port; all bits set for none.
+    pub uu_fwd_sw_if_index: InterfaceIndex,
+    /// The members: the routed interface, ports, then those that floods don't go to.
+    #[count(n_sw_ifs: u32)]
+    pub sw_if_details: Vec<BridgeDomainSwIf>,
+}
+
+fn details(d: DomainInfo) -> BridgeDomainDetails {
+    let members = d.members.iter().map(|member| BridgeDomainSwIf {
+        context: 0,
+        sw_if_index: member.sw_if.into(),
+        shg: member.shg,
+    });
+    BridgeDomainDetails {
+        bd_id: d.id,
+        flood: d.config.flood,
+        uu_flood: d.config.uu_flood,
+        forward: d.config.forward,
+        learn: d.config.learn,
+        arp_term: false,
+        arp_ufwd: d.config.arp_ufwd,
+        mac_age: d.config.mac_age,
+        bd_tag: d.config.tag.as_str().into(),
+        bvi_sw_if_index: index(d.bvi),
+        uu_fwd_sw_if_index: index(d.uu_fwd),
+        sw_if_details: members.collect(),
+    }
+}
+
+fn domains(w: &World, _: &Caller<'_, World>, r: BridgeDomainDump) -> Result<Vec<BridgeDomainDetails>> {
+    let bridge = w.get::<Bridge>();
+    let of = r.sw_if_index.given();
+    let ids = bridge.domain_ids().into_iter().filter(|id| r.bd_id == u32::MAX || r.bd_id == *id);
+    let all = ids.filter_map(|id| bridge.domain_info(w, id));
+    let has = |d: &DomainInfo| {
+        of.is_none_or(|of| d.uu_fwd == Some(of) || d.members.iter().any(|member| member.sw_if == of))
+    };
+    Ok(all.filter(has).map(details).collect())
+}
+
+/// Switches what a bridge domain does on or off.
+#[derive(Message)]
+#[msg(reply)]
+pub struct BridgeFlags {
+    /// The domain.
+    pub bd_id: u32,
+    /// On, not off.
+    pub is_set: bool,
+    /// What is switched; the rest stays as it is.
+    pub flags: BdFlags,
+}
+
+/// What the domain does now.
+#[derive(Message)]
+pub struct BridgeFlagsReply {
+    /// Its features, at the bits of the input feature bitmap.
+    pub resulting_feature_bitmap: u32,
+}
+
+fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<BridgeFlagsReply> {
+    let bridge = w.get::<Bridge>();
+    bridge.domain_features(r.bd_id)?;
+    if r.is_set && r.flags.0 & ARP_TERM != 0 {
+        return Err(no_arp_term());
+    }
+    bridge.configure_domain(w, r.bd_id, |config| {
+        for (_, feature) in FLAGS.into_iter().filter(|(bit, _)| r.flags.0 & bit != 0) {
+            if let Some(flag) = config.flag(feature) {
+                *flag = r.is_set;
+            }
+        }
+    })?;
+    Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.0 })
+}
+
+/// Sets after how many minutes a bridge domain forgets an address that sends nothing.
+#[derive(Message)]
+pub struct BridgeDomainSetMacAge {
+    /// The domain.
+    pub bd_id: u32,
+    /// Minutes; 0 for never.
+    pub mac_age: u8,
+}
+
+/// Sets how many addresses a bridge domain learns at most.
+#[derive(Message)]
+pub struct BridgeDomainSetLearnLimit {
+    /// The domain.
+    pub bd_id: u32,
+    /// The limit.
+    pub learn_limit: u32,
+}
+
+/// Sets how many addresses a bridge domain that is created later learns at most.
+#[derive(Message)]
+pub struct BridgeDomainSetDefaultLearnLimit {
+    /// The limit.
+    pub learn_limit: u32,
+}

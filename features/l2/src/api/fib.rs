@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages about MAC addresses.
+
+use super::index;
+use crate::bridge::Bridge;
+use crate::fib::{FibEntry, NewEntry};
+use cli::Result;
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages};
+use net::api::{InterfaceIndex, MacAddress};
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(fib_add_del);
+    m.call(|w: &World, _: &Caller<'_, World>, _: L2fibFlushAll| {
+        w.get::<Bridge>().flush_all(w);
+        Ok(())
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushBd| w.get::<Bridge>().flush_domain(w, r.bd_id));
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushInt| -> Result<()> {
+        w.get::<Bridge>().flush_interface(r.sw_if_index.existing(w)?);
+        Ok(())
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, _: L2FibClearTable| {
+        w.get::<Bridge>().clear_entries(w);
+        Ok(())
+    });
+    m.dump(fib);
+}
+
+/// Adds or deletes a MAC address of a bridge domain.
+#[derive(Message)]
+pub struct L2fibAddDel {
+    /// The address.
+    pub mac: MacAddress,
+    /// The domain.
+    pub bd_id: u32,
+    /// The interface that it is at. Not looked at for a filter. To delete, 0 is any.
+    pub sw_if_index: InterfaceIndex,
+    /// Add, not delete.
+    pub is_add: bool,
+    /// It never moves to another interface.
+    pub static_mac: bool,
+    /// Frames from and to it are dropped.
+    pub filter_mac: bool,
+    /// It is the routed interface's.
+    pub bvi_mac: bool,
+}
+
+fn fib_add_del(w: &World, _: &Caller<'_, World>, r: L2fibAddDel) -> Result<()> {
+    let (bridge, mac) = (w.get::<Bridge>(), r.mac.into());
+    if !r.is_add {
+        let of = SwIfIndex(r.sw_if_index.0);
+        let of = (of.0 != 0 && r.sw_if_index != InterfaceIndex::NONE).then_some(of);
+        return bridge.delete_entry(w, mac, r.bd_id, of);
+    }
+    let new = match r.filter_mac {
+        true => NewEntry::Filter,
+        false => {
+            NewEntry::Port { sw_if: SwIfIndex(r.sw_if_index.0), is_static: r.static_mac, is_bvi: r.bvi_mac }
+        }
+    };
+    bridge.add_entry(w, mac, r.bd_id, new)
+}
+
+/// Forgets all learned MAC addresses.
+#[derive(Message)]
+pub struct L2fibFlushAll {}
+
+/// Forgets the MAC addresses learned in a bridge domain.
+#[derive(Message)]
+pub struct L2fibFlushBd {
+    /// The domain.
+    pub bd_id: u32,
+}
+
+/// Forgets the MAC addresses learned on an interface.
+#[derive(Message)]
+pub struct L2fibFlushInt {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Forgets all MAC addresses, also those that were configured.
+#[derive(Message)]
+pub struct L2FibClearTable {}
+
+/// Asks for MAC addresses.
+#[derive(Message)]
+#[msg(details)]
+pub struct L2FibTableDump {
+    /// The domain; all bits set for all.
+    pub bd_id: u32,
+}
+
+/// A MAC address.
+#[derive(Message)]
+pub struct L2FibTableDetails {
+    /// The domain.
+    pub bd_id: u32,
+    /// The address.
+    pub mac: MacAddress,
+    /// The interface that it is at; all bits set for a filter.
+    pub sw_if_index: InterfaceIndex,
+    /// It never moves.
+    pub static_mac: bool,
+    /// Frames from and to it are dropped.
+    pub filter_mac: bool,
+    /// It is the routed interface's.
+    pub bvi_mac: bool,
+}
+
+impl From<FibEntry> for L2FibTableDetails {
+    fn from(e: FibEntry) -> Self {
+        Self {
+            bd_id: e.id,
+            mac: e.mac.into(),
+            sw_if_index: index(e.sw_if),
+            static_mac: e.is_static,
+            filter_mac: e.is_filter,
+            bvi_mac: e.is_bvi,
+        }
+    }
+}
+
+fn fib(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: L2FibTableDump,
+) -> Result<impl Iterator<Item = L2FibTableDetails> + use<>> {
+    let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
+    let pieces = (0..).map_while(move |piece| bridge.entries(piece, now));
+    let all = pieces.flatten().filter(move |entry| r.bd_id == u32::MAX || r.bd_id == entry.id);
+    Ok(all.map(L2FibTableDetails::from))
+}

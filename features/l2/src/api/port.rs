@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages about modes and features of interfaces.
+
+use super::{ARP_TERM, FLAGS};
+use crate::bridge::Bridge;
+use crate::cli::no_arp_term;
+use crate::features::Features;
+use crate::mode::{Mode, PortKind};
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages, Wire};
+use net::api::{InterfaceIndex, MacAddress};
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(set_bridge);
+    m.call(set_xconnect);
+    m.dump(xconnects);
+    m.call(l2_flags);
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
+        let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0, r.is_set)?);
+        w.get::<Bridge>().set_port_features(w, sw_if, which, r.is_set).map(|_| ())
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsGet| feat_flags(w, r));
+    m.call(|w: &World, _: &Caller<'_, World>, r: BviCreate| {
+        let mac = Some(wire::MacAddr::from(r.mac)).filter(|mac| !mac.is_zero());
+        let instance = (r.user_instance != u32::MAX).then_some(r.user_instance);
+        Ok(BviCreateReply { sw_if_index: ethernet::create_bvi(w, mac, instance)?.into() })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: BviDelete| -> Result<()> {
+        ethernet::delete_bvi(w, r.sw_if_index.existing(w)?)
+    });
+}
+
+/// What a member is to its domain.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "L2_API_PORT_TYPE_")]
+pub enum L2PortType {
+    /// A port.
+    Normal = 0,
+    /// The routed interface.
+    Bvi = 1,
+    /// The port that unicast to unknown destinations goes to.
+    UuFwd = 2,
+}
+
+/// Makes an interface a member of a bridge domain, or lets it route.
+#[derive(Message)]
+pub struct SwInterfaceSetL2Bridge {
+    /// The interface.
+    pub rx_sw_if_index: InterfaceIndex,
+    /// The domain; it is created if it isn't there.
+    pub bd_id: u32,
+    /// What the interface is to the domain.
+    pub port_type: L2PortType,
+    /// Split-horizon group: frames from a member don't go to members of the same group. 0 for none.
+    pub shg: u8,
+    /// A member, not routed.
+    pub enable: bool,
+}
+
+fn set_bridge(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Bridge) -> Result<()> {
+    let (bridge, sw_if) = (w.get::<Bridge>(), r.rx_sw_if_index.existing(w)?);
+    let kind = match r.port_type {
+        L2PortType::Normal => PortKind::Normal,
+        L2PortType::Bvi => PortKind::Bvi,
+        L2PortType::UuFwd => PortKind::UuFwd,
+    };
+    if r.enable { bridge.set_bridge(w, sw_if, r.bd_id, kind, r.shg) } else { bridge.set_l3(w, sw_if) }
+}
+
+/// Sends the frames that an interface receives to another one, or lets it route.
+#[derive(Message)]
+pub struct SwInterfaceSetL2Xconnect {
+    /// The interface.
+    pub rx_sw_if_index: InterfaceIndex,
+    /// The other one.
+    pub tx_sw_if_index: InterfaceIndex,
+    /// Connected, not routed.
+    pub enable: bool,
+}
+
+fn set_xconnect(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Xconnect) -> Result<()> {
+    let (bridge, sw_if) = (w.get::<Bridge>(), r.rx_sw_if_index.existing(w)?);
+    if !r.enable {
+        return bridge.set_l3(w, sw_if);
+    }
+    bridge.set_xconnect(w, sw_if, SwIfIndex(r.tx_sw_if_index.0))
+}
+
+/// Asks for cross-connects.
+#[derive(Message)]
+#[msg(details)]
+pub struct L2XconnectDump {}
+
+/// A cross-connect, of one direction.
+#[derive(Message)]
+pub struct L2XconnectDetails {
+    /// Frames received here
+    pub rx_sw_if_index: InterfaceIndex,
+    /// are sent here.
+    pub tx_sw_if_index: InterfaceIndex,
+}
+
+fn xconnects(w: &World, _: &Caller<'_, World>, _: L2XconnectDump) -> Result<Vec<L2XconnectDetails>> {
+    let all = w.get::<Bridge>().modes().into_iter();
+    let crossed = all.filter_map(|(sw_if, mode)| match mode {
+        Mode::Xconnect(peer) => {
+            Some(L2XconnectDetails { rx_sw_if_index: sw_if.into(), tx_sw_if_index: peer.into() })
+        }
+        Mode::Bridge { .. } => None,
+    });
+    Ok(crossed.collect())
+}
+
+/// Switches features of the frames that a bridged interface receives.
+#[derive(Message)]
+#[msg(reply)]
+pub struct L2Flags {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// On, not off.
+    pub is_set: bool,
+    /// What is switched: learn 1, forward 2, flood 4, flood of unknown unicast 8. ARP termination (16) isn't implemented.
+    pub feature_bitmap: u32,
+}
+
+/// What the interface does now.
+#[derive(Message)]
+pub struct L2FlagsReply {
+    /// Its features, at the bits of the input feature bitmap.
+    pub resulting_feature_bitmap: u32,
+}
+
+/// The features that flags name.
+///
+/// # Errors
+/// ARP termination, if it is to be switched on (−9); flags that are unknown (−7).
+fn named(flags: u32, is_set: bool) -> Result<Features> {
+    if is_set && flags & ARP_TERM != 0 {
+        return Err(no_arp_term());
+    }
+    let known = FLAGS.iter().fold(ARP_TERM, |all, (bit, _)| all | bit);
+    if flags & !known != 0 {
+        let why = format!("flags {:#x} are unknown", flags & !known);
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    let named = FLAGS.into_iter().filter(|(bit, _)| flags & bit != 0);
+    Ok(named.fold(Features::NONE, |all, (_, feature)| all.put(feature, true)))
+}
+
+fn l2_flags(w: &World, _: &Caller<'_, World>, r: L2Flags) -> Result<L2FlagsReply> {
+    let (bridge, sw_if) = (w.get::<Bridge>(), r.sw_if_index.existing(w)?);
+    let now = bridge.set_port_features(w, sw_if, named(r.feature_bitmap, r.is_set)?, r.is_set)?;
+    Ok(L2FlagsReply { resulting_feature_bitmap: now.0 })
+}
+
+msg::flags! {
+    /// What is done with frames that a bridged interface receives.
+    pub struct L2IntfFeatFlags: u32 = enum "l2_intf_feat_flags" {
+        NONE = 0 => "L2_INTF_FEAT_NONE",
+        LEARN = 1 => "L2_INTF_FEAT_LEARN",
+        FWD = 2 => "L2_INTF_FEAT_FWD",
+        FLOOD = 4 => "L2_INTF_FEAT_FLOOD",
+        UU_FLOOD = 8 => "L2_INTF_FEAT_UU_FLOOD",
+        ARP_TERM = 16 => "L2_INTF_FEAT_ARP_TERM",
+        ARP_UFWD = 32 => "L2_INTF_FEAT_ARP_UFWD",
+    }
+}
+
+/// Switches features of the frames that a bridged interface receives.
+#[derive(Message)]
+pub struct L2InterfaceFeatFlagsSet {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// On, not off.
+    pub is_set: bool,
+    /// What is switched; the rest stays as it is. ARP termination isn't implemented.
+    pub flags: L2IntfFeatFlags,
+}
+
+/// Asks for the features of the frames that a bridged interface receives.
+#[derive(Message)]
+#[msg(reply)]
+pub struct L2InterfaceFeatFlagsGet {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The features.
+#[derive(Message)]
+pub struct L2InterfaceFeatFlagsGetReply {
+    /// Its features.
+    pub flags: L2IntfFeatFlags,
+}
+
+fn feat_flags(w: &World, r: L2InterfaceFeatFlagsGet) -> Result<L2InterfaceFeatFlagsGetReply> {
+    let features = w.get::<Bridge>().port_features(w, r.sw_if_index.existing(w)?)?;
+    let on = FLAGS.into_iter().filter(|(_, feature)| features.has(*feature));
+    Ok(L2InterfaceFeatFlagsGetReply { flags: L2IntfFeatFlags(on.fold(0, |all, (bit, _)| all | bit)) })
+}
+
+/// Makes an interface to be the routed one of a bridge domain.
+#[derive(Message)]
+#[msg(reply)]
+pub struct BviCreate {
+    /// Its address; zero for one made of its number.
+    pub mac: MacAddress,
+    /// Its number; all bits set for the first that is free.
+    pub user_instance: u32,
+}
+
+/// The new interface.
+#[derive(Message)]
+pub struct BviCreateReply {
+    /// Its index.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Takes an interface away that was made to be the routed one of a bridge domain.
+#[derive(Message)]
+pub struct BviDelete {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
