@@ -60,6 +60,8 @@ pub const NO_SUCH_TABLE: Retval = Retval(-65);
 pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
 /// The host has no such interface, or it can't be used.
 pub const INVALID_INTERFACE: Retval = Retval(-71);
+/// Frames of the interface don't have so many VLAN tags.
+pub const INVALID_VLAN_TAG_COUNT: Retval = Retval(-72);
 /// The state of the interface doesn't allow the request.
 pub const UNEXPECTED_INTF_STATE: Retval = Retval(-74);
 /// An interface of this name exists.

@@ -23,7 +23,7 @@ mod set;
 mod sub;
 mod vlan;
 
-pub use model::{IfKind, Interface, L2Role, Made, MtuKind, NewInterface, SubInterface};
+pub use model::{IfKind, Interface, L2Role, Made, MtuKind, NewInterface, SubInterface, TagRewrite};
 pub use rx::RxChoice;
 pub use sub::SubOf;
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan};

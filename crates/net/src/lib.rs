@@ -51,7 +51,7 @@ pub use fib::{
 };
 pub use interface::{
     FrameTags, IfKind, Interface, Interfaces, L2Role, Made, MtuKind, NewInterface, NewOutput, RxChoice,
-    SubFrames, SubInterface, SubOf, Tags, Vlan,
+    SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

@@ -144,9 +144,9 @@ impl EthernetInput {
         types: &TypeTable,
         turn: &Turn<'_>,
     ) -> To {
-        let unknown = |b: &mut Buffer| from.l2.map_or(To::UnknownVlan, |l2| switch(b, l2));
-        let Some(Tagged { tags, count, ethertype }) = Tagged::of(b, ethertype) else { return unknown(b) };
-        if let Some(sub) = self.interfaces.sub_of(b.rx_if, tags, turn) {
+        let tagged = Tagged::of(b, ethertype);
+        let sub = tagged.as_ref().and_then(|tagged| self.interfaces.sub_of(b.rx_if, tagged.tags, turn));
+        if let Some(sub) = sub {
             b.rx_if = sub;
             self.lanes.rx.frame(sub as usize, b);
             let view = self.interfaces.views(turn).get(sub as usize).unwrap_or_default();
@@ -156,14 +156,18 @@ impl EthernetInput {
             if let Some(l2) = types.l2.filter(|_| view.flags.has(IfFlags::L2)) {
                 return switch(b, l2);
             }
-        } else if from.l2.is_some() || tags.outer != 0 || tags.inner.is_some() {
-            return unknown(b);
+        } else if let Some(l2) = from.l2 {
+            return switch(b, l2);
         }
         if destination != from.own {
             if is_unicast(destination) {
                 return To::L3MacMismatch;
             }
             mark_group(b, destination);
+        }
+        let Some(Tagged { tags, count, ethertype }) = tagged else { return To::UnknownVlan };
+        if sub.is_none() && (tags.outer != 0 || tags.inner.is_some()) {
+            return To::UnknownVlan;
         }
         let Some(taker) = types.find(ethertype) else { return refuse(ethertype) };
         let off = count * TAG;
@@ -229,6 +233,13 @@ impl Tagged {
         }
         Some(Self { tags, count, ethertype })
     }
+}
+
+/// The tags of a frame that starts at its Ethernet header; `None` if it has none, or ends within them.
+#[inline(always)]
+pub fn frame_tags(b: &Buffer) -> Option<FrameTags> {
+    let outer = EtherType(u16::from_be_bytes(*b.bytes::<2>(ADDRESSES)?));
+    if outer.is_vlan() { Some(Tagged::of(b, outer)?.tags) } else { None }
 }
 
 #[cold]

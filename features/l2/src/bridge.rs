@@ -5,6 +5,7 @@ use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mode::Mode;
 use crate::state::{Domain, Learned, Port};
+use crate::vtr::Rewrites;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,10 @@ pub struct Control {
     pub retiring: Vec<(u16, GraceTicket)>,
     /// Interfaces in layer-2 mode.
     pub modes: BTreeMap<SwIfIndex, Mode>,
+    /// Interfaces whose frames get other tags while they are in layer-2 mode.
+    pub rewrites: BTreeMap<SwIfIndex, Rewrites>,
+    /// Sub-interfaces that send only frames that they would receive, with their parents.
+    pub filtering: BTreeMap<SwIfIndex, SwIfIndex>,
     /// Generation numbers of ports, by interface index. They outlive the mode.
     pub port_generations: HashMap<u32, u8>,
     /// Generation numbers of domains, by index. They outlive the domain.
@@ -72,6 +77,8 @@ impl Shared for Bridge {
                 ids: vec![Some(0)],
                 retiring: Vec::new(),
                 modes: BTreeMap::new(),
+                rewrites: BTreeMap::new(),
+                filtering: BTreeMap::new(),
                 port_generations: HashMap::new(),
                 domain_generations: vec![0],
                 default_limit: DEFAULT_LEARN_LIMIT,

@@ -5,9 +5,10 @@ use crate::bridge::Bridge;
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
+use crate::vtr;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::Interfaces;
+use net::{Interfaces, TagRewrite};
 
 /// The command that creates a domain.
 fn create(domain: &DomainInfo) -> String {
@@ -82,6 +83,18 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
                     }
                 }
             }
+        }
+    });
+    config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, sw_if, lines| {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        let name = quote(&interface.name);
+        if interface.tag_rewrite.op != TagRewrite::NONE {
+            let line = format!("set interface l2 tag-rewrite {name}");
+            lines.push(format!("{line} {}", vtr::words(interface.tag_rewrite)), format!("{line} disable"));
+        }
+        if world.get::<Bridge>().has_efp_filter(sw_if) {
+            let line = format!("set interface l2 efp-filter {name}");
+            lines.push(line.clone(), format!("{line} disable"));
         }
     });
     config.list(Phase::FEATURES, bridge.provisioned(), |world, (id, mac), lines| {

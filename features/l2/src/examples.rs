@@ -55,4 +55,23 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 xconnect pg2 pg0
          set interface l3 pg2",
     ),
+    Script::here(
+        "VLANs in bridge domains",
+        "create packet-generator interface pg0
+         create sub-interfaces pg0 10
+         create sub-interfaces pg0 20
+         create sub-interfaces pg0 30 dot1ad 3 inner-dot1q 4 exact-match
+         create sub-interfaces pg0 40
+         set interface l2 bridge pg0.10 1
+         set interface l2 tag-rewrite pg0.10 pop 1
+         set interface l2 bridge pg0.20 1
+         set interface l2 tag-rewrite pg0.20 translate 1-2 dot1ad 7 8
+         set interface l2 efp-filter pg0.20
+         set interface l2 bridge pg0.30 1
+         set interface l2 tag-rewrite pg0.30 pop 2
+         set interface l2 tag-rewrite pg0.40 push dot1q 5
+         set interface l2 tag-rewrite pg0.10 disable
+         set interface l2 tag-rewrite pg0.10 push dot1q 5 6
+         set interface l2 xconnect pg0 pg0.40",
+    ),
 ];

@@ -28,6 +28,8 @@ impl Features {
     pub const FWD: Self = Self(1 << 7);
     /// The source is learned.
     pub const LEARN: Self = Self(1 << 9);
+    /// VLAN tags are rewritten.
+    pub const VTR: Self = Self(1 << 11);
 
     /// Features that a domain and each of its interfaces switch on or off.
     pub const SWITCHED: Self = Self(
@@ -78,6 +80,7 @@ impl Features {
             return Step::Drop;
         }
         match Self(1 << self.0.ilog2()) {
+            Self::VTR => Step::Vtr,
             Self::LEARN => Step::Learn,
             Self::FWD => Step::Fwd,
             Self::UU_FWD | Self::ARP_UFWD => Step::UuFwd,
@@ -91,6 +94,8 @@ impl Features {
 /// The node that a bitmap leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
+    /// `l2-input-vtr`.
+    Vtr,
     /// `l2-learn`.
     Learn,
     /// `l2-fwd`.
@@ -108,7 +113,8 @@ pub enum Step {
 impl fmt::Display for Features {
     /// The nodes, in the order in which they run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NODES: [(Features, &str); 9] = [
+        const NODES: [(Features, &str); 10] = [
+            (Features::VTR, "l2-input-vtr"),
             (Features::LEARN, "l2-learn"),
             (Features::FWD, "l2-fwd"),
             (Features::UU_FWD, "l2-uu-fwd"),

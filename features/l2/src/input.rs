@@ -24,6 +24,8 @@ pub struct L2Input {
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
+    #[next("l2-input-vtr")]
+    Vtr,
     #[next("l2-learn")]
     Learn,
     #[next("l2-fwd")]
@@ -50,6 +52,7 @@ impl From<Step> for To {
     #[inline(always)]
     fn from(step: Step) -> Self {
         match step {
+            Step::Vtr => Self::Vtr,
             Step::Learn => Self::Learn,
             Step::Fwd => Self::Fwd,
             Step::UuFwd => Self::UuFwd,
@@ -95,7 +98,12 @@ impl Origin {
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let (features, generation) = match (port, domain) {
             (Some(port), Some(domain)) => {
-                (port.features.and(domain.features), generation(domain.generation, port.generation))
+                // What a port does to tags is none of the domain's business.
+                let own = port.features.and(Features::VTR);
+                (
+                    port.features.and(domain.features).put(own, true),
+                    generation(domain.generation, port.generation),
+                )
             }
             _ => (Features::NONE, 0),
         };
@@ -125,8 +133,8 @@ impl L2Input {
         };
         if let Role::Crossed(peer) = port.role {
             b.tx_if = peer;
-            b.set_scratch(L2Meta::crossed());
-            return (To::Output, Features::XCONNECT);
+            b.set_scratch(L2Meta::crossed(port.features));
+            return (port.features.next().into(), port.features);
         }
         let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = header;
         let is_group = d0 & 1 != 0;

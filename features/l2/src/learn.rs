@@ -63,7 +63,7 @@ impl From<Step> for To {
             Step::Fwd => Self::Fwd,
             Step::UuFwd => Self::UuFwd,
             Step::Flood => Self::Flood,
-            Step::Learn | Step::Output | Step::Drop => Self::NoFeature,
+            Step::Vtr | Step::Learn | Step::Output | Step::Drop => Self::NoFeature,
         }
     }
 }

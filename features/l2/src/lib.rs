@@ -8,6 +8,8 @@
 //!                             l2-learn → l2-flood → l2-output, ethernet-input    (group; copies to ports and to the BVI)
 //!                                        l2-fwd → ethernet-input                 (to the BVI, received there)
 //!                  l2-input → l2-output                                          (cross-connect)
+//!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags)
+//!                                                 l2-output → l2-efp-filter → …  (ports that send only own frames)
 //! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
 //! ```
 //!
@@ -18,7 +20,7 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no VLAN tag rewriting, EFP filter, ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. The
+//! Limits: no ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. The
 //! checksum of a frame that a device left to be computed is not computed before the frame is copied, so it must be in the first 256 bytes.
 
 mod ager;
@@ -44,6 +46,7 @@ mod state;
 mod tests;
 mod trace;
 mod uu_fwd;
+mod vtr;
 
 pub use bridge::Bridge;
 pub use domain::{DomainConfig, DomainInfo, MAX_DOMAIN_ID};
@@ -61,12 +64,14 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<Bridge>()],
     nodes: &[
         NodeDef::of::<input::L2Input>(),
+        NodeDef::of::<vtr::L2InputVtr>(),
         NodeDef::of::<learn::L2Learn>(),
         NodeDef::of::<fwd::L2Fwd>(),
         NodeDef::of::<flood::L2Flood>(),
         NodeDef::of::<uu_fwd::L2UuFwd>(),
         NodeDef::of::<output::L2Output>(),
         NodeDef::of::<output::L2OutputBadIntf>(),
+        NodeDef::of::<output::L2EfpFilter>(),
         NodeDef::of::<bitmap_drop::FeatureBitmapDrop>(),
     ],
     cli: cli::COMMANDS,

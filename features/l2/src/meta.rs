@@ -29,8 +29,8 @@ impl L2Meta {
 
     /// For a frame of a cross-connect.
     #[inline(always)]
-    pub const fn crossed() -> Self {
-        Self::bridged(Features::NONE, NO_DOMAIN, 0, 0)
+    pub const fn crossed(features: Features) -> Self {
+        Self::bridged(features, NO_DOMAIN, 0, 0)
     }
 
     /// The domain's index.

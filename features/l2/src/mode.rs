@@ -89,24 +89,38 @@ fn bvi_entry(sw_if: SwIfIndex) -> MacEntry {
 impl Bridge {
     /// Shows workers a port as control knows it.
     pub(crate) fn publish_port(&self, control: &Control, sw_if: SwIfIndex) {
-        let generation = control.port_generation(sw_if);
+        let rewrites = control.rewrites.get(&sw_if).copied();
+        let with_tags = |features: Features| features.put(Features::VTR, rewrites.is_some());
+        let left = Port {
+            role: Role::Left,
+            features: Features::NONE,
+            domain: NO_DOMAIN,
+            shg: 0,
+            generation: control.port_generation(sw_if),
+            rewrites,
+            filter: control.filtering.get(&sw_if).map(|parent| parent.0),
+        };
         let port = match control.modes.get(&sw_if) {
-            None => {
-                Port { role: Role::Left, features: Features::NONE, domain: NO_DOMAIN, shg: 0, generation }
-            }
+            None => left,
             Some(Mode::Xconnect(peer)) => {
-                let role = Role::Crossed(peer.0);
-                Port { role, features: Features::XCONNECT, domain: NO_DOMAIN, shg: 0, generation }
+                Port { role: Role::Crossed(peer.0), features: with_tags(Features::XCONNECT), ..left }
             }
             Some(Mode::Bridge { id, kind, shg, features }) => Port {
                 role: if *kind == PortKind::Bvi { Role::Bvi } else { Role::Bridged },
-                features: *features,
+                features: with_tags(*features),
                 domain: control.index(*id).unwrap_or(0),
                 shg: *shg,
-                generation,
+                ..left
             },
         };
         self.ports.set(sw_if.0, port);
+    }
+
+    /// As [`Self::publish_port`], for an interface that is or was in layer-2 mode.
+    pub(crate) fn publish_known_port(&self, control: &Control, sw_if: SwIfIndex) {
+        if self.ports.read(sw_if.0, |port| port.is_some()) {
+            self.publish_port(control, sw_if);
+        }
     }
 
     /// The mode of an interface; nothing for one that routes.
@@ -305,6 +319,8 @@ impl Bridge {
             is_gone
         });
         let mut control = self.control();
+        control.rewrites.remove(&sw_if);
+        control.filtering.remove(&sw_if);
         for key in gone {
             if let Some(Some(id)) = control.ids.get(usize::from(key.domain())).copied() {
                 control.provisioned.remove(&(id, MacAddr(key.mac())));

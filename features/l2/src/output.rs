@@ -28,6 +28,16 @@ pub enum To {
     #[drop]
     #[counter("L2 Output interface not valid")]
     NotValid,
+    #[next("l2-efp-filter")]
+    EfpFilter,
+    /// frame has fewer tags than the port takes off
+    #[drop]
+    #[counter("L2 output tag rewrite drops")]
+    TooFewTags,
+    /// frame hasn't the tags that the port gives to frames that it receives
+    #[drop]
+    #[counter("L2 EFP filter pre-rewrite drops")]
+    OtherTags,
     /// frame came from a port of the same split-horizon group
     #[drop]
     #[counter("L2 split horizon drops")]
@@ -59,7 +69,7 @@ impl L2Output {
     }
 
     #[inline(always)]
-    fn send(b: &Buffer, target: &Target) -> To {
+    fn send(b: &mut Buffer, target: &Target) -> To {
         let meta = b.scratch::<L2Meta>();
         let Some(port) = target.port else { return To::NotValid };
         let is_crossed = meta.domain() == NO_DOMAIN;
@@ -70,8 +80,26 @@ impl L2Output {
             // An operator's entry for a port that is no longer in the domain.
             _ if !is_crossed && port.domain != meta.domain() => To::BadInterface,
             _ if meta.shg() != 0 && meta.shg() == port.shg => To::SplitHorizon,
+            _ if port.rewrites.is_some() || port.filter.is_some() => Self::retag(b, &port, target),
             _ => To::Node(target.node),
         }
+    }
+}
+
+impl L2Output {
+    /// Gives a frame the tags that frames of the port have.
+    #[inline(always)]
+    fn retag(b: &mut Buffer, port: &Port, target: &Target) -> To {
+        if let Some(rewrites) = &port.rewrites {
+            if port.filter.is_some() && !rewrites.may_leave(b) {
+                return To::OtherTags;
+            }
+            if !rewrites.output.apply(b) {
+                return To::TooFewTags;
+            }
+            b.mark_l2();
+        }
+        if port.filter.is_some() { To::EfpFilter } else { To::Node(target.node) }
     }
 }
 
@@ -128,5 +156,51 @@ impl Node for L2OutputBadIntf {
 
     fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> BadTo {
         BadTo::Left
+    }
+}
+
+/// `l2-efp-filter`: a sub-interface that filters sends only frames that it would receive.
+pub struct L2EfpFilter {
+    bridge: Arc<Bridge>,
+    interfaces: Arc<Interfaces>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EfpTo {
+    /// The interface's output.
+    #[dynamic]
+    Node(NodeIndex),
+    /// frame's tags are those of another sub-interface
+    #[drop]
+    #[counter("L2 EFP filter post-rewrite drops")]
+    OtherTags,
+    /// frames that were looked at
+    #[count]
+    #[counter("L2 EFP filter packets")]
+    Packets,
+}
+
+impl Build for L2EfpFilter {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { bridge: world.get(), interfaces: world.get() }
+    }
+}
+
+impl Node for L2EfpFilter {
+    const NAME: &'static str = "l2-efp-filter";
+    type Next = EfpTo;
+    type Trace = FrameTrace;
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> EfpTo {
+        cx.count(EfpTo::Packets, 1);
+        if TRACED {
+            let domain = b.scratch::<L2Meta>().domain();
+            cx.trace(b, FrameTrace { sw_if: b.tx_if, addresses: Addresses::of(b), domain });
+        }
+        let parent = self.bridge.ports.get(b.tx_if, cx.turn).and_then(|port| port.filter);
+        let owner = parent.zip(ethernet::frame_tags(b));
+        let owner = owner.and_then(|(parent, tags)| self.interfaces.sub_of(parent, tags, cx.turn));
+        let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
+        if owner == Some(b.tx_if) { EfpTo::Node(view.output) } else { EfpTo::OtherTags }
     }
 }

@@ -2,6 +2,7 @@
 //! What workers read: ports, domains, and the times and flags of MAC entries.
 
 use crate::features::Features;
+use crate::vtr::Rewrites;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tables::mac::MacEntry;
@@ -35,6 +36,10 @@ pub struct Port {
     pub shg: u8,
     /// Incremented when addresses learned on the port are flushed.
     pub generation: u8,
+    /// What is done to the tags of its frames, if anything is.
+    pub rewrites: Option<Rewrites>,
+    /// Of a sub-interface that sends only frames that it would receive: its parent.
+    pub filter: Option<u32>,
 }
 
 /// A member that flooded frames go to.

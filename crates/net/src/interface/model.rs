@@ -32,6 +32,38 @@ pub enum L2Role {
     Bvi,
 }
 
+/// What layer-2 switching does to the tags of frames, with VPP's numbers of operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TagRewrite {
+    /// One of the constants.
+    pub op: u32,
+    /// The first tag that is pushed is a customer tag (802.1Q), not a service tag (802.1ad).
+    pub dot1q: bool,
+    /// The ids of the tags that are pushed, outer one first; 0 where none is.
+    pub tags: [u16; 2],
+}
+
+impl TagRewrite {
+    /// Nothing.
+    pub const NONE: u32 = 0;
+    /// One tag is put in front of those that are there.
+    pub const PUSH_1: u32 = 1;
+    /// Two tags are.
+    pub const PUSH_2: u32 = 2;
+    /// The outer tag is taken off.
+    pub const POP_1: u32 = 3;
+    /// Both tags are.
+    pub const POP_2: u32 = 4;
+    /// The outer tag is replaced by another.
+    pub const TRANSLATE_1_1: u32 = 5;
+    /// The outer tag is replaced by two.
+    pub const TRANSLATE_1_2: u32 = 6;
+    /// Two tags are replaced by one.
+    pub const TRANSLATE_2_1: u32 = 7;
+    /// Two tags are replaced by two others.
+    pub const TRANSLATE_2_2: u32 = 8;
+}
+
 /// What makes an interface a sub-interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
@@ -90,6 +122,8 @@ pub struct Interface {
     pub promiscuous: bool,
     /// What layer-2 switching does with it.
     pub l2: L2Role,
+    /// What is done to the tags of its frames while they are switched.
+    pub tag_rewrite: TagRewrite,
     /// Its own address.
     pub mac: MacAddr,
     /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
@@ -133,6 +167,7 @@ impl Interface {
             link_up: new.link_up,
             promiscuous: false,
             l2: L2Role::None,
+            tag_rewrite: TagRewrite::default(),
             mac: new.mac,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,

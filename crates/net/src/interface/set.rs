@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What changes an interface.
 
-use super::{IfKind, Interface, Interfaces, L2Role, MtuKind, no_interface};
+use super::{IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -226,6 +226,14 @@ impl Interfaces {
         let all = over.promiscuous || role == L2Role::Port || self.has_ports(over.sw_if, Some(sw_if));
         over.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
+    }
+
+    /// Notes what is done to the tags of an interface's frames. The feature that does it calls it.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, rewrite: TagRewrite) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.tag_rewrite = rewrite)
     }
 
     /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.

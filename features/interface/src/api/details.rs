@@ -125,13 +125,13 @@ pub struct SwInterfaceDetails {
     pub sub_inner_vlan_id: u16,
     /// Which frames it stands for.
     pub sub_if_flags: SubIfFlags,
-    /// How tags are rewritten: not yet.
+    /// How tags are rewritten: an operation, as in `l2_interface_vlan_tag_rewrite`.
     pub vtr_op: u32,
-    /// See `vtr_op`.
+    /// The first tag that is pushed is a customer tag.
     pub vtr_push_dot1q: u32,
-    /// See `vtr_op`.
+    /// The first tag that is pushed.
     pub vtr_tag1: u32,
-    /// See `vtr_op`.
+    /// The second one.
     pub vtr_tag2: u32,
     /// Provider backbone bridges: not yet.
     pub outer_tag: u16,
@@ -190,10 +190,10 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         sub_outer_vlan_id: id(tags.map(|tags| tags.outer)),
         sub_inner_vlan_id: id(tags.and_then(|tags| tags.inner)),
         sub_if_flags: i.sub.map_or(SubIfFlags(0), |sub| SubIfFlags::of(&sub)),
-        vtr_op: 0,
-        vtr_push_dot1q: 0,
-        vtr_tag1: 0,
-        vtr_tag2: 0,
+        vtr_op: i.tag_rewrite.op,
+        vtr_push_dot1q: i.tag_rewrite.dot1q.into(),
+        vtr_tag1: i.tag_rewrite.tags[0].into(),
+        vtr_tag2: i.tag_rewrite.tags[1].into(),
         outer_tag: 0,
         b_dmac: MacAddress::default(),
         b_smac: MacAddress::default(),

@@ -9,12 +9,17 @@ use crate::mode::{Mode, PortKind};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Wire};
+use net::TagRewrite;
 use net::api::{InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(set_bridge);
     m.call(set_xconnect);
     m.dump(xconnects);
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceVlanTagRewrite| tag_rewrite(w, r));
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceEfpFilter| -> Result<()> {
+        w.get::<Bridge>().set_efp_filter(w, r.sw_if_index.existing(w)?, r.enable_disable)
+    });
     m.call(l2_flags);
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
         let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0, r.is_set)?);
@@ -86,6 +91,38 @@ fn set_xconnect(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Xconnect) -
         return bridge.set_l3(w, sw_if);
     }
     bridge.set_xconnect(w, sw_if, SwIfIndex(r.tx_sw_if_index.0))
+}
+
+/// Rewrites the VLAN tags of an interface's frames while they are switched.
+#[derive(Message)]
+pub struct L2InterfaceVlanTagRewrite {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// 0 nothing; 1 and 2 push so many tags; 3 and 4 pop one and two; 5 to 8 replace one by one, one by two, two by one, two by two.
+    pub vtr_op: u32,
+    /// Not 0: the first tag that is pushed is a customer tag (802.1Q), else a service tag.
+    pub push_dot1q: u32,
+    /// The VLAN of the first tag that is pushed.
+    pub tag1: u32,
+    /// The VLAN of the second one.
+    pub tag2: u32,
+}
+
+fn tag_rewrite(w: &World, r: L2InterfaceVlanTagRewrite) -> Result<()> {
+    let sw_if = r.sw_if_index.existing(w)?;
+    let id = |tag: u32| u16::try_from(tag).unwrap_or(u16::MAX);
+    let wanted = TagRewrite { op: r.vtr_op, dot1q: r.push_dot1q != 0, tags: [id(r.tag1), id(r.tag2)] };
+    w.get::<Bridge>().set_tag_rewrite(w, sw_if, wanted)
+}
+
+/// Lets a sub-interface send only frames that it would receive, or all.
+#[derive(Message)]
+pub struct L2InterfaceEfpFilter {
+    /// The sub-interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Only these.
+    #[wire(default = "true")]
+    pub enable_disable: bool,
 }
 
 /// Asks for cross-connects.

@@ -2,6 +2,7 @@
 //! The commands: parse, call, print.
 
 mod show;
+mod tags;
 
 use crate::bridge::Bridge;
 use crate::domain::DomainConfig;
@@ -103,6 +104,18 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "<interface:interface> <id:u32> [bvi|uu-fwd] [<shg:0-255>]",
         help: "Make an interface a member of a bridge domain",
         run: bridge,
+    },
+    Command {
+        path: "set interface l2 tag-rewrite",
+        usage: tags::USAGE,
+        help: "Rewrite the VLAN tags of an interface's frames while they are switched",
+        run: tags::rewrite,
+    },
+    Command {
+        path: "set interface l2 efp-filter",
+        usage: "<interface:interface> [disable]",
+        help: "Let a sub-interface send only frames that it would receive",
+        run: tags::efp_filter,
     },
     Command {
         path: "set interface l2 xconnect",

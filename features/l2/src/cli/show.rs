@@ -5,6 +5,7 @@ use crate::bridge::Bridge;
 use crate::domain::{DomainInfo, MemberInfo};
 use crate::fib::FibEntry;
 use crate::mode::{Mode, PortKind};
+use crate::vtr;
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, centre, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -47,6 +48,12 @@ fn line<const N: usize>(out: &mut String, columns: [(&str, usize); N], cells: [S
     let cells = columns.iter().zip(cells).map(|((_, width), cell)| centre(cell, *width));
     let line: Vec<_> = cells.collect();
     _ = writeln!(out, "{}", line.join(" ").trim_end());
+}
+
+/// What is done to the tags of a member's frames.
+fn tags(w: &World, sw_if: SwIfIndex) -> String {
+    let interface = w.get::<Interfaces>().get(sw_if);
+    interface.map(|interface| vtr::describe(interface.tag_rewrite)).unwrap_or_default()
 }
 
 fn head<const N: usize>(out: &mut String, columns: [(&str, usize); N]) {
@@ -97,7 +104,7 @@ fn members(w: &World, out: &mut String, d: &DomainInfo) {
             m.shg.to_string(),
             star(m.is_bvi),
             star(m.floods),
-            "none".to_string(),
+            tags(w, m.sw_if),
         ];
         line(out, MEMBER, cells);
     }
@@ -106,7 +113,7 @@ fn members(w: &World, out: &mut String, d: &DomainInfo) {
 fn domain_json(w: &World, d: &DomainInfo) -> Value {
     let members = d.members.iter().map(|m| {
         json!({ "interface": name(w, m.sw_if), "sw_if_index": m.sw_if.0, "isn": m.generation, "shg": m.shg,
-            "bvi": m.is_bvi, "flood": m.floods })
+            "bvi": m.is_bvi, "flood": m.floods, "vlan_tag_rewrite": tags(w, m.sw_if) })
     });
     let members: Vec<_> = members.collect();
     json!({

@@ -7,6 +7,7 @@ mod fib;
 mod flood;
 mod learn;
 mod mode;
+mod tags;
 
 use crate::PLUGIN;
 use graph::drive::Bench;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands about VLAN tags.
+
+use crate::bridge::Bridge;
+use cli::{Error, Matches, Output, Result};
+use graph::{SwIfIndex, World};
+use net::{Interfaces, TagRewrite};
+
+/// Of `set interface l2 tag-rewrite`.
+pub const USAGE: &str = "<interface:interface> {disable | pop <pop:1-2> | push {dot1q | dot1ad} <tag:u16> [<inner:u16>] | translate <how:1-1|1-2|2-1|2-2> {dot1q | dot1ad} <tag:u16> [<inner:u16>]}";
+
+fn named(w: &World, m: &Matches) -> Result<SwIfIndex> {
+    w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
+}
+
+/// The rewrite that the words say.
+fn wanted(m: &Matches) -> Result<TagRewrite> {
+    let tags: [Option<u16>; 2] = [m.opt("tag")?, m.opt("inner")?];
+    let pushed = tags.iter().flatten().count();
+    let op = match (m.opt::<u8>("pop")?, m.str("how")) {
+        _ if m.flag("disable") => TagRewrite::NONE,
+        (Some(1), _) => TagRewrite::POP_1,
+        (Some(_), _) => TagRewrite::POP_2,
+        (None, "1-1") => TagRewrite::TRANSLATE_1_1,
+        (None, "1-2") => TagRewrite::TRANSLATE_1_2,
+        (None, "2-1") => TagRewrite::TRANSLATE_2_1,
+        (None, "2-2") => TagRewrite::TRANSLATE_2_2,
+        (None, _) if pushed == 1 => TagRewrite::PUSH_1,
+        (None, _) => TagRewrite::PUSH_2,
+    };
+    let asked = match m.str("how").split_once('-') {
+        Some((_, "2")) => 2,
+        Some(_) => 1,
+        None => pushed,
+    };
+    if asked != pushed {
+        return Err(Error::parse(format!("{asked} tags are pushed, and {pushed} named")).at(m.span("tag")));
+    }
+    Ok(TagRewrite { op, dot1q: m.flag("dot1q"), tags: tags.map(Option::unwrap_or_default) })
+}
+
+/// `set interface l2 tag-rewrite`.
+pub fn rewrite(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Bridge>().set_tag_rewrite(w, named(w, m)?, wanted(m)?)?;
+    Ok(Output::empty())
+}
+
+/// `set interface l2 efp-filter`.
+pub fn efp_filter(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Bridge>().set_efp_filter(w, named(w, m)?, !m.flag("disable"))?;
+    Ok(Output::empty())
+}
