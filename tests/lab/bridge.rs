@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A bridge domain of a Linux host and of a Linux kernel on a VLAN, with a routed interface towards a third one.
+
+use testkit::lab::require;
+
+use crate::host::{pings, transfer};
+use crate::{guest, six};
+
+#[test]
+fn hosts_of_a_domain_reach_each_other_and_what_is_behind_its_routed_interface() {
+    if require(&["root", "linux.uml", "modprobe"]).is_none() {
+        return;
+    }
+    let Some((_lab, site)) = six::site(six::VETH) else { return };
+    let (router, left, right) = (site.router(), &site.left, &site.right);
+    let (far, far6) = (right.address, "2001:db8:2::2");
+    site.netns.ip("tuntap add dev uml mode tap");
+    site.netns.sysctl("net/ipv6/conf/uml/disable_ipv6", "1");
+    site.netns.up("uml");
+    router.script(
+        "create host-interface name uml
+         set interface state host-uml up
+         create sub-interfaces host-uml 100
+         set interface state host-uml.100 up
+         create bridge-domain 5
+         set interface l2 bridge host-left 5
+         set interface l2 bridge host-uml.100 5
+         set interface l2 tag-rewrite host-uml.100 pop 1
+         create loopback interface
+         set interface l2 bridge loop0 5 bvi
+         set interface state loop0 up
+         set interface ip address loop0 10.5.0.1/24
+         set interface ip address loop0 2001:db8:5::1/64",
+    );
+    for line in ["addr add 10.5.0.2/24 dev eth0", "route replace default via 10.5.0.1"] {
+        left.host.ip(line);
+    }
+    for line in ["addr add 2001:db8:5::2/64 dev eth0 nodad", "route replace default via 2001:db8:5::1"] {
+        left.host.ip(&format!("-6 {line}"));
+    }
+    for to in ["10.5.0.1", far, "2001:db8:5::1", far6] {
+        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+    }
+    // Bytes of a stream are routed into the domain and out of it.
+    transfer(&left.host, &right.host, far, 20);
+    let server = left.host.command("iperf3").args(["-s", "-1"]).spawn();
+    let text = guest::run(
+        &site.netns,
+        "uml",
+        &["ipv6", "8021q"],
+        "ip link add link vec0 name v100 type vlan id 100
+ip link set v100 up
+ip addr add 10.5.0.4/24 dev v100
+ip -6 addr add 2001:db8:5::4/64 dev v100 nodad
+ip route add default via 10.5.0.1
+ip -6 route add default via 2001:db8:5::1
+for to in 10.5.0.2 10.5.0.1 10.0.2.2 2001:db8:5::2 2001:db8:5::1 2001:db8:2::2; do ping -n -c 3 -i 0.2 -s 1000 $to; done
+ip link set v100 mtu 1496
+iperf3 -c 10.5.0.2 -t 1",
+    );
+    let answered = text.lines().filter(|line| line.contains("3 received, 0% packet loss")).count();
+    assert_eq!((answered, text.contains("wrong data byte")), (6, false), "{text}");
+    drop(server);
+    let (table, mac) = (router.run("show l2fib all"), left.host.mac("eth0").to_string());
+    assert!(table.contains(&mac) && table.contains("host-uml.100"), "no {mac} in\n{table}");
+    site.finish();
+}
