@@ -197,6 +197,9 @@ fn steady(text: String) -> String {
                 }
                 for key in [
                     "age",
+                    "bsn",
+                    "isn",
+                    "learned",
                     "counters",
                     "list",
                     "adj",

@@ -7,7 +7,7 @@ use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use crate::vtr;
 use cli::quote;
-use graph::{Phase, RunningConfig, World};
+use graph::{Phase, RunningConfig, Section, SwIfIndex, World};
 use net::{Interfaces, TagRewrite};
 
 /// The command that creates a domain.
@@ -31,12 +31,45 @@ fn create(domain: &DomainInfo) -> String {
 }
 
 /// The words of a feature that `set interface l2` switches, with the feature's bit.
-pub const PORT_FEATURES: [(&str, Features); 4] = [
+pub const PORT_FEATURES: [(&str, Features); 5] = [
     ("learn", Features::LEARN),
     ("forward", Features::FWD),
     ("flood", Features::FLOOD),
     ("uu-flood", Features::UU_FLOOD),
+    ("arp-ufwd", Features::ARP_UFWD),
 ];
+
+/// Writes the mode of an interface.
+fn write_mode(world: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
+    let name = quote(&world.get::<Interfaces>().name(sw_if));
+    let undo = format!("set interface l3 {name}");
+    match world.get::<Bridge>().mode(sw_if) {
+        None => {}
+        Some(Mode::Xconnect(peer)) => {
+            let peer = quote(&world.get::<Interfaces>().name(peer));
+            lines.push(format!("set interface l2 xconnect {name} {peer}"), undo);
+        }
+        Some(Mode::Bridge { id, kind, shg, features }) => {
+            let kind_word = match kind {
+                PortKind::Normal => "",
+                PortKind::Bvi => " bvi",
+                PortKind::UuFwd => " uu-fwd",
+            };
+            let shg = if shg == 0 { String::new() } else { format!(" {shg}") };
+            lines.push(format!("set interface l2 bridge {name} {id}{kind_word}{shg}"), undo);
+            let Mode::Bridge { features: usual, .. } = Mode::bridge(id, kind, 0) else { return };
+            for (word, feature) in PORT_FEATURES {
+                let line = format!("set interface l2 {word} {name}");
+                let disable = format!("{line} disable");
+                match (usual.has(feature), features.has(feature)) {
+                    (true, false) => lines.push(disable, line),
+                    (false, true) => lines.push(line, disable),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
 
 /// Writes what was configured.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
@@ -55,34 +88,16 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = "set bridge-domain default-learn-limit";
         config.push(Phase::FEATURES, format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
     }
+    // Members in their domain's order, which is that of floods; then interfaces that are in no domain.
+    config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
+        let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };
+        let members = domain.members.iter().map(|member| member.sw_if);
+        members.chain(domain.uu_fwd).for_each(|sw_if| write_mode(world, sw_if, lines));
+    });
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, sw_if, lines| {
-        let name = quote(&world.get::<Interfaces>().name(sw_if));
-        let undo = format!("set interface l3 {name}");
         match world.get::<Bridge>().mode(sw_if) {
-            None => {}
-            Some(Mode::Xconnect(peer)) => {
-                let peer = quote(&world.get::<Interfaces>().name(peer));
-                lines.push(format!("set interface l2 xconnect {name} {peer}"), undo);
-            }
-            Some(Mode::Bridge { id, kind, shg, features }) => {
-                let kind_word = match kind {
-                    PortKind::Normal => "",
-                    PortKind::Bvi => " bvi",
-                    PortKind::UuFwd => " uu-fwd",
-                };
-                let shg = if shg == 0 { String::new() } else { format!(" {shg}") };
-                lines.push(format!("set interface l2 bridge {name} {id}{kind_word}{shg}"), undo);
-                let Mode::Bridge { features: usual, .. } = Mode::bridge(id, kind, 0) else { return };
-                for (word, feature) in PORT_FEATURES {
-                    let line = format!("set interface l2 {word} {name}");
-                    let disable = format!("{line} disable");
-                    match (usual.has(feature), features.has(feature)) {
-                        (true, false) => lines.push(disable, line),
-                        (false, true) => lines.push(line, disable),
-                        _ => {}
-                    }
-                }
-            }
+            Some(Mode::Bridge { id, .. }) if id != 0 => {}
+            _ => write_mode(world, sw_if, lines),
         }
     });
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, sw_if, lines| {

@@ -37,6 +37,7 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 forward pg0 disable
          set interface l2 flood pg1 disable
          set interface l2 uu-flood pg1 disable
+         set interface l2 arp-ufwd pg1 disable
          set interface ip address loop7 10.77.0.1/24
          l2fib add 02:00:00:00:00:01 1 pg0 static
          l2fib add 02:00:00:00:00:02 1 pg1

@@ -192,6 +192,7 @@ fn requests_that_change_nothing_are_known() {
         "ip_reassembly_get",
         "ip_route_lookup",
         "ip_route_lookup_v2",
+        "l2_interface_feat_flags_get",
         "show_threads",
         "show_version",
         "show_vpe_system_time",

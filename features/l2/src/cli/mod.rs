@@ -148,6 +148,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: |w, m| port_flag(w, m, Features::UU_FLOOD),
     },
     Command {
+        path: "set interface l2 arp-ufwd",
+        usage: PORT_FLAG,
+        help: "Send ARP requests from a bridged interface to the unknown-unicast port alone, if the domain does, or don't",
+        run: |w, m| port_flag(w, m, Features::ARP_UFWD),
+    },
+    Command {
         path: "l2fib add",
         usage: "<mac:mac> <id:u32> {filter | <interface:interface> [static|bvi]}",
         help: "Add a MAC address to a bridge domain: at an interface, or dropped",
