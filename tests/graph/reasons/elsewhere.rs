@@ -107,4 +107,8 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("pg-input/filtered", "drivers/pg/src/tests.rs"),
     ("udp*-encap/*", "routes to encapsulations: features/udp/src/tests.rs"),
     ("udp-decap-*", "ports whose datagrams carry packets: features/udp/src/tests.rs"),
+    ("l2-efp-filter/*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
+    ("l2-input-vtr/*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
+    ("l2-output/*EFP filter*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
+    ("l2-output/*tag rewrite*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
 ];
