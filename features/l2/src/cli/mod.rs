@@ -209,7 +209,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show l2fib",
-        usage: "[{all | bd_id <id:u32>}] [learn|add]",
+        usage: "[{all | verbose | bd_id <id:u32>}] [learn|add]",
         help: "MAC addresses of bridge domains",
         run: show::fib,
     },
