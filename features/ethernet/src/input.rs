@@ -4,7 +4,7 @@
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{FrameTags, IfFlags, IfLanes, Interfaces, Views};
+use net::{FrameTags, IfFlags, IfLanes, Interfaces, Views, is_group};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -99,14 +99,16 @@ impl From {
 
 impl EthernetInput {
     #[inline(always)]
-    fn classify(&self, b: &mut Buffer, from: &From, types: &TypeTable, turn: &Turn<'_>) -> To {
+    fn classify(&self, b: &mut Buffer, from: &From, run: &mut Run, types: &TypeTable, turn: &Turn<'_>) -> To {
         let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
         let &[d0, d1, d2, d3, d4, d5, d6, d7, .., t0, t1] = header;
         let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & DESTINATION;
         let ethertype = EtherType(u16::from_be_bytes([t0, t1]));
         if !from.up {
             return match from.l2 {
-                Some(_) if ethertype.is_vlan() => self.tagged(b, from, (destination, ethertype), types, turn),
+                Some(_) if ethertype.is_vlan() => {
+                    self.tagged(b, (from, run), (destination, ethertype), types, turn)
+                }
                 Some(l2) => switch(b, l2),
                 None => To::Down,
             };
@@ -116,7 +118,7 @@ impl EthernetInput {
                 // A sub-interface may switch it.
                 let vlan = ethertype.is_vlan();
                 return if vlan {
-                    self.tagged(b, from, (destination, ethertype), types, turn)
+                    self.tagged(b, (from, run), (destination, ethertype), types, turn)
                 } else {
                     To::L3MacMismatch
                 };
@@ -125,9 +127,12 @@ impl EthernetInput {
         }
         match (ethertype, types.ip4) {
             (EtherType::IP4, Some(taker)) => route(b, taker),
+            (EtherType::VLAN, _) => self.tagged(b, (from, run), (destination, ethertype), types, turn),
             _ => match types.find(ethertype) {
                 Some(taker) => route(b, taker),
-                None if ethertype.is_vlan() => self.tagged(b, from, (destination, ethertype), types, turn),
+                None if ethertype.is_vlan() => {
+                    self.tagged(b, (from, run), (destination, ethertype), types, turn)
+                }
                 None => refuse(ethertype),
             },
         }
@@ -139,21 +144,26 @@ impl EthernetInput {
     fn tagged(
         &self,
         b: &mut Buffer,
-        from: &From,
+        (from, run): (&From, &mut Run),
         (destination, ethertype): (u64, EtherType),
         types: &TypeTable,
         turn: &Turn<'_>,
     ) -> To {
         let tagged = Tagged::of(b, ethertype);
-        let sub = tagged.as_ref().and_then(|tagged| self.interfaces.sub_of(b.rx_if, tagged.tags, turn));
+        let sub = tagged.as_ref().and_then(|tagged| {
+            if !run.is_of(b.rx_if, tagged.tags) {
+                run.settle(&self.lanes);
+                *run = Run::new(&self.interfaces, b.rx_if, tagged.tags, turn);
+            }
+            run.sub
+        });
         if let Some(sub) = sub {
             b.rx_if = sub;
-            self.lanes.rx.frame(sub as usize, b);
-            let view = self.interfaces.views(turn).get(sub as usize).unwrap_or_default();
-            if !view.flags.has(IfFlags::ADMIN) {
+            run.count(b, &self.lanes);
+            if !run.flags.has(IfFlags::ADMIN) {
                 return To::Down;
             }
-            if let Some(l2) = types.l2.filter(|_| view.flags.has(IfFlags::L2)) {
+            if let Some(l2) = types.l2.filter(|_| run.flags.has(IfFlags::L2)) {
                 return switch(b, l2);
             }
         } else if let Some(l2) = from.l2 {
@@ -169,12 +179,61 @@ impl EthernetInput {
         if sub.is_none() && (tags.outer != 0 || tags.inner.is_some()) {
             return To::UnknownVlan;
         }
-        let Some(taker) = types.find(ethertype) else { return refuse(ethertype) };
-        let off = count * TAG;
-        b.data_mut().copy_within(..ADDRESSES, off);
-        let pulled = b.pull(off);
-        debug_assert!(pulled);
+        let taker = types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
+        let Some(taker) = taker else { return refuse(ethertype) };
+        if let Some(&addresses) = b.bytes::<ADDRESSES>(0)
+            && b.pull(count * TAG)
+            && let Some(to) = b.bytes_mut::<ADDRESSES>(0)
+        {
+            *to = addresses;
+        }
         route(b, taker)
+    }
+}
+
+/// What is looked up once for a run of frames from one interface with the same VLANs, and what is counted of them.
+struct Run {
+    rx_if: u32,
+    tags: Option<FrameTags>,
+    sub: Option<u32>,
+    /// Of the sub-interface.
+    flags: IfFlags,
+    /// Frames to one host, and their bytes, that aren't counted yet.
+    packets: u64,
+    bytes: u64,
+}
+
+impl Run {
+    const NONE: Self = Self { rx_if: 0, tags: None, sub: None, flags: IfFlags(0), packets: 0, bytes: 0 };
+
+    fn new(interfaces: &Interfaces, rx_if: u32, tags: FrameTags, turn: &Turn<'_>) -> Self {
+        let sub = interfaces.sub_of(rx_if, tags, turn);
+        let view = sub.and_then(|sub| interfaces.views(turn).get(sub as usize));
+        Self { rx_if, tags: Some(tags), sub, flags: view.unwrap_or_default().flags, ..Self::NONE }
+    }
+
+    #[inline(always)]
+    fn is_of(&self, rx_if: u32, tags: FrameTags) -> bool {
+        self.rx_if == rx_if && self.tags == Some(tags)
+    }
+
+    /// Counts a frame for its sub-interface.
+    #[inline(always)]
+    fn count(&mut self, b: &Buffer, lanes: &IfLanes) {
+        if is_group(b) {
+            lanes.rx.frame(b.rx_if as usize, b);
+        } else {
+            self.packets += 1;
+            self.bytes += b.packet_len() as u64;
+        }
+    }
+
+    /// Adds what was counted to the counters.
+    #[inline(always)]
+    fn settle(&self, lanes: &IfLanes) {
+        if let Some(sub) = self.sub.filter(|_| self.packets > 0) {
+            lanes.rx.unicast(sub as usize, self.packets, self.bytes);
+        }
     }
 }
 
@@ -267,18 +326,22 @@ impl Node for EthernetInput {
         }
         let types = self.types.get(cx.turn);
         let from = From::new(b.rx_if, self.interfaces.views(cx.turn), types);
-        self.classify(b, &from, types, cx.turn)
+        let mut run = Run::NONE;
+        let to = self.classify(b, &from, &mut run, types, cx.turn);
+        run.settle(&self.lanes);
+        to
     }
 
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (views, types) = (self.interfaces.views(cx.turn), self.types.get(cx.turn));
-        let mut from = From::new(v.get(0).rx_if, views, types);
+        let (mut from, mut run) = (From::new(v.get(0).rx_if, views, types), Run::NONE);
         for (b, out) in v.packets_ahead() {
             if b.rx_if != from.rx_if {
                 from = From::new(b.rx_if, views, types);
             }
-            out.go(self.classify(b, &from, types, cx.turn));
+            out.go(self.classify(b, &from, &mut run, types, cx.turn));
         }
+        run.settle(&self.lanes);
     }
 }

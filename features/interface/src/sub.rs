@@ -136,7 +136,7 @@ pub fn say(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
 /// `show sub-interfaces`.
 pub fn show(w: &World, m: &Matches) -> Result<Output> {
     let only = chosen(w, m)?;
-    let table = Table::new().left("Name").right("Idx").left("Parent").left("Frames").left("State");
+    let table = Table::new().left("Name").left("Parent").left("Frames").left("State");
     Ok(table.list(by_name(w), move |w: &World, sw_if, out: &mut Writer| {
         let interfaces = w.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
@@ -145,7 +145,6 @@ pub fn show(w: &World, m: &Matches) -> Result<Output> {
             let state = if interface.admin_up { "up" } else { "down" };
             out.row([
                 interface.name.into(),
-                interface.sw_if.0.into(),
                 interfaces.name(interface.parent).into(),
                 words(sub.frames).into(),
                 state.into(),

@@ -6,8 +6,9 @@
 
 use crate::output::OutputTrace;
 use buffer::Buffer;
-use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, World};
-use net::{IfFlags, IfLanes, Interfaces, SubOf};
+use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Vector, World};
+use net::{IfFlags, IfLanes, Interfaces, SubOf, is_group};
+use simd::Isa;
 use std::sync::Arc;
 
 /// Bytes of both addresses, behind which the tags stand (IEEE 802.1Q 9.3).
@@ -66,8 +67,19 @@ impl SubOutput {
         }
     }
 
+    /// The flags of an interface that is up. Its link is up while the parent is.
     #[inline(always)]
-    fn tag(&self, b: &mut Buffer) -> Result<(), SubOutputTo> {
+    fn flags<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> Option<IfFlags> {
+        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize)?;
+        view.is_up().then_some(view.flags)
+    }
+
+    /// Frames that are switched have the tags that they are to have.
+    #[inline(always)]
+    fn tag(&self, b: &mut Buffer, flags: IfFlags) -> Result<(), SubOutputTo> {
+        if flags.has(IfFlags::L2) {
+            return Ok(());
+        }
         let [outer, inner] = self.tags;
         let done = match self.count {
             0 => return Err(SubOutputTo::NotExact),
@@ -97,15 +109,8 @@ impl Node for SubOutput {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SubOutputTo {
         b.tx_if = self.sw_if;
-        // Its link is up while the parent is.
-        let view = self.interfaces.views(cx.turn).get(self.sw_if as usize).unwrap_or_default();
-        if !view.is_up() {
-            return SubOutputTo::InterfaceDown;
-        }
-        // Frames that are switched have the tags that they are to have.
-        if !view.flags.has(IfFlags::L2)
-            && let Err(why) = self.tag(b)
-        {
+        let Some(flags) = self.flags(cx) else { return SubOutputTo::InterfaceDown };
+        if let Err(why) = self.tag(b, flags) {
             return why;
         }
         if TRACED {
@@ -115,5 +120,36 @@ impl Node for SubOutput {
             self.lanes.tx.frame(sw_if as usize, b);
         }
         SubOutputTo::Node(cx.start_arc(self.arc, self.sw_if, b).unwrap_or(self.tx))
+    }
+
+    /// One interface, so one look at its state, and one addition to the counters for all frames to one host.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, SubOutputTo>, cx: &mut Cx<'_, false>) {
+        let (flags, has_arc) = (self.flags(cx), cx.has_arc(self.arc, self.sw_if));
+        let (mut packets, mut octets) = (0, 0);
+        for (b, out) in v.packets() {
+            b.tx_if = self.sw_if;
+            let Some(flags) = flags else {
+                out.go(SubOutputTo::InterfaceDown);
+                continue;
+            };
+            if let Err(why) = self.tag(b, flags) {
+                out.go(why);
+                continue;
+            }
+            if is_group(b) {
+                for sw_if in [self.sw_if, self.parent] {
+                    self.lanes.tx.frame(sw_if as usize, b);
+                }
+            } else {
+                packets += 1;
+                octets += b.packet_len() as u64;
+            }
+            let feature = if has_arc { cx.start_arc(self.arc, self.sw_if, b) } else { None };
+            out.go(SubOutputTo::Node(feature.unwrap_or(self.tx)));
+        }
+        for sw_if in [self.sw_if, self.parent] {
+            self.lanes.tx.unicast(sw_if as usize, packets, octets);
+        }
     }
 }

@@ -127,6 +127,11 @@ fn neighbours_are_noted_until_their_word_runs_out() {
     assert!(site.shown().contains("inactive"), "{}", site.shown());
     site.hear(&unit("eth7", 40));
     let shown = site.shown();
+    let json = site.bench.cli("show lldp -j").expect("shown");
+    assert!(
+        json.contains(r#""heard_seconds_ago":0.0"#) || json.contains(r#""heard_seconds_ago": 0.0"#),
+        "{json}"
+    );
     for part in ["t0", "02:00:00:00:00:09", "eth7", "0.0s ago", " active"] {
         assert!(shown.contains(part), "no {part} in {shown}");
     }
