@@ -211,7 +211,8 @@ impl Bridge {
     /// Sets what is done to the tags of an interface's frames while it is in layer-2 mode.
     ///
     /// # Errors
-    /// An interface that isn't there (−2); those of [`compile`].
+    /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there is none of, or an id above 4095 (−7); more
+    /// tags than frames of the interface have, or ones that aren't known (−72).
     pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, wanted: TagRewrite) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let rewrites = compile(&interfaces.get(sw_if)?, wanted)?;
