@@ -2,18 +2,42 @@
 # fish completion for ferroctl: its options, and the commands of the daemon, which is asked for them.
 
 function __ferroctl_commands
-    set -l words (commandline -opc) (commandline -ct)
+    set -l words (commandline -opc)
     set -l own
+    # Without the quote that it begins with.
+    set -l word (commandline -ct | string replace -r '^["\']' '' | string replace -ra '\\\\(.)' '$1')
+    # `~' and variables are as they were typed.
+    set -l program (__ferroctl_path $words[1])
+    type -q -- $program; or return
     set -e words[1]
     # Options stand before the command.
     while string match -q -- '-*' "$words[1]"
-        if contains -- "$words[1]" -s --socket
-            set own -s "$words[2]"
-            set -e words[1]
+        switch "$words[1]"
+            case -s --socket
+                set own -s (__ferroctl_path $words[2])
+                set -e words[1]
+            case '--socket=*'
+                set own -s (__ferroctl_path (string replace -- --socket= '' $words[1]))
+            case --
+                set -e words[1]
+                break
         end
         set -e words[1]
     end
-    ferroctl $own --complete "$words" 2>/dev/null
+    # A command may stand in quotes as one word.
+    set -l before (string match -r '.* ' -- "$word")
+    set -l line "$words $word"
+    $program $own --complete (string trim -l -- $line) 2>/dev/null | while read -l found
+        echo -- "$before$found"
+    end
+end
+
+function __ferroctl_path
+    if string match -qr '^[\w/.~$-]+$' -- $argv[1]
+        eval echo -- $argv[1]
+    else
+        echo -- $argv[1]
+    end
 end
 
 complete -c ferroctl -f -a '(__ferroctl_commands)'

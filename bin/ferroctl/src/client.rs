@@ -23,6 +23,8 @@ pub struct Client {
     interrupted: Arc<AtomicBool>,
     /// A request was cancelled by ^C.
     cancelled: bool,
+    /// Number of requests whose answers nobody waits for any more. They come before that of the next one.
+    owed: usize,
 }
 
 impl Client {
@@ -31,13 +33,15 @@ impl Client {
         let interrupted = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())
             .map_err(|e| format!("signals: {e}"))?;
-        let (stream, received) = greeted(socket)?;
-        Ok(Self { stream, socket: socket.to_path_buf(), received, interrupted, cancelled: false })
+        let (stream, received) = greeted(socket, &interrupted)?;
+        Ok(Self { stream, socket: socket.to_path_buf(), received, interrupted, cancelled: false, owed: 0 })
     }
 
     /// Connects anew, to a daemon that was started again.
     pub fn reconnect(&mut self) -> Result<(), String> {
-        (self.stream, self.received) = greeted(&self.socket)?;
+        self.interrupted.store(false, Ordering::Relaxed);
+        (self.stream, self.received) = greeted(&self.socket, &self.interrupted)?;
+        self.owed = 0;
         Ok(())
     }
 
@@ -45,21 +49,40 @@ impl Client {
     /// Where `on` says false, the daemon is told that nobody reads the answer that comes.
     /// ^C cancels; a second ^C leaves the daemon alone with it.
     pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply) -> bool) -> Result<i32, String> {
+        self.ask_within(None, request, on)
+    }
+
+    /// As [`Self::ask`]; after this time nobody waits for the answer.
+    pub fn ask_within(
+        &mut self,
+        time: Option<Duration>,
+        request: &Request,
+        on: &mut dyn FnMut(Reply) -> bool,
+    ) -> Result<i32, String> {
+        let start = Instant::now();
         self.interrupted.store(false, Ordering::Relaxed);
         self.send(&request.encode())?;
         self.cancelled = false;
         loop {
             match Reply::decode(&mut self.received) {
+                Ok(Some(Reply::End(_))) if self.owed > 0 => self.owed -= 1,
+                Ok(Some(_)) if self.owed > 0 => {}
                 Ok(Some(Reply::End(status))) => return Ok(status),
                 Ok(Some(reply)) => {
                     if !on(reply) {
                         self.send(&Request::Enough.encode())?;
                     }
                 }
+                Ok(None) if time.is_some_and(|time| start.elapsed() >= time) => {
+                    self.owed += 1;
+                    return Err(format!("{}: the daemon does not answer", self.socket.display()));
+                }
                 Ok(None) => {
                     self.receive()?;
                     if self.interrupted.swap(false, Ordering::Relaxed) {
                         if self.cancelled {
+                            // If there is no way to connect anew, the next answer isn't taken for this one.
+                            self.owed += 1;
                             return Err("interrupted".into());
                         }
                         self.cancelled = true;
@@ -131,7 +154,7 @@ fn lost(e: &io::Error) -> String {
 }
 
 /// A connection on which frames can be spoken, and what was received beyond the greeting.
-fn greeted(socket: &Path) -> Result<(UnixStream, Vec<u8>), String> {
+fn greeted(socket: &Path, interrupted: &AtomicBool) -> Result<(UnixStream, Vec<u8>), String> {
     let path = socket.display();
     let mut stream = UnixStream::connect(socket).map_err(|e| match e.kind() {
         ErrorKind::NotFound => {
@@ -155,6 +178,9 @@ fn greeted(socket: &Path) -> Result<(UnixStream, Vec<u8>), String> {
         match stream.read(&mut buffer) {
             Ok(0) => return Err(format!("{path}: the daemon has closed the connection")),
             Ok(n) => received.extend(&buffer[..n]),
+            Err(e) if is_timeout(&e) && interrupted.load(Ordering::Relaxed) => {
+                return Err("interrupted".into());
+            }
             Err(e) if is_timeout(&e) && start.elapsed() < GREETING_TIME => {}
             Err(e) if is_timeout(&e) => return Err(format!("{path}: the daemon does not answer")),
             Err(e) => return Err(failed(e)),

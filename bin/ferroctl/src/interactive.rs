@@ -20,9 +20,12 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const PROMPT: &str = "ferrovia# ";
 const HISTORY: usize = 1000;
+/// How long Tab may wait for the daemon.
+const TAB_TIME: Duration = Duration::from_secs(1);
 
 /// Where `?` was pressed: line and cursor.
 type Question = Arc<Mutex<Option<(String, usize)>>>;
@@ -208,7 +211,9 @@ impl Completer for Assistant {
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let mut found = (pos, Vec::new());
-        let asked = self.client.borrow_mut().ask(&Request::Complete(line.to_string(), pos), &mut |reply| {
+        // ^C is a key like others here, and wouldn't end it.
+        let request = Request::Complete(line.to_string(), pos);
+        let asked = self.client.borrow_mut().ask_within(Some(TAB_TIME), &request, &mut |reply| {
             if let Reply::Words(start, words) = reply {
                 found = (start, words);
             }

@@ -14,6 +14,8 @@ use client::Client;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// The command or script failed.
 const FAILED: u8 = 1;
@@ -21,6 +23,8 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 /// There is no daemon, or it went away.
 const NO_DAEMON: u8 = 3;
+/// How long a shell may wait at Tab.
+const COMPLETION_TIME: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let args = match Args::parse(std::env::args_os().skip(1)) {
@@ -30,8 +34,13 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(Wanted::Complete { socket, line }) => {
-            // Without a daemon there is nothing to offer, and a message would stand in the line that is typed.
-            let _ = complete(&socket, &line);
+            // Without a daemon there is nothing to offer, and a message would stand in the line that is typed. The
+            // shell waits meanwhile, and ^C doesn't end that: a daemon that is stopped or busy has nothing to offer either.
+            let (found, completed) = mpsc::channel();
+            std::thread::spawn(move || found.send(complete(&socket, &line)));
+            if let Ok(Ok(text)) = completed.recv_timeout(COMPLETION_TIME) {
+                let _ = std::io::stdout().write_all(text.as_bytes());
+            }
             return ExitCode::SUCCESS;
         }
         Err(e) => {
@@ -49,8 +58,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what the last word of a line can be, each on a line of its own.
-fn complete(socket: &Path, line: &str) -> Result<(), String> {
+/// What the last word of a line can be, each on a line of its own.
+fn complete(socket: &Path, line: &str) -> Result<String, String> {
     let request = Request::Complete(line.into(), line.len());
     let mut found = (line.len(), Vec::new());
     Client::connect(socket)?.ask(&request, &mut |reply| {
@@ -63,8 +72,7 @@ fn complete(socket: &Path, line: &str) -> Result<(), String> {
     // A shell replaces its whole word.
     let word = line.rfind(' ').map_or(0, |blank| blank + 1);
     let before = line.get(word..start).unwrap_or("");
-    let text: String = words.iter().map(|w| format!("{before}{w}\n")).collect();
-    std::io::stdout().write_all(text.as_bytes()).map_err(|e| e.to_string())
+    Ok(words.iter().map(|w| format!("{before}{w}\n")).collect())
 }
 
 /// Whether all went well.

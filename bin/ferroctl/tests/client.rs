@@ -63,13 +63,19 @@ fn macros_are_replaced_in_commands_and_scripts() {
     check(ferroctl(&s, &[], "echo a\necho $(none)"), 1, "", "stdin:2: no macro is named `none'\n");
 }
 
-/// Completes in bash, with the file that is installed; words as bash splits them.
+/// Completes in bash, with the file that is installed.
 fn bash(server: &Server, words: &[&str]) -> Vec<String> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
     let socket = server.socket.to_str().expect("a path of text");
-    let script = r#"source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
+    let words = [&["-s", socket], words].concat();
+    bash_line(&format!("{} {}", env!("CARGO_BIN_EXE_ferroctl"), words.join(" ")), &words)
+}
+
+/// The same with a line as it was typed, and the words behind the program as bash splits it: at `=` and `:` too.
+fn bash_line(line: &str, words: &[&str]) -> Vec<String> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
+    let script = r#"source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
     let out = Command::new("bash")
-        .args(["-c", script, "bash", file, env!("CARGO_BIN_EXE_ferroctl"), "-s", socket])
+        .args(["-c", script, "bash", file, line, env!("CARGO_BIN_EXE_ferroctl")])
         .args(words)
         .output()
         .expect("bash");
@@ -88,6 +94,10 @@ fn a_shell_completes_options_and_the_daemons_commands() {
     assert_eq!(bash(&s, &["show", "interface", ""]), ["host-eth0", "local0"]);
     assert_eq!(bash(&s, &["show", "interface", "l"]), ["local0"]);
     assert_eq!(bash(&s, &["show", "-"]), [""; 0], "options stand before the command");
+    assert_eq!(bash(&s, &["show", "interface", "'l"]), ["local0"]);
+    let (program, socket) = (env!("CARGO_BIN_EXE_ferroctl"), s.socket.to_str().expect("a path of text"));
+    let line = format!("{program} --socket={socket} show interface l");
+    assert_eq!(bash_line(&line, &["--socket", "=", socket, "show", "interface", "l"]), ["local0"]);
     // Nothing is said where no daemon is.
     let mut s = s;
     s.socket = "/nowhere/cli.sock".into();

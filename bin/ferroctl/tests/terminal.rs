@@ -68,9 +68,9 @@ impl Terminal {
         Self { keyboard, screen, child, seen: String::new(), _home: home }
     }
 
-    /// Waits until the screen has shown `text` since the last call that found something.
+    /// Waits until the screen has shown `text` since the last call that found something. Gives what it has shown since then.
     #[track_caller]
-    fn expect(&mut self, text: &str) {
+    fn expect(&mut self, text: &str) -> String {
         while !self.seen.contains(text) {
             match self.screen.recv_timeout(Duration::from_secs(20)) {
                 Ok(bytes) => self.seen += &String::from_utf8_lossy(&bytes),
@@ -78,7 +78,7 @@ impl Terminal {
             }
         }
         let end = self.seen.find(text).expect("it was found") + text.len();
-        self.seen.drain(..end);
+        self.seen.drain(..end).collect()
     }
 
     /// Waits for the end of the program.
@@ -169,7 +169,7 @@ fn expect_each(t: &mut Terminal, answers: &str) {
     answers
         .split_inclusive("\r\n")
         .filter(|l| !l.trim().is_empty())
-        .for_each(|l| t.expect(&format!("\n{l}")));
+        .for_each(|l| drop(t.expect(&format!("\n{l}"))));
 }
 
 #[test]
@@ -308,4 +308,24 @@ fn answers_in_json_and_leaves_at_the_end() {
     t.expect("ferrovia# ");
     t.type_in("\x04");
     assert_eq!(t.status(), Some(0));
+}
+
+/// A daemon that answers late, and no new client meanwhile: the answer that nobody waits for any more isn't taken for that of the next
+/// command.
+#[test]
+fn an_answer_that_was_given_up_is_not_the_next_ones() {
+    let server = Server::to_one_client();
+    let mut t = Terminal::controlling(&server, &[], "cat");
+    t.expect("ferrovia# ");
+    t.type_in("late\r");
+    t.expect("late");
+    // One cancels, one gives up, one ends the attempt to connect anew.
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(300));
+        t.type_in("\x03");
+    }
+    t.expect("ferrovia# ");
+    t.type_in("show version\r");
+    let shown = t.expect("toy 1");
+    assert!(!shown.contains("the late answer"), "{shown:?}");
 }

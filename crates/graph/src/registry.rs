@@ -433,6 +433,14 @@ impl Registry {
         self.iter().map(|(index, entry)| self.with_arcs(self.info(index, entry, level))).collect()
     }
 
+    /// The input nodes, or all others.
+    pub fn by_input(&self, input: bool) -> Vec<NodeIndex> {
+        self.iter()
+            .filter(|(_, entry)| (entry.kind == Kind::Input) == input)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
     /// One node.
     pub fn one(&self, index: NodeIndex, level: Level) -> Option<NodeInfo> {
         Some(self.with_arcs(self.info(index, self.get(index)?, level)))

@@ -436,6 +436,12 @@ impl World {
         self.registry().list(self.level())
     }
 
+    /// The indices of the input nodes, or of all others. Unlike [`Self::nodes`] it costs little, also with two nodes for each of many
+    /// interfaces.
+    pub fn nodes_by_input(&self, input: bool) -> Vec<NodeIndex> {
+        self.registry().by_input(input)
+    }
+
     /// A node, if there is one of this index.
     pub fn node_info(&self, index: NodeIndex) -> Option<NodeInfo> {
         self.registry().one(index, self.level())

@@ -6,6 +6,7 @@ mod entry;
 pub use entry::{MacEntry, MacKey};
 
 use mem::Reserve;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{GraceTicket, Qsbr, Snapshot, Turn};
@@ -49,17 +50,20 @@ type Bucket = [AtomicU64; 2 * WAYS];
 struct Level {
     buckets: Reserve<Bucket>,
     mask: usize,
+    /// Nobody knows which addresses share buckets, so nobody can fill those of another's address.
+    seed: u64,
 }
 
 impl Level {
     fn new(buckets: usize) -> Option<Self> {
-        Some(Self { buckets: Reserve::with_huge_pages(buckets).ok()?, mask: buckets - 1 })
+        let seed = RandomState::new().hash_one(buckets);
+        Some(Self { buckets: Reserve::with_huge_pages(buckets).ok()?, mask: buckets - 1, seed })
     }
 
     /// The numbers of a key's buckets. They may be the same.
     #[inline(always)]
     fn places(&self, key: MacKey) -> [usize; 2] {
-        let hash = key.hash();
+        let hash = key.hash(self.seed);
         [hash as usize & self.mask, (hash >> 32) as usize & self.mask]
     }
 

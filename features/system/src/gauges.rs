@@ -150,8 +150,7 @@ impl Collector {
     /// Packets per second that inputs have brought since the last look.
     fn input_rate(&mut self, world: &World) -> f64 {
         let vectors = world.stats.simple(counters::VECTORS);
-        let inputs = world.nodes().into_iter().filter(|node| node.input);
-        let packets: u64 = inputs.map(|node| vectors.sum(node.index.at())).sum();
+        let packets: u64 = world.nodes_by_input(true).iter().map(|node| vectors.sum(node.at())).sum();
         let now = Instant::now();
         let last = self.last.replace((now, packets));
         let rate = |(at, then): (Instant, u64)| {

@@ -72,6 +72,15 @@ static CLI: &[Command<Toy>] = &[
         run: |_, m| Ok(m.str("spec").into()),
     },
     Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
+    Command {
+        path: "late",
+        usage: "",
+        help: "Answer after two seconds",
+        run: |_, _| {
+            std::thread::sleep(Duration::from_secs(2));
+            Ok("the late answer".into())
+        },
+    },
     Command { path: "ping", usage: "", help: "For ever", run: |_, _| Ok(Output::task(Forever(0, false))) },
     Command {
         path: "fail",
@@ -95,6 +104,23 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 std::thread::spawn(move || serve(stream));
+            }
+        });
+        Self { socket, _dir: dir }
+    }
+
+    /// One that greets the first client alone.
+    #[allow(dead_code, reason = "not every test file wants one")]
+    pub fn to_one_client() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let socket = dir.path().join("cli.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        std::thread::spawn(move || {
+            let (first, _) = listener.accept().expect("a client");
+            std::thread::spawn(move || serve(first));
+            let mut others = Vec::new();
+            for other in listener.incoming() {
+                others.push(other);
             }
         });
         Self { socket, _dir: dir }

@@ -44,6 +44,10 @@ pub struct Gather<W> {
     archive: Option<Archive>,
     /// The configuration while it is read, and what is kept of it.
     config: Option<(ConfigLines, Body)>,
+    /// What was saved, and how many bytes of it were looked through for secrets.
+    saved: Option<(String, usize)>,
+    /// Files besides answers: names and texts. The first is the next.
+    ready: VecDeque<(String, String)>,
     /// Name in the archive, command, as JSON. The first is the next.
     todo: VecDeque<(String, String, bool)>,
     /// The name of the file that comes next.
@@ -71,6 +75,8 @@ impl<W> Gather<W> {
             path,
             archive: None,
             config: None,
+            saved: None,
+            ready: VecDeque::new(),
             todo: VecDeque::new(),
             now: None,
             files: 0,
@@ -180,12 +186,22 @@ impl<W: World> Gather<W> {
         more && !full
     }
 
+    /// Looks through a slice of what was saved for secrets; false when all is looked through.
+    fn read_saved(&mut self, tree: &Tree<W>) -> bool {
+        let (text, at) = self.saved.get_or_insert_with(|| (saved().unwrap_or_default(), 0));
+        let secrets = &mut self.secrets;
+        cli::slice(|| {
+            let Some(line) = text[*at..].split_inclusive('\n').next() else { return false };
+            *at += line.len();
+            secrets.extend(tree.secrets(line.trim_end()).into_iter().map(String::from));
+            true
+        })
+    }
+
     /// The files besides answers.
     fn start(&mut self, tree: &Tree<W>, world: &W) -> io::Result<()> {
         let startup = startup();
-        let saved = saved().unwrap_or_default();
-        let saved_secrets = saved.lines().flat_map(|line| tree.secrets(line)).map(String::from);
-        self.secrets.extend(startup.secrets.iter().cloned().chain(saved_secrets));
+        self.secrets.extend(startup.secrets.iter().cloned());
         // A secret that is part of another one must not be taken out of it first.
         self.secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
         self.secrets.dedup();
@@ -193,11 +209,14 @@ impl<W: World> Gather<W> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
         // Fast: while a slice is packed, everything else waits.
         self.archive = Some(tar::Builder::new(GzEncoder::new(io::BufWriter::new(file), Compression::fast())));
-        self.add("about.txt", about())?;
-        self.add("startup.conf", startup.config.clone())?;
-        self.add("running-config.cli", running)?;
-        self.add("saved-config.cli", saved)?;
-        kernel().into_iter().try_for_each(|(name, text)| self.add(&name, text))?;
+        let saved = self.saved.take().map(|(text, _)| text).unwrap_or_default();
+        let files = [
+            ("about.txt", about()),
+            ("startup.conf", startup.config.clone()),
+            ("running-config.cli", running),
+            ("saved-config.cli", saved),
+        ];
+        self.ready = files.map(|(name, text)| (name.to_string(), text)).into_iter().chain(kernel()).collect();
         self.todo = shows(tree, world);
         Ok(())
     }
@@ -245,10 +264,16 @@ impl<W: World> Gather<W> {
             self.add(&name, text)?;
         }
         if self.archive.is_none() {
-            if self.read_config(tree, world) {
+            // Once the configuration in force is read, what was saved is.
+            if (self.saved.is_none() && self.read_config(tree, world)) || self.read_saved(tree) {
                 return Ok(Some(Step::More(String::new())));
             }
             self.start(tree, world)?;
+        }
+        // One at a time: to pack a megabyte takes milliseconds.
+        if let Some((name, text)) = self.ready.pop_front() {
+            self.add(&name, text)?;
+            return Ok(Some(Step::More(String::new())));
         }
         let Some((name, line, as_json)) = self.todo.pop_front() else {
             return self.finish().map(|()| None);

@@ -36,8 +36,8 @@ impl MacKey {
 
     /// Two independent hashes, in the upper and in the lower half (the finalizer of MurmurHash3).
     #[inline(always)]
-    pub(super) const fn hash(self) -> u64 {
-        let mut h = self.0 >> 1;
+    pub(super) const fn hash(self, seed: u64) -> u64 {
+        let mut h = (self.0 >> 1) ^ seed;
         h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
         h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
         h ^ h >> 33
