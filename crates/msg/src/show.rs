@@ -3,7 +3,7 @@
 
 use crate::describe::{Field, Many, Shape, Type};
 use crate::encode::put_special;
-use crate::wire::{Malformed, Reader, Wire};
+use crate::wire::{Malformed, Reader, Wire, text_of};
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -33,17 +33,12 @@ pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>
 
 fn several(kind: &Type, n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     match (&kind.shape, kind.name) {
-        (Shape::Text(_), _) => Ok(json!(text(r.take(n)?))),
+        (Shape::Text(_), _) => Ok(json!(text_of(r.take(n)?))),
         (Shape::Scalar, "u8") => {
             Ok(json!(r.take(n)?.iter().map(|b| format!("{b:02x}")).fold("0x".to_string(), |all, b| all + &b)))
         }
         _ => (0..n).map(|_| value(kind, r)).collect(),
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
@@ -107,7 +102,7 @@ fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     Ok(match &kind.shape {
         Shape::Scalar => scalar(kind.name, r)?,
         Shape::Text(0) => json!(String::get(r)?),
-        Shape::Text(n) => json!(text(r.take(*n)?)),
+        Shape::Text(n) => json!(text_of(r.take(*n)?)),
         Shape::Fixed(of, n) => several(of, *n, r)?,
         Shape::Alias(of) => value(of, r)?,
         Shape::Enum(base, members) => {

@@ -433,3 +433,19 @@ fn changes_are_reported_with_the_client_and_what_failed() {
     client.session.end(&client.hub);
     assert_eq!(reported(), ["test: 5 more in 0.0 s: lamp_set 5 (5 failed, the last one: -6)"]);
 }
+
+#[test]
+fn text_that_a_configuration_could_not_hold_does_not_come_in() {
+    for (bytes, want) in [
+        (&b"caf\xc3\xa9\0rest"[..], "café"),
+        (b"a\xffb", "a?b"),
+        ("a\u{fffd}b".as_bytes(), "a?b"),
+        (b"\xc3", "?"),
+        (b"", ""),
+    ] {
+        assert_eq!(wire::text_of(bytes), want);
+        let mut fixed = [0; 16];
+        fixed[..bytes.len()].copy_from_slice(bytes);
+        assert_eq!(Str::<16>::get(&mut Reader::new(&fixed)).expect("text").as_str(), want);
+    }
+}

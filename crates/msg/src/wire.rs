@@ -135,6 +135,13 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
+/// Text up to its end mark. `?` stands for what isn't UTF-8, and for the character that usually stands in its place: a saved
+/// configuration with that character wouldn't be loaded, since it can't be told what stood there.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).replace(char::REPLACEMENT_CHARACTER, "?")
+}
+
 /// `string x[]`: a length and as many bytes.
 impl Wire for String {
     fn describe() -> Type {
@@ -148,8 +155,7 @@ impl Wire for String {
         let n = u32::get(r)?;
         let text = r.take(n as usize)?;
         // Some clients count the end mark, some don't.
-        let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
-        Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+        Ok(text_of(text))
     }
 }
 
@@ -192,9 +198,7 @@ impl<const N: usize> Wire for Str<N> {
         out.resize(end, 0);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let bytes = r.take(N)?;
-        let end = bytes.iter().position(|b| *b == 0).unwrap_or(N);
-        Ok(Str(String::from_utf8_lossy(&bytes[..end]).into_owned()))
+        Ok(Str(text_of(r.take(N)?)))
     }
 }
 

@@ -3,9 +3,9 @@
 
 use crate::port::{Lldp, Port};
 use crate::tlv::Id;
-use cli::Result;
+use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Message, Messages, Module, Wire, retval};
 use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -62,8 +62,11 @@ fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Res
     let end = r.mgmt_oid.iter().position(|byte| *byte == 0).unwrap_or(r.mgmt_oid.len());
     let ip4 = Some(Ipv4Addr::from(r.mgmt_ip4.0)).filter(|ip| !ip.is_unspecified());
     let ip6 = Some(Ipv6Addr::from(r.mgmt_ip6.0)).filter(|ip| !ip.is_unspecified());
-    let object = String::from_utf8_lossy(&r.mgmt_oid[..end]).into_owned();
-    lldp.enable(w, sw_if, Port { description: r.port_desc, management: (ip4, ip6), object })
+    let object = std::str::from_utf8(&r.mgmt_oid[..end]).map_err(|_| {
+        Error::unsupported("an object identifier that isn't text is not implemented")
+            .retval(retval::UNIMPLEMENTED)
+    })?;
+    lldp.enable(w, sw_if, Port { description: r.port_desc, management: (ip4, ip6), object: object.into() })
 }
 
 /// How a neighbour names itself (IEEE 802.1AB, table 8-2).
