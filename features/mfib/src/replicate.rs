@@ -3,7 +3,7 @@
 
 use crate::Found;
 use buffer::{Buffer, Flags, Owned};
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World, copy_to_each};
 use ip::{Ip, finish_checksum};
 use net::mfib::{Mroute, MrouteOutput, Mroutes};
 use net::{AdjIndex, AdjKind, Adjacencies, IpMeta};
@@ -13,22 +13,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use wire::{Header, IpHeader};
 
-/// Copies that a frame makes at most before those leave that were made, but for the packet that reaches it.
-const AT_ONCE: usize = 1024;
-
-/// Bytes that each copy has to itself: what later nodes may change.
-const HEAD: usize = 256;
-
 pub struct Replicate<F: Ip> {
     mroutes: Arc<Mroutes>,
     adjacencies: Arc<Adjacencies>,
     counters: CombinedLane,
     /// By adjacency.
     sent: CombinedLane,
-    /// Copies of this frame that are made at its end.
-    planned: usize,
-    /// Packets of this frame that these copies are of: the first of those that are kept.
-    to_copy: usize,
+    copies: Copies,
     version: PhantomData<F>,
 }
 
@@ -82,7 +73,7 @@ impl<F: Ip> Build for Replicate<F> {
         let counters = mroutes.counters.lane(thread.at());
         let adjacencies: Arc<Adjacencies> = world.get();
         let sent = adjacencies.counters.lane(thread.at());
-        Self { mroutes, adjacencies, counters, sent, planned: 0, to_copy: 0, version: PhantomData }
+        Self { mroutes, adjacencies, counters, sent, copies: Copies::default(), version: PhantomData }
     }
 }
 
@@ -124,28 +115,15 @@ impl<F: Ip> Replicate<F> {
 
     /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself the last of them.
     fn copy(&self, mut b: Owned, (route, fib): (&Mroute, u32), reach: Reach, cx: &mut Cx<'_, false>) {
-        let mut outputs = route.outputs.iter().filter(|output| reach.has(output));
-        // What lies behind the head can't be changed any more. Who cuts into segments makes their checksums.
+        // What lies behind the head can't be changed any more. Segmentation makes the checksums of its segments.
         if !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
-        let original = b.into_original(HEAD);
-        // Control may have taken outputs away since the packet was looked at.
-        let copies = outputs.clone().count().saturating_sub(original.is_whole().into());
-        let mut made = 0;
-        for output in outputs.by_ref().take(copies) {
-            let Some(mut copy) = original.copy(cx.cache()) else { continue };
-            let to = self.lead(&mut copy, output.adj, fib, cx);
-            cx.emit(to, copy);
-            made += 1;
-        }
-        cx.count(To::Copied, made as u64);
-        if made < copies {
-            cx.count(To::NoBuffer, (copies - made) as u64);
-        }
-        let Some(mut last) = original.finish(cx.cache()) else { return };
-        let to = outputs.next().map_or(To::Gone, |output| self.lead(&mut last, output.adj, fib, cx));
-        cx.emit(to, last);
+        let outputs = route.outputs.iter().filter(|output| reach.has(output));
+        let copied =
+            copy_to_each(b, outputs, To::Gone, cx, |b, output, cx| self.lead(b, output.adj, fib, cx));
+        cx.count(To::Copied, copied.copies as u64);
+        cx.count(To::NoBuffer, copied.missing as u64);
     }
 }
 
@@ -159,7 +137,7 @@ impl<F: Ip> Node for Replicate<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if self.planned >= AT_ONCE {
+        if self.copies.are_enough() {
             return To::Copy;
         }
         let found = b.scratch::<Found>();
@@ -177,19 +155,16 @@ impl<F: Ip> Node for Replicate<F> {
             (None, _) => To::NoOutput,
             (Some(only), 0) => self.lead(b, only.adj, found.fib, cx),
             (Some(_), more) => {
-                self.planned += more + 1;
-                self.to_copy += 1;
+                self.copies.plan(more + 1);
                 To::Copy
             }
         }
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if self.to_copy == 0 {
-            // Sent now, behind the copies: these are gone when it comes back.
+        if !self.copies.take() {
             return cx.emit(To::Again, b);
         }
-        self.to_copy -= 1;
         let found = b.scratch::<Found>();
         let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return cx.emit(To::Gone, b) };
         let reach = Reach::of::<F>(&b);
@@ -198,6 +173,6 @@ impl<F: Ip> Node for Replicate<F> {
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.planned = 0;
+        self.copies.end();
     }
 }
