@@ -19,7 +19,7 @@ pub enum IfEvent {
     Mac(SwIfIndex),
     /// An MTU has changed.
     Mtu(SwIfIndex),
-    /// What layer-2 switching does with it has changed.
+    /// The layer-2 role or the tag rewriting has changed.
     L2(SwIfIndex),
     /// The name has changed.
     Name(SwIfIndex),

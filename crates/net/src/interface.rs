@@ -26,20 +26,20 @@ mod vlan;
 pub use model::{IfKind, Interface, L2Role, Made, MtuKind, NewInterface, SubInterface, TagRewrite};
 pub use rx::RxChoice;
 pub use sub::SubOf;
-pub use vlan::{FrameTags, SubFrames, Tags, Vlan};
+pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
 type MakeOutput = fn(&World, &NewOutput<'_>) -> Result<NodeIndex, Error>;
 
-/// What an output node is made for.
+/// Parameters of a new output node.
 pub struct NewOutput<'a> {
     /// The node's name.
     pub name: &'a str,
     /// The interface.
     pub sw_if: SwIfIndex,
-    /// The node behind it, which hands packets to the device.
+    /// The next node, which hands packets to the device.
     pub tx: NodeIndex,
-    /// Of a sub-interface: what it is of its parent.
+    /// Set for a sub-interface.
     pub sub: Option<SubOf>,
 }
 
@@ -51,7 +51,7 @@ struct Inner {
     names: HashMap<String, SwIfIndex>,
     /// The names that they were made with: their nodes keep these.
     made: HashMap<String, SwIfIndex>,
-    /// Those that have sub-interfaces, with these by their number behind the dot.
+    /// The sub-interfaces of each interface that has some, by the number behind the dot.
     subs: HashMap<SwIfIndex, BTreeMap<u32, SwIfIndex>>,
     /// Those who move packets elsewhere come first.
     subscribers: Vec<Subscriber>,
@@ -66,7 +66,7 @@ struct Inner {
 pub struct Interfaces {
     inner: Mutex<Inner>,
     views: ViewTable,
-    /// By parent.
+    /// Sub-interfaces by tags, of each parent.
     vlans: Slots<VlanTree>,
     counters: Arc<IfCounters>,
 }
@@ -120,7 +120,7 @@ fn no_interface(sw_if: SwIfIndex) -> Error {
 }
 
 impl Inner {
-    /// A new interface couldn't be made.
+    /// Undoes [`Interfaces::allot`].
     fn give_back(&mut self, sw_if: SwIfIndex, name: &str, made: &str) {
         self.names.remove(name);
         self.made.remove(made);
@@ -193,7 +193,7 @@ impl Interfaces {
         Ok(sw_if)
     }
 
-    /// Takes an index, which is above the parent's, and the names for a new interface.
+    /// Reserves an index, above the parent's index if there is a parent, and the names of a new interface.
     fn allot(
         &self,
         world: &World,
@@ -233,7 +233,7 @@ impl Interfaces {
         Ok(sw_if)
     }
 
-    /// From now on a new interface is there.
+    /// Publishes a new interface.
     fn put(&self, world: &World, interface: Interface) {
         let (sw_if, name) = (interface.sw_if, interface.name.clone());
         {
@@ -260,8 +260,8 @@ impl Interfaces {
         Ok((output.inspect_err(|_| world.remove_node(tx))?, tx))
     }
 
-    /// Takes an interface away: its sub-interfaces first; then it goes down, then all state ([`World::forget`]) and its driver
-    /// let go of it.
+    /// Deletes an interface: first its sub-interfaces; then it goes down, then all state ([`World::forget`]) and its driver
+    /// release it.
     ///
     /// # Errors
     /// One that isn't there; `local0`.
@@ -329,6 +329,12 @@ impl Interfaces {
         kind.ok_or_else(|| no_interface(sw_if))
     }
 
+    /// The name of an interface's driver.
+    pub fn driver(&self, sw_if: SwIfIndex) -> Option<&'static str> {
+        let inner = self.inner();
+        inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.device.driver())
+    }
+
     /// The interface of this name.
     ///
     /// # Errors
@@ -366,8 +372,7 @@ impl Interfaces {
         inner.all.iter().flatten().map(|interface| (interface.name.clone(), interface.sw_if)).collect()
     }
 
-    /// What interfaces were called when they were made, and are called now, of those that got another name. Sub-interfaces are
-    /// always called after their parent.
+    /// The original and the current name of each renamed interface. Sub-interfaces aren't listed: their names follow their parent's.
     pub fn renamed(&self) -> Vec<(String, String)> {
         let inner = self.inner();
         let renamed = inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.made.name);

@@ -30,6 +30,7 @@ pub mod mfib;
 mod neighbor;
 mod nexthop;
 mod state;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -51,7 +52,7 @@ pub use fib::{
 };
 pub use interface::{
     FrameTags, IfKind, Interface, Interfaces, L2Role, Made, MtuKind, NewInterface, NewOutput, RxChoice,
-    SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan,
+    SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
@@ -62,6 +63,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
+pub use tags::{TAG, Tagged, count_tags, retag};
 pub use transmit::transmit;
 pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView, Views};

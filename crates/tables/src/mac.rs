@@ -27,10 +27,21 @@ const FIRST: usize = 1 << 14;
 const LAST: usize = 1 << 24;
 /// Each growth multiplies the number of buckets by this.
 const GROWTH: usize = 4;
-/// Buckets that control reads in one go.
-pub const PIECE: usize = 64;
+/// Buckets that control reads or changes in one call.
+pub const PIECE: usize = 1024;
 /// Attempts of an insertion while other threads fill or free slots of the same buckets.
 const ATTEMPTS: usize = 16;
+
+/// The state of a table's growth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GrowthState {
+    /// The table doesn't grow.
+    Idle,
+    /// Workers have yet to see the larger table.
+    Waiting,
+    /// Entries are being moved, a part in each call of [`MacTable::maintain`].
+    Moving,
+}
 
 /// Why an entry wasn't inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -243,8 +254,15 @@ pub struct MacTable {
     levels: Snapshot<Levels>,
     len: Arc<AtomicUsize>,
     domain: Arc<Qsbr>,
-    /// Set while the table grows: over when all workers see the new level.
-    growing: std::sync::Mutex<Option<GraceTicket>>,
+    growth: std::sync::Mutex<Option<Growth>>,
+}
+
+/// A growth that is going on.
+enum Growth {
+    /// Until all workers see the new level.
+    Waiting(GraceTicket),
+    /// Entries are being moved to the new level: the next bucket of the old one.
+    Moving(usize),
 }
 
 impl MacTable {
@@ -260,7 +278,7 @@ impl MacTable {
         let level = Level::new(buckets).expect("address space for a table of MAC addresses");
         let levels = Levels { current: Arc::new(level), previous: None };
         let levels = Snapshot::new(domain.clone(), levels);
-        Self { levels, len: Arc::default(), domain, growing: std::sync::Mutex::default() }
+        Self { levels, len: Arc::default(), domain, growth: std::sync::Mutex::default() }
     }
 
     /// For the lookups of a worker's turn.
@@ -337,24 +355,26 @@ impl MacTable {
         None
     }
 
-    /// Control: removes the entries for which `keep` says no, and calls `removed` with each of them as it was at the end.
-    pub fn retain(
+    /// Control: removes entries of a piece, those for which `keep` is false, and calls `removed` with each as it was at the end. Returns
+    /// `false` if there is no piece with this number or a higher one.
+    pub fn retain_piece(
         &self,
+        piece: usize,
         mut keep: impl FnMut(MacKey, MacEntry) -> bool,
         mut removed: impl FnMut(MacKey, MacEntry),
-    ) {
-        for level in self.levels().all() {
-            let mut dead = Vec::new();
-            for at in 0..level.buckets.len() {
-                for (way, key, entry) in level.entries(at) {
-                    if !keep(key, entry) {
-                        removed(key, level.kill(at, way));
-                        dead.push((at * WAYS + way) as u32);
-                    }
+    ) -> bool {
+        let Some((level, buckets)) = self.buckets(piece) else { return false };
+        let mut dead = Vec::new();
+        for at in buckets {
+            for (way, key, entry) in level.entries(at) {
+                if !keep(key, entry) {
+                    removed(key, level.kill(at, way));
+                    dead.push((at * WAYS + way) as u32);
                 }
             }
-            self.bury(level, dead);
         }
+        self.bury(&level, dead);
+        true
     }
 
     /// Frees slots of removed entries when no worker can refer to them any more.
@@ -371,77 +391,101 @@ impl MacTable {
         }));
     }
 
-    /// Control: calls `f` for the entries of [`PIECE`] buckets; `false` if there is no piece with this number or a higher one. An entry
-    /// that is there all the time is in one of them as long as the table doesn't grow.
+    /// Control: calls `f` for the entries of a piece, which is [`PIECE`] buckets. Returns `false` if there is no piece with this number or a
+    /// higher one. An entry that is there all the time is in one of the pieces as long as their number stays the same.
     pub fn piece(&self, piece: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
-        let mut from = piece * PIECE;
+        let Some((level, buckets)) = self.buckets(piece) else { return false };
+        buckets.for_each(|at| level.entries(at).for_each(|(_, key, entry)| f(key, entry)));
+        true
+    }
+
+    /// Number of pieces. It changes when the table begins or ends to grow.
+    pub fn pieces(&self) -> usize {
+        self.levels().all().map(|level| level.buckets.len().div_ceil(PIECE)).sum()
+    }
+
+    /// The buckets of a piece.
+    fn buckets(&self, mut piece: usize) -> Option<(Arc<Level>, std::ops::Range<usize>)> {
         for level in self.levels().all() {
             let len = level.buckets.len();
-            if from < len {
-                for at in from..len.min(from + PIECE) {
-                    level.entries(at).for_each(|(_, key, entry)| f(key, entry));
-                }
-                return true;
+            let pieces = len.div_ceil(PIECE);
+            if piece < pieces {
+                return Some((level.clone(), piece * PIECE..len.min((piece + 1) * PIECE)));
             }
-            from -= len.next_multiple_of(PIECE);
+            piece -= pieces;
         }
-        false
+        None
     }
 
-    /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and ends a growth
-    /// that all workers have seen. Returns whether a growth is going on: then this is to be called again soon. Calls `lost` with entries
-    /// that the larger table has no room for.
-    pub fn maintain(&self, lost: impl FnMut(MacKey, MacEntry)) -> bool {
-        let mut growing = self.growing.lock().expect("no panic inside");
-        if let Some(ticket) = &*growing {
-            if !ticket.is_over() {
-                return true;
-            }
-            *growing = None;
-            self.end_growth(lost);
-        }
+    /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and does a part of the
+    /// work of a growth. Calls `lost` with entries that the larger table has no room for.
+    pub fn maintain(&self, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
+        let mut growth = self.growth.lock().expect("no panic inside");
         let levels = self.levels();
-        let (buckets, len) = (levels.current.buckets.len(), self.len());
-        if len * 8 > buckets * WAYS * 3 && self.begin_growth(&levels) {
-            *growing = Some(self.domain.grace());
+        match (&mut *growth, &levels.previous) {
+            (Some(Growth::Waiting(ticket)), _) if !ticket.is_over() => {}
+            (Some(waiting @ Growth::Waiting(_)), _) => *waiting = Growth::Moving(0),
+            (Some(Growth::Moving(next)), Some(previous)) => {
+                let from = *next;
+                *next = previous.buckets.len().min(from + PIECE);
+                self.move_entries(previous, from..*next, &levels.current, &mut lost);
+                if *next == previous.buckets.len() {
+                    self.levels.set(Levels { previous: None, ..levels });
+                    *growth = None;
+                }
+            }
+            _ => {
+                let (buckets, len) = (levels.current.buckets.len(), self.len());
+                if len * 8 > buckets * WAYS * 3 {
+                    *growth = self.begin_growth(&levels);
+                }
+            }
         }
-        growing.is_some()
+        match &*growth {
+            None => GrowthState::Idle,
+            Some(Growth::Waiting(_)) => GrowthState::Waiting,
+            Some(Growth::Moving(_)) => GrowthState::Moving,
+        }
     }
 
-    /// A larger level in front of the current one; `false` if there can't be one.
-    fn begin_growth(&self, levels: &Levels) -> bool {
+    /// Puts a larger level in front of the current one, if there can be one.
+    fn begin_growth(&self, levels: &Levels) -> Option<Growth> {
         let buckets = levels.current.buckets.len() * GROWTH;
         if buckets > LAST || levels.previous.is_some() {
-            return false;
+            return None;
         }
-        let Some(level) = Level::new(buckets) else { return false };
-        self.levels.set(Levels { current: Arc::new(level), previous: Some(levels.current.clone()) });
-        true
+        let level = Arc::new(Level::new(buckets)?);
+        self.levels.set(Levels { current: level, previous: Some(levels.current.clone()) });
+        Some(Growth::Waiting(self.domain.grace()))
     }
 
     /// For control's own insertions, which don't wait for a worker.
     fn grow_now(&self) -> bool {
-        let mut growing = self.growing.lock().expect("no panic inside");
+        let mut growth = self.growth.lock().expect("no panic inside");
         let begun = self.begin_growth(&self.levels());
-        if begun {
-            *growing = Some(self.domain.grace());
-        }
-        begun
+        let has_begun = begun.is_some();
+        *growth = begun.or(growth.take());
+        has_begun
     }
 
-    /// Copies the previous level's entries. No worker inserts or replaces there any more.
-    fn end_growth(&self, mut lost: impl FnMut(MacKey, MacEntry)) {
-        let Levels { current, previous } = self.levels();
-        let Some(previous) = previous else { return };
-        for at in 0..previous.buckets.len() {
-            for (_, key, entry) in previous.entries(at) {
+    /// Moves entries of the previous level. No worker inserts or replaces entries there any more. An entry is in the new level before it
+    /// leaves the old one.
+    fn move_entries(
+        &self,
+        previous: &Level,
+        buckets: std::ops::Range<usize>,
+        current: &Level,
+        lost: &mut impl FnMut(MacKey, MacEntry),
+    ) {
+        for at in buckets {
+            for (way, key, entry) in previous.entries(at) {
                 if current.insert(key, entry).is_err() {
                     self.len.fetch_sub(1, Ordering::Relaxed);
                     lost(key, entry);
                 }
+                previous.kill(at, way);
             }
         }
-        self.levels.set(Levels { current, previous: None });
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{FrameTags, IfFlags, IfLanes, Interfaces, Views, is_group};
+use net::{FrameTags, IfFlags, IfLanes, Interfaces, Tagged, Views, is_group, retag};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,6 @@ use wire::{EtherType, MacAddr};
 
 /// Bytes of the header.
 const HEADER: usize = 14;
-/// Bytes of both addresses.
-const ADDRESSES: usize = 12;
-/// Bytes of a tag.
-const TAG: usize = 4;
 
 pub struct EthernetInput {
     interfaces: Arc<Interfaces>,
@@ -138,8 +134,8 @@ impl EthernetInput {
         }
     }
 
-    /// A tagged frame belongs to the sub-interface that asks for its tags, which takes them off if it routes: what comes next sees an
-    /// untagged frame. A tag that says a priority and no VLAN doesn't lead away from the interface itself (IEEE 802.1Q 6.9.1).
+    /// Finds the sub-interface of a tagged frame. If that routes, the tags are taken off: the next nodes see an untagged frame. A frame
+    /// whose tag has only a priority belongs to the interface itself (IEEE 802.1Q 6.9.1).
     #[inline(always)]
     fn tagged(
         &self,
@@ -149,7 +145,7 @@ impl EthernetInput {
         types: &TypeTable,
         turn: &Turn<'_>,
     ) -> To {
-        let tagged = Tagged::of(b, ethertype);
+        let tagged = Tagged::behind(b, ethertype);
         let sub = tagged.as_ref().and_then(|tagged| {
             if !run.is_of(b.rx_if, tagged.tags) {
                 run.settle(&self.lanes);
@@ -181,24 +177,20 @@ impl EthernetInput {
         }
         let taker = types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
         let Some(taker) = taker else { return refuse(ethertype) };
-        if let Some(&addresses) = b.bytes::<ADDRESSES>(0)
-            && b.pull(count * TAG)
-            && let Some(to) = b.bytes_mut::<ADDRESSES>(0)
-        {
-            *to = addresses;
-        }
+        let retagged = retag(b, count, &[]);
+        debug_assert!(retagged, "the tags were parsed");
         route(b, taker)
     }
 }
 
-/// What is looked up once for a run of frames from one interface with the same VLANs, and what is counted of them.
+/// Lookup result and counts for a run of frames from one interface with the same VLANs.
 struct Run {
     rx_if: u32,
     tags: Option<FrameTags>,
     sub: Option<u32>,
-    /// Of the sub-interface.
+    /// Flags of the sub-interface.
     flags: IfFlags,
-    /// Frames to one host, and their bytes, that aren't counted yet.
+    /// Unicast frames, and their bytes, that aren't in the counters yet.
     packets: u64,
     bytes: u64,
 }
@@ -228,7 +220,7 @@ impl Run {
         }
     }
 
-    /// Adds what was counted to the counters.
+    /// Adds the counts of this run to the counters.
     #[inline(always)]
     fn settle(&self, lanes: &IfLanes) {
         if let Some(sub) = self.sub.filter(|_| self.packets > 0) {
@@ -249,7 +241,7 @@ fn mark_group(b: &mut Buffer, destination: u64) {
     b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
 }
 
-/// Sends a packet, behind its header, to what takes its type.
+/// Sends a packet to the node of its type, starting behind the Ethernet header.
 #[inline(always)]
 fn route(b: &mut Buffer, Taker { node, verified }: Taker) -> To {
     b.mark_l2();
@@ -258,47 +250,11 @@ fn route(b: &mut Buffer, Taker { node, verified }: Taker) -> To {
     To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
 }
 
-/// Sends a frame to what switches it.
+/// Sends a frame to layer-2 switching.
 #[inline(always)]
 fn switch(b: &mut Buffer, l2: NodeIndex) -> To {
     b.mark_l2();
     To::Node(l2)
-}
-
-/// What stands behind the addresses of a tagged frame.
-struct Tagged {
-    tags: FrameTags,
-    /// How many tags were looked at.
-    count: usize,
-    /// The type behind them.
-    ethertype: EtherType,
-}
-
-impl Tagged {
-    /// Looks at up to two tags; the inner one is a customer tag (IEEE 802.1Q 9.5). `None` if the frame ends within them.
-    #[inline(always)]
-    fn of(b: &Buffer, outer: EtherType) -> Option<Self> {
-        let &[i0, i1, t0, t1] = b.bytes::<TAG>(HEADER)?;
-        let vlan = |high: u8, low: u8| u16::from_be_bytes([high & 0xf, low]);
-        let (id, dot1ad) = (vlan(i0, i1), outer == EtherType::QINQ);
-        let mut ethertype = EtherType(u16::from_be_bytes([t0, t1]));
-        let mut tags = FrameTags { dot1ad, outer: id, inner: None, more: false };
-        let mut count = 1;
-        if ethertype == EtherType::VLAN {
-            let &[i0, i1, t0, t1] = b.bytes::<TAG>(HEADER + TAG)?;
-            ethertype = EtherType(u16::from_be_bytes([t0, t1]));
-            (tags.inner, tags.more) = (Some(vlan(i0, i1)), ethertype.is_vlan());
-            count = 2;
-        }
-        Some(Self { tags, count, ethertype })
-    }
-}
-
-/// The tags of a frame that starts at its Ethernet header; `None` if it has none, or ends within them.
-#[inline(always)]
-pub fn frame_tags(b: &Buffer) -> Option<FrameTags> {
-    let outer = EtherType(u16::from_be_bytes(*b.bytes::<2>(ADDRESSES)?));
-    if outer.is_vlan() { Some(Tagged::of(b, outer)?.tags) } else { None }
 }
 
 #[cold]

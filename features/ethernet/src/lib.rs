@@ -23,7 +23,6 @@ mod startup_conf;
 mod tests;
 mod types;
 
-pub use input::frame_tags;
 pub use loopback::{create_bvi, delete_bvi, is_loopback};
 pub use types::{register_ethertype, register_ethertype_verified, register_l2};
 

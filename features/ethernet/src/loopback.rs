@@ -110,8 +110,7 @@ impl Device for Loopback {
 
 /// Whether what an interface sends comes back in: it is a loopback interface of either kind.
 pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
-    let interface = world.get::<Interfaces>().get(sw_if);
-    interface.is_ok_and(|interface| LoopbackKind::of(interface.device.driver()).is_some())
+    world.get::<Interfaces>().driver(sw_if).is_some_and(|driver| LoopbackKind::of(driver).is_some())
 }
 
 /// Makes `loopN`; without a number, the first that is free.

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `PARENT.ID-output`: puts a sub-interface's tags into frames.
+//! `PARENT.ID-output`: adds the tags of a sub-interface to routed frames.
 //!
-//! Whoever sends by a sub-interface sends an untagged Ethernet frame, as by any other interface. Frames that are switched leave as they
-//! are.
+//! Nodes in front of it send untagged Ethernet frames, as they do by other interfaces. Switched frames leave unchanged.
 
 use crate::output::OutputTrace;
 use buffer::Buffer;
 use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Vector, World};
-use net::{IfFlags, IfLanes, Interfaces, SubOf, is_group};
+use net::{IfFlags, IfLanes, Interfaces, SubOf, TAG, is_group, retag};
 use simd::Isa;
 use std::sync::Arc;
-
-/// Bytes of both addresses, behind which the tags stand (IEEE 802.1Q 9.3).
-const ADDRESSES: usize = 12;
-/// Bytes of a tag.
-const TAG: usize = 4;
 
 pub struct SubOutput {
     sw_if: u32,
     parent: u32,
     /// Up to two tags.
     tags: [[u8; TAG]; 2],
-    /// How many there are; none if frames can't be sent by it.
+    /// Number of tags; 0 if the tags of frames aren't known.
     count: usize,
     tx: NodeIndex,
     arc: ArcIndex,
@@ -52,7 +46,7 @@ impl SubOutput {
         (sw_if, tx, arc): (SwIfIndex, NodeIndex, ArcIndex),
         of: &SubOf,
     ) -> Self {
-        let (all, _) = of.tags.as_deref().unwrap_or_default().as_chunks::<TAG>();
+        let all = of.tags.as_deref().unwrap_or_default();
         let mut tags = [[0; TAG]; 2];
         tags.iter_mut().zip(all).for_each(|(tag, bytes)| *tag = *bytes);
         Self {
@@ -67,37 +61,25 @@ impl SubOutput {
         }
     }
 
-    /// The flags of an interface that is up. Its link is up while the parent is.
+    /// The flags, if the sub-interface and its parent are up.
     #[inline(always)]
     fn flags<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> Option<IfFlags> {
         let view = self.interfaces.views(cx.turn).get(self.sw_if as usize)?;
         view.is_up().then_some(view.flags)
     }
 
-    /// Frames that are switched have the tags that they are to have.
+    /// Adds the tags to a frame, unless the sub-interface is in layer-2 mode.
     #[inline(always)]
     fn tag(&self, b: &mut Buffer, flags: IfFlags) -> Result<(), SubOutputTo> {
         if flags.has(IfFlags::L2) {
             return Ok(());
         }
-        let [outer, inner] = self.tags;
-        let done = match self.count {
-            0 => return Err(SubOutputTo::NotExact),
-            1 => insert::<{ ADDRESSES + TAG }>(b, &outer),
-            _ => insert::<{ ADDRESSES + 2 * TAG }>(b, [outer, inner].as_flattened()),
-        };
-        if done { Ok(()) } else { Err(SubOutputTo::NoRoom) }
+        match self.tags.get(..self.count) {
+            None | Some([]) => Err(SubOutputTo::NotExact),
+            Some(tags) if retag(b, 0, tags) => Ok(()),
+            Some(_) => Err(SubOutputTo::NoRoom),
+        }
     }
-}
-
-/// Writes the addresses again, further in front, and tags between them and the type: `N` bytes in all. False if there is no room.
-#[inline(always)]
-fn insert<const N: usize>(b: &mut Buffer, tags: &[u8]) -> bool {
-    let Some(&addresses) = b.bytes::<ADDRESSES>(0) else { return false };
-    let Some(header) = (if b.pull(ADDRESSES) { b.push::<N>() } else { None }) else { return false };
-    header[..ADDRESSES].copy_from_slice(&addresses);
-    header[ADDRESSES..].copy_from_slice(tags);
-    true
 }
 
 impl Node for SubOutput {
@@ -122,7 +104,7 @@ impl Node for SubOutput {
         SubOutputTo::Node(cx.start_arc(self.arc, self.sw_if, b).unwrap_or(self.tx))
     }
 
-    /// One interface, so one look at its state, and one addition to the counters for all frames to one host.
+    /// Reads the interface state once, and adds all unicast frames to the counters at once.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, SubOutputTo>, cx: &mut Cx<'_, false>) {
         let (flags, has_arc) = (self.flags(cx), cx.has_arc(self.arc, self.sw_if));

@@ -4,11 +4,10 @@
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mode::Mode;
-use crate::state::{Domain, Learned, Port};
-use crate::vtr::Rewrites;
+use crate::state::{Domain, Learned, Port, is_learned};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
@@ -21,23 +20,33 @@ pub struct Control {
     pub domains: BTreeMap<u32, DomainState>,
     /// Ids by index; `None` for an index that is free. Index 0 is domain 0.
     pub ids: Vec<Option<u32>>,
-    /// Indices of deleted domains. A worker may still learn addresses there until the grace period is over; then these are removed, and
-    /// the index is free.
-    pub retiring: Vec<(u16, GraceTicket)>,
+    /// Deleted domains whose indices aren't free yet.
+    pub retiring: Vec<Retiring>,
     /// Interfaces in layer-2 mode.
     pub modes: BTreeMap<SwIfIndex, Mode>,
-    /// Interfaces whose frames get other tags while they are in layer-2 mode.
-    pub rewrites: BTreeMap<SwIfIndex, Rewrites>,
-    /// Sub-interfaces that send only frames that they would receive, with their parents.
-    pub filtering: BTreeMap<SwIfIndex, SwIfIndex>,
+    /// Sub-interfaces with an EFP filter.
+    pub filtering: BTreeSet<SwIfIndex>,
     /// Generation numbers of ports, by interface index. They outlive the mode.
-    pub port_generations: HashMap<u32, u8>,
+    pub port_generations: Vec<u8>,
     /// Generation numbers of domains, by index. They outlive the domain.
     pub domain_generations: Vec<u8>,
     /// Learn limit of new domains.
     pub default_limit: u32,
     /// Entries that operators made, by domain id and address. An address may have moved since: then its entry is a learned one.
     pub provisioned: BTreeSet<(u32, MacAddr)>,
+    /// Number of flushes so far. A flush increments a generation number, which makes entries stale; a sweep removes these.
+    pub flushes: u64,
+    /// The value of `flushes` when the last complete sweep began.
+    pub swept: u64,
+}
+
+/// The index of a deleted domain. A worker may learn addresses there until the grace period is over. A sweep after that removes them, and
+/// the index is free.
+pub struct Retiring {
+    pub index: u16,
+    pub grace: GraceTicket,
+    /// Set when the grace period is over: the value that `swept` has to reach.
+    pub sweep: Option<u64>,
 }
 
 /// Layer-2 switching of an instance: modes of interfaces, bridge domains, MAC addresses.
@@ -47,6 +56,8 @@ pub struct Bridge {
     pub(crate) macs: MacTable,
     /// Addresses learned in all domains.
     pub(crate) learned: Learned,
+    /// Addresses learned at each port.
+    pub(crate) learned_at: Slots<AtomicU32>,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
     /// Wakes the process that forgets old addresses.
@@ -70,6 +81,7 @@ impl Shared for Bridge {
             domains,
             macs: MacTable::new(world.qsbr.clone()),
             learned: Learned::new(DEFAULT_LEARN_LIMIT),
+            learned_at: Slots::new(world.qsbr.clone()),
             last_scan: AtomicU64::new(0),
             ager: world.processes.signal(),
             control: Mutex::new(Control {
@@ -77,12 +89,13 @@ impl Shared for Bridge {
                 ids: vec![Some(0)],
                 retiring: Vec::new(),
                 modes: BTreeMap::new(),
-                rewrites: BTreeMap::new(),
-                filtering: BTreeMap::new(),
-                port_generations: HashMap::new(),
+                filtering: BTreeSet::new(),
+                port_generations: Vec::new(),
                 domain_generations: vec![0],
                 default_limit: DEFAULT_LEARN_LIMIT,
                 provisioned: BTreeSet::new(),
+                flushes: 0,
+                swept: 0,
             }),
         }
     }
@@ -105,35 +118,54 @@ impl Bridge {
         self.macs.view(turn)
     }
 
-    /// Counts an address that is about to be learned in a domain, unless a limit is reached.
+    /// Counts an address that is about to be learned at a port, unless a limit is reached: that of the domain, that of all domains, or the
+    /// port's share. A port may have as many addresses as there is room left for: one that sends ever new ones gets half of the table,
+    /// and others always find room.
     #[inline]
-    pub(crate) fn take(&self, domain: &Domain) -> bool {
-        if !domain.learned.take() {
+    pub(crate) fn take(&self, domain: &Domain, port: u32, turn: &Turn<'_>) -> bool {
+        let Some(at_port) = self.learned_at.get(port, turn) else { return false };
+        let (count, limit) = self.learned();
+        if at_port.load(Ordering::Relaxed) >= limit.saturating_sub(count) || !domain.learned.take() {
             return false;
         }
-        let taken = self.learned.take();
-        if !taken {
+        if !self.learned.take() {
             domain.learned.give();
+            return false;
         }
-        taken
+        at_port.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
-    /// Counts an address that is learned no longer.
+    /// Takes back [`Self::take`].
     #[inline]
-    pub(crate) fn give(&self, domain: &Domain) {
+    pub(crate) fn give(&self, domain: &Domain, port: u32, turn: &Turn<'_>) {
         domain.learned.give();
         self.learned.give();
+        if let Some(at_port) = self.learned_at.get(port, turn) {
+            at_port.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a learned address that has moved to another port.
+    #[inline]
+    pub(crate) fn note_move(&self, from: u32, to: u32, turn: &Turn<'_>) {
+        if let (Some(from), Some(to)) = (self.learned_at.get(from, turn), self.learned_at.get(to, turn)) {
+            from.fetch_sub(1, Ordering::Relaxed);
+            to.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Control: counts an entry that was removed.
     pub(crate) fn uncount(&self, key: MacKey, entry: MacEntry) {
-        if crate::state::is_learned(entry) {
-            self.domains.read(key.domain().into(), |domain| {
-                if let Some(domain) = domain {
-                    self.give(domain);
-                }
-            });
+        if !is_learned(entry) {
+            return;
         }
+        self.domains
+            .read(key.domain().into(), |domain| domain.iter().for_each(|domain| domain.learned.give()));
+        self.learned.give();
+        self.learned_at.read(entry.port, |at_port| {
+            at_port.iter().for_each(|at_port| _ = at_port.fetch_sub(1, Ordering::Relaxed));
+        });
     }
 
     /// Seconds that the last scan for old entries took.

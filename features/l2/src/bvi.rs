@@ -3,15 +3,10 @@
 
 use buffer::{Buffer, Flags};
 use graph::{ThreadIndex, World};
-use net::{IfLanes, Interfaces};
+use net::{IfLanes, Interfaces, count_tags, retag};
 use std::sync::Arc;
 use sync::Turn;
-use wire::{EtherType, MacAddr};
-
-/// Bytes of both addresses.
-const ADDRESSES: usize = 12;
-/// Bytes of a VLAN tag.
-const TAG: usize = 4;
+use wire::MacAddr;
 
 /// Hands frames to the BVI, as if they had been received there.
 pub struct ToBvi {
@@ -38,12 +33,10 @@ impl ToBvi {
         b.rx_if = bvi;
         b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
         self.lanes.rx.frame(bvi as usize, b);
-        while let Some(&[.., t0, t1, _, _, _, _]) = b.bytes::<{ ADDRESSES + 2 + TAG }>(0)
-            && EtherType(u16::from_be_bytes([t0, t1])).is_vlan()
-        {
-            b.data_mut().copy_within(..ADDRESSES, TAG);
-            let pulled = b.pull(TAG);
-            debug_assert!(pulled);
+        let tags = count_tags(b);
+        if tags > 0 {
+            let retagged = retag(b, tags, &[]);
+            debug_assert!(retagged, "these bytes are there");
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bridge domains: control.
 
-use crate::bridge::{Bridge, Control};
+use crate::bridge::{Bridge, Control, Retiring};
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use crate::state::{Domain, Learned, Member};
@@ -10,6 +10,7 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use std::sync::Arc;
 use tables::mac::MacKey;
+use wire::MacAddr;
 
 /// The largest id of a domain.
 pub const MAX_DOMAIN_ID: u32 = (1 << 24) - 1;
@@ -76,6 +77,8 @@ pub struct DomainState {
     pub members: Vec<SwIfIndex>,
     /// The BVI.
     pub bvi: Option<SwIfIndex>,
+    /// The address of the BVI's entry.
+    pub bvi_mac: Option<MacAddr>,
     /// The unknown-unicast port.
     pub uu_fwd: Option<SwIfIndex>,
     /// Learned addresses.
@@ -194,7 +197,11 @@ impl Control {
     }
 }
 
-fn check_id(id: u32) -> Result<()> {
+/// Checks the id of a domain.
+///
+/// # Errors
+/// An id that is too large (−122).
+pub fn check_id(id: u32) -> Result<()> {
     if id > MAX_DOMAIN_ID {
         return Err(Error::parse(format!("the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"))
             .retval(retval::BD_ID_EXCEED_MAX));
@@ -203,7 +210,7 @@ fn check_id(id: u32) -> Result<()> {
 }
 
 impl Bridge {
-    /// Shows workers a domain as control knows it.
+    /// Publishes a domain to workers.
     pub(crate) fn publish_domain(&self, world: &World, control: &Control, id: u32) {
         let Some(state) = control.domains.get(&id) else { return };
         let members = state.members.iter().rev().map(|sw_if| control.member(world, *sw_if));
@@ -246,7 +253,15 @@ impl Bridge {
             Error::limit(why).retval(retval::LIMIT_EXCEEDED)
         })?;
         let learned = Arc::new(Learned::new(control.default_limit));
-        let state = DomainState { index, config, members: Vec::new(), bvi: None, uu_fwd: None, learned };
+        let state = DomainState {
+            index,
+            config,
+            members: Vec::new(),
+            bvi: None,
+            bvi_mac: None,
+            uu_fwd: None,
+            learned,
+        };
         control.domains.insert(id, state);
         self.publish_domain(world, &control, id);
         drop(control);
@@ -287,6 +302,7 @@ impl Bridge {
         if let Some(sw_if) = uu_fwd {
             self.set_l3(world, sw_if)?;
         }
+        self.remove_provisioned(|of, _| of == id);
         let mut control = self.control();
         let Some(DomainState { index, learned, .. }) = control.domains.remove(&id) else { return Ok(()) };
         // Nothing is learned there any more, and nothing forwarded.
@@ -295,9 +311,9 @@ impl Bridge {
         self.domains
             .set(index.into(), Domain { features, generation, learned, members: Vec::new(), uu_fwd: None });
         control.provisioned.retain(|(of, _)| *of != id);
-        control.retiring.push((index, world.qsbr.grace()));
+        control.retiring.push(Retiring { index, grace: world.qsbr.grace(), sweep: None });
         drop(control);
-        self.remove_entries(|key, _| key.domain() == index);
+        self.ager.raise();
         world.note_config_change();
         Ok(())
     }
@@ -308,19 +324,22 @@ impl Bridge {
         control.domains.is_empty() && control.retiring.is_empty() && self.macs.is_empty()
     }
 
-    /// Frees the indices of deleted domains in which no worker learns any more. Called about once a second.
+    /// Frees the indices of deleted domains that have no entries any more. Called about once a second.
     pub(crate) fn retire_domains(&self) {
         let mut control = self.control();
-        let (over, left) = std::mem::take(&mut control.retiring).into_iter().partition(|(_, g)| g.is_over());
-        control.retiring = left;
-        let over: Vec<(u16, _)> = over;
-        for (index, _) in over {
-            self.remove_entries(|key, _| key.domain() == index);
-            self.domains.clear(index.into());
-            if let Some(id) = control.ids.get_mut(usize::from(index)) {
-                *id = None;
+        let Control { retiring, flushes, swept, ids, .. } = &mut *control;
+        retiring.retain_mut(|Retiring { index, grace, sweep }| {
+            if sweep.is_none() && grace.is_over() {
+                *flushes += 1;
+                *sweep = Some(*flushes);
             }
-        }
+            let is_over = sweep.is_some_and(|sweep| *swept >= sweep);
+            if is_over {
+                self.domains.clear((*index).into());
+                ids[usize::from(*index)] = None;
+            }
+            !is_over
+        });
     }
 
     /// Changes what is configured for a domain.

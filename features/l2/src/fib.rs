@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MAC addresses: entries of operators, flushing, aging.
 
-use crate::bridge::Bridge;
+use crate::bridge::{Bridge, Control};
 use crate::mode::{Mode, not_bridged};
 use crate::state::{BVI, FILTER, PROVISIONED, STATIC, age, generation, is_learned};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
-use std::collections::HashMap;
 use tables::mac::{MacEntry, MacKey};
 use wire::MacAddr;
 
@@ -57,14 +56,7 @@ pub struct FibEntry {
 }
 
 impl Bridge {
-    /// Removes entries, and counts learned ones as gone.
-    pub(crate) fn remove_entries(&self, mut which: impl FnMut(MacKey, MacEntry) -> bool) {
-        if !self.macs.is_empty() {
-            self.macs.retain(|key, entry| !which(key, entry), |key, entry| self.uncount(key, entry));
-        }
-    }
-
-    /// Sets an entry of control's; says whether there was room.
+    /// Sets an entry. Returns whether there was room.
     pub(crate) fn set_entry(&self, key: MacKey, entry: MacEntry) -> bool {
         let set = self.macs.set(key, entry);
         if let Ok(Some(old)) = set {
@@ -120,49 +112,73 @@ impl Bridge {
             return Err(Error::not_found(format!("bridge domain {id} has no entry of {mac}"))
                 .retval(retval::NO_SUCH_ENTRY));
         }
-        if let Some(entry) = self.macs.remove(key) {
-            self.uncount(key, entry);
-        }
+        self.remove_entry(key);
         self.control().provisioned.remove(&(id, mac));
         world.note_config_change();
         Ok(())
     }
 
+    /// Removes an entry, if it is there.
+    pub(crate) fn remove_entry(&self, key: MacKey) {
+        if let Some(entry) = self.macs.remove(key) {
+            self.uncount(key, entry);
+        }
+    }
+
+    /// Removes operators' entries, those for which `which` is true.
+    pub(crate) fn remove_provisioned(&self, which: impl Fn(u32, MacEntry) -> bool) {
+        for (id, mac) in self.provisioned() {
+            let Some(index) = self.control().index(id) else { continue };
+            let key = MacKey::new(mac.octets(), index);
+            // It is a learned one if its station has moved since.
+            let is_it = |entry: &MacEntry| !is_learned(*entry) && which(id, *entry);
+            if self.macs.get(key).filter(is_it).is_some() {
+                self.remove_entry(key);
+                self.control().provisioned.remove(&(id, mac));
+            }
+        }
+    }
+
     /// Forgets all entries, also those of operators and of BVIs.
     pub fn clear_entries(&self, world: &World) {
-        self.remove_entries(|_, _| true);
+        self.flush_all(world);
+        self.remove_provisioned(|_, _| true);
+        let bvis: Vec<MacKey> = {
+            let control = self.control();
+            let domains = control.domains.values();
+            domains.filter_map(|d| Some(MacKey::new(d.bvi_mac?.octets(), d.index))).collect()
+        };
+        bvis.into_iter().for_each(|key| self.remove_entry(key));
         self.control().provisioned.clear();
         world.note_config_change();
     }
 
-    /// Forgets what was learned on an interface.
-    pub fn flush_interface(&self, sw_if: SwIfIndex) {
+    /// Forgets the addresses learned on an interface.
+    pub fn flush_interface(&self, world: &World, sw_if: SwIfIndex) {
         let mut control = self.control();
         control.flush_port(sw_if);
         if control.modes.contains_key(&sw_if) {
-            self.publish_port(&control, sw_if);
+            self.publish_port(world, &control, sw_if);
         }
         drop(control);
-        self.remove_entries(|_, entry| is_learned(entry) && entry.port == sw_if.0);
+        self.sweep_soon();
     }
 
-    /// Forgets what was learned in a domain.
+    /// Forgets the addresses learned in a domain.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).
     pub fn flush_domain(&self, world: &World, id: u32) -> Result<()> {
         let mut control = self.control();
         let index = control.domain(id)?.index;
-        if let Some(generation) = control.domain_generations.get_mut(usize::from(index)) {
-            *generation = generation.wrapping_add(1);
-        }
+        control.flush_index(index);
         self.publish_domain(world, &control, id);
         drop(control);
-        self.remove_entries(|key, entry| is_learned(entry) && key.domain() == index);
+        self.sweep_soon();
         Ok(())
     }
 
-    /// Forgets all that was learned.
+    /// Forgets all learned addresses.
     pub fn flush_all(&self, world: &World) {
         for id in self.domain_ids() {
             // A domain can't go between: this is the control thread.
@@ -170,33 +186,35 @@ impl Bridge {
         }
     }
 
-    /// Removes learned entries that are too old, and those that a flush missed because a worker was learning them.
-    pub(crate) fn scan(&self, now: u64) {
+    /// Has stale entries removed by the ager. A generation number has 8 bits: before it can come round to the value of a stale entry, the
+    /// whole table is swept at once.
+    pub(crate) fn sweep_soon(&self) {
+        const MOST: u64 = 200;
         let control = self.control();
-        let domains: HashMap<u16, (u64, u8)> = control
-            .domains
-            .values()
-            .map(|domain| {
-                let limit = u64::from(domain.config.mac_age) * MINUTE;
-                (domain.index, (limit, control.domain_generation(domain.index)))
-            })
-            .collect();
-        let ports = control.port_generations.clone();
+        let (flushes, pending) = (control.flushes, control.flushes - control.swept);
         drop(control);
-        self.remove_entries(|key, entry| {
-            let Some((limit, of_domain)) = domains.get(&key.domain()) else { return is_learned(entry) };
-            let of_port = ports.get(&entry.port).copied().unwrap_or_default();
-            let is_old = *limit != 0 && age(entry, now) >= *limit;
-            is_learned(entry) && (is_old || entry.generation != generation(*of_domain, of_port))
-        });
+        if pending < MOST {
+            return self.ager.raise();
+        }
+        (0..).take_while(|piece| self.sweep_piece(*piece, 0)).for_each(drop);
+        self.control().swept = flushes;
     }
 
-    /// The entries of a piece of the table, numbered from 0. Nothing behind the last piece.
+    /// Removes stale and old entries of a piece of the table. Returns `false` if there is no piece with this number or a higher one.
+    pub(crate) fn sweep_piece(&self, piece: usize, now: u64) -> bool {
+        let control = self.control();
+        let keep = |key, entry| !control.is_stale(key, entry, now);
+        self.macs.retain_piece(piece, keep, |key, entry| self.uncount(key, entry))
+    }
+
+    /// The entries of a piece of the table, numbered from 0. `None` behind the last piece.
     pub fn entries(&self, piece: usize, now: u64) -> Option<Vec<FibEntry>> {
         let control = self.control();
         let mut all = Vec::new();
         let is_there = self.macs.piece(piece, |key, entry| {
-            if let Some(Some(id)) = control.ids.get(usize::from(key.domain())) {
+            if let Some(Some(id)) = control.ids.get(usize::from(key.domain()))
+                && !control.is_stale(key, entry, now)
+            {
                 all.push(fib_entry(*id, key, entry, now));
             }
         });
@@ -205,9 +223,10 @@ impl Bridge {
 
     /// The entry of an address.
     pub fn entry(&self, id: u32, mac: MacAddr, now: u64) -> Option<FibEntry> {
-        let index = self.control().index(id)?;
-        let key = MacKey::new(mac.octets(), index);
-        self.macs.get(key).map(|entry| fib_entry(id, key, entry, now))
+        let control = self.control();
+        let key = MacKey::new(mac.octets(), control.index(id)?);
+        let entry = self.macs.get(key).filter(|entry| !control.is_stale(key, *entry, now))?;
+        Some(fib_entry(id, key, entry, now))
     }
 
     /// Entries that operators made, by domain and address.
@@ -218,6 +237,20 @@ impl Bridge {
     /// Number of entries.
     pub fn entry_count(&self) -> usize {
         self.macs.len()
+    }
+}
+
+impl Control {
+    /// Whether a learned entry was flushed, or is too old at the time `now`; at 0 the age isn't checked.
+    pub fn is_stale(&self, key: MacKey, entry: MacEntry, now: u64) -> bool {
+        let index = key.domain();
+        let id = self.ids.get(usize::from(index)).copied().flatten();
+        let domain = id.and_then(|id| self.domains.get(&id)).filter(|domain| domain.index == index);
+        let Some(domain) = domain else { return is_learned(entry) };
+        let current = generation(self.domain_generation(index), self.port_generation(SwIfIndex(entry.port)));
+        let limit = u64::from(domain.config.mac_age) * MINUTE;
+        let is_old = limit != 0 && now != 0 && age(entry, now) >= limit;
+        is_learned(entry) && (entry.generation != current || is_old)
     }
 }
 

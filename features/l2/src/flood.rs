@@ -5,26 +5,17 @@ use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
 use crate::meta::L2Meta;
 use crate::state::{Domain, Member};
-use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use buffer::{Buffer, Flags, Owned};
+use driver::finish_checksum;
+use graph::{Build, Copies, Cx, Next, Node, ThreadIndex, Trace, World, copy_to_each};
 use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
 
-/// Copies that a vector of frames makes at most, but for those of the frame that reaches this number. Other frames wait until these copies
-/// have left.
-const AT_ONCE: usize = 1024;
-
-/// Bytes that each copy has to itself: what later nodes may change.
-const HEAD: usize = 256;
-
 pub struct L2Flood {
     bridge: Arc<Bridge>,
     bvi: ToBvi,
-    /// Copies that this vector's frames make at its end.
-    planned: usize,
-    /// Frames of this vector that these copies are made of: the first of those that are kept.
-    to_copy: usize,
+    copies: Copies,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +62,7 @@ impl Trace for FloodTrace {
 
 impl Build for L2Flood {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { bridge: world.get(), bvi: ToBvi::new(world, thread), planned: 0, to_copy: 0 }
+        Self { bridge: world.get(), bvi: ToBvi::new(world, thread), copies: Copies::default() }
     }
 }
 
@@ -120,29 +111,20 @@ impl L2Flood {
         To::Output
     }
 
-    /// Sends copies to all members that a frame goes to. A frame that its head holds is itself the last copy.
-    fn copy(&self, b: Owned, cx: &mut Cx<'_, false>) {
+    /// Sends copies to all members that a frame goes to.
+    fn copy(&self, mut b: Owned, cx: &mut Cx<'_, false>) {
         let meta = b.scratch::<L2Meta>();
         let turn = cx.turn;
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), turn) else {
             return cx.emit(To::NoMember, b);
         };
-        let mut members = self.members(domain, Reach::of(&b, meta), turn);
-        let original = b.into_original(HEAD);
-        let copies = members.clone().count().saturating_sub(original.is_whole().into());
-        let mut made = 0;
-        for member in members.by_ref().take(copies) {
-            let Some(mut copy) = original.copy(cx.cache()) else { continue };
-            let to = self.lead(&mut copy, member);
-            cx.emit(to, copy);
-            made += 1;
+        // A checksum that the sender left to the device: copies share the bytes that it is of. Segmentation makes those of its segments.
+        if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
+            finish_checksum(&mut b);
         }
-        if made < copies {
-            cx.count(To::NoBuffer, (copies - made) as u64);
-        }
-        let Some(mut last) = original.finish(cx.cache()) else { return };
-        let to = members.next().map_or(To::NoMember, |member| self.lead(&mut last, member));
-        cx.emit(to, last);
+        let members = self.members(domain, Reach::of(&b, meta), turn);
+        let copied = copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.lead(b, member));
+        cx.count(To::NoBuffer, copied.missing as u64);
     }
 }
 
@@ -154,7 +136,7 @@ impl Node for L2Flood {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if self.planned >= AT_ONCE {
+        if self.copies.are_enough() {
             return To::Copy;
         }
         let meta = b.scratch::<L2Meta>();
@@ -177,24 +159,21 @@ impl Node for L2Flood {
             (None, _) => To::NoMember,
             (Some(only), 0) => self.lead(b, &only),
             (Some(_), more) => {
-                self.planned += more + 1;
-                self.to_copy += 1;
+                self.copies.plan(more + 1);
                 To::Copy
             }
         }
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if self.to_copy == 0 {
-            // Behind the copies: these have left when the frame comes back.
+        if !self.copies.take() {
             return cx.emit(To::Again, b);
         }
-        self.to_copy -= 1;
         self.copy(b, cx);
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.planned = 0;
+        self.copies.end();
     }
 }

@@ -98,7 +98,7 @@ impl Origin {
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let (features, generation) = match (port, domain) {
             (Some(port), Some(domain)) => {
-                // What a port does to tags is none of the domain's business.
+                // Tag rewriting doesn't depend on the domain.
                 let own = port.features.and(Features::VTR);
                 (
                     port.features.and(domain.features).put(own, true),

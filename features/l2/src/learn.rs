@@ -10,7 +10,7 @@ use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
 use simd::Isa;
 use std::sync::Arc;
-use tables::mac::{Found, MacEntry, MacKey, MacView};
+use tables::mac::{Found, MacEntry, MacKey, MacView, NotInserted};
 
 pub struct L2Learn {
     bridge: Arc<Bridge>,
@@ -94,7 +94,7 @@ impl L2Learn {
         match macs.find(key) {
             Some(found) if found.entry == mine => to,
             Some(found) => self.update(found, macs, (mine, meta), cx).unwrap_or(to),
-            // A group or nobody is no source.
+            // A group address or zero is no station's.
             None if s0 & 1 != 0 || key.is_zero() => to,
             None => {
                 self.insert(key, macs, (mine, meta), cx);
@@ -103,7 +103,7 @@ impl L2Learn {
         }
     }
 
-    /// An entry that differs from what the frame tells. Returns why the frame is dropped, if it is.
+    /// Updates an entry that differs from the one that the frame implies. Returns the reason if the frame is dropped.
     #[inline(never)]
     fn update<const TRACED: bool>(
         &self,
@@ -126,17 +126,21 @@ impl L2Learn {
             }
             return None;
         }
-        // An operator's entry that moves becomes a learned one.
-        let domain = self.bridge.domains.get(meta.domain().into(), cx.turn)?;
-        let counts = !is_learned(old);
-        if counts && !self.bridge.take(domain) {
-            cx.count(To::Limit, 1);
+        if is_learned(old) {
+            if macs.replace(found, mine) {
+                self.bridge.note_move(old.port, mine.port, cx.turn);
+                cx.count(To::Moves, 1);
+            }
             return None;
         }
-        if macs.replace(found, mine) {
+        // An operator's entry that moves becomes a learned one.
+        let domain = self.bridge.domains.get(meta.domain().into(), cx.turn)?;
+        if !self.bridge.take(domain, mine.port, cx.turn) {
+            cx.count(To::Limit, 1);
+        } else if macs.replace(found, mine) {
             cx.count(To::Moves, 1);
-        } else if counts {
-            self.bridge.give(domain);
+        } else {
+            self.bridge.give(domain, mine.port, cx.turn);
         }
         None
     }
@@ -151,16 +155,13 @@ impl L2Learn {
     ) {
         cx.count(To::Misses, 1);
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), cx.turn) else { return };
-        if !self.bridge.take(domain) {
+        if !self.bridge.take(domain, mine.port, cx.turn) {
             return cx.count(To::Limit, 1);
         }
-        match macs.insert(key, mine) {
-            Ok(()) => {}
-            Err(error) => {
-                self.bridge.give(domain);
-                if error == tables::mac::NotInserted::Full {
-                    cx.count(To::Limit, 1);
-                }
+        if let Err(error) = macs.insert(key, mine) {
+            self.bridge.give(domain, mine.port, cx.turn);
+            if error == NotInserted::Full {
+                cx.count(To::Limit, 1);
             }
         }
     }

@@ -20,8 +20,8 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. The
-//! checksum of a frame that a device left to be computed is not computed before the frame is copied, so it must be in the first 256 bytes.
+//! Limits: no ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. Frames to reserved group addresses
+//! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
 mod ager;
 mod api;

@@ -2,15 +2,16 @@
 //! Modes of interfaces: routed, bridged, cross-connected.
 
 use crate::bridge::{Bridge, Control};
-use crate::domain::{DomainConfig, MAX_DOMAIN_ID};
+use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
-use crate::state::{BVI, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
+use crate::state::{BVI, FILTER, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
+use crate::vtr;
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
 use net::{IfEvent, IfKind, Interfaces, L2Role};
+use std::sync::atomic::AtomicU32;
 use tables::mac::{MacEntry, MacKey};
-use wire::MacAddr;
 
 /// What a member is to its domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -66,13 +67,24 @@ impl Mode {
 impl Control {
     /// The generation number of a port.
     pub fn port_generation(&self, sw_if: SwIfIndex) -> u8 {
-        self.port_generations.get(&sw_if.0).copied().unwrap_or_default()
+        self.port_generations.get(sw_if.at()).copied().unwrap_or_default()
     }
 
-    /// Makes the addresses learned on a port invalid.
+    /// Makes the addresses learned on a port stale.
     pub fn flush_port(&mut self, sw_if: SwIfIndex) {
-        let generation = self.port_generations.entry(sw_if.0).or_default();
-        *generation = generation.wrapping_add(1);
+        if self.port_generations.len() <= sw_if.at() {
+            self.port_generations.resize(sw_if.at() + 1, 0);
+        }
+        self.port_generations[sw_if.at()] = self.port_generations[sw_if.at()].wrapping_add(1);
+        self.flushes += 1;
+    }
+
+    /// Makes the addresses learned in the domain with an index stale.
+    pub fn flush_index(&mut self, index: u16) {
+        if let Some(generation) = self.domain_generations.get_mut(usize::from(index)) {
+            *generation = generation.wrapping_add(1);
+        }
+        self.flushes += 1;
     }
 
     /// The index of a domain.
@@ -87,9 +99,14 @@ fn bvi_entry(sw_if: SwIfIndex) -> MacEntry {
 }
 
 impl Bridge {
-    /// Shows workers a port as control knows it.
-    pub(crate) fn publish_port(&self, control: &Control, sw_if: SwIfIndex) {
-        let rewrites = control.rewrites.get(&sw_if).copied();
+    /// Publishes a port to workers.
+    pub(crate) fn publish_port(&self, world: &World, control: &Control, sw_if: SwIfIndex) {
+        if self.learned_at.read(sw_if.0, |at_port| at_port.is_none()) {
+            self.learned_at.set(sw_if.0, AtomicU32::new(0));
+        }
+        let interface = world.get::<Interfaces>().get(sw_if).ok();
+        let rewrites = interface.as_ref().and_then(vtr::rewrites);
+        let parent = interface.map(|interface| interface.parent.0);
         let with_tags = |features: Features| features.put(Features::VTR, rewrites.is_some());
         let left = Port {
             role: Role::Left,
@@ -98,7 +115,7 @@ impl Bridge {
             shg: 0,
             generation: control.port_generation(sw_if),
             rewrites,
-            filter: control.filtering.get(&sw_if).map(|parent| parent.0),
+            filter: parent.filter(|_| control.filtering.contains(&sw_if)),
         };
         let port = match control.modes.get(&sw_if) {
             None => left,
@@ -117,9 +134,9 @@ impl Bridge {
     }
 
     /// As [`Self::publish_port`], for an interface that is or was in layer-2 mode.
-    pub(crate) fn publish_known_port(&self, control: &Control, sw_if: SwIfIndex) {
+    pub(crate) fn publish_known_port(&self, world: &World, control: &Control, sw_if: SwIfIndex) {
         if self.ports.read(sw_if.0, |port| port.is_some()) {
-            self.publish_port(control, sw_if);
+            self.publish_port(world, control, sw_if);
         }
     }
 
@@ -156,12 +173,7 @@ impl Bridge {
         shg: u8,
     ) -> Result<()> {
         self.check(world, sw_if)?;
-        if id > MAX_DOMAIN_ID {
-            return Err(Error::parse(format!(
-                "the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"
-            ))
-            .retval(retval::BD_ID_EXCEED_MAX));
-        }
+        check_id(id)?;
         if kind == PortKind::Bvi && !is_loopback(world, sw_if) {
             return Err(Error::unsupported("a BVI is a loopback interface").retval(retval::INVALID_VALUE));
         }
@@ -208,12 +220,11 @@ impl Bridge {
             }
         }
         control.modes.insert(sw_if, Mode::bridge(id, kind, shg));
-        self.publish_port(&control, sw_if);
+        self.publish_port(world, &control, sw_if);
         self.publish_domain(world, &control, id);
-        let index = control.index(id);
         drop(control);
-        if let Some(index) = index.filter(|_| kind == PortKind::Bvi) {
-            self.add_bvi(world, index, sw_if);
+        if kind == PortKind::Bvi {
+            self.set_bvi_mac(world, id);
         }
         self.switch(world, sw_if, Mode::bridge(id, kind, shg).role())
     }
@@ -236,7 +247,7 @@ impl Bridge {
         self.leave(world, sw_if, Some(Mode::Xconnect(peer)))?;
         let mut control = self.control();
         control.modes.insert(sw_if, Mode::Xconnect(peer));
-        self.publish_port(&control, sw_if);
+        self.publish_port(world, &control, sw_if);
         drop(control);
         self.switch(world, sw_if, L2Role::Port)
     }
@@ -265,7 +276,7 @@ impl Bridge {
         let mut control = self.control();
         let Some(mode) = control.modes.remove(&sw_if) else { return Ok(()) };
         control.flush_port(sw_if);
-        self.publish_port(&control, sw_if);
+        self.publish_port(world, &control, sw_if);
         let mut bvi = None;
         if let Mode::Bridge { id, .. } = mode {
             if let Some(domain) = control.domains.get_mut(&id) {
@@ -275,16 +286,17 @@ impl Bridge {
                 }
                 if domain.bvi == Some(sw_if) {
                     domain.bvi = None;
-                    bvi = Some(domain.index);
+                    bvi = Some(id);
                 }
             }
             self.publish_domain(world, &control, id);
         }
         drop(control);
-        self.remove_entries(|key, entry| {
-            let is_bvi = entry.flags & BVI != 0 && bvi == Some(key.domain());
-            entry.port == sw_if.0 && (is_bvi || entry.flags & PROVISIONED == 0)
-        });
+        if let Some(id) = bvi {
+            self.set_bvi_mac(world, id);
+            self.remove_provisioned(|of, entry| of == id && entry.flags & BVI != 0);
+        }
+        self.sweep_soon();
         if next.is_none() {
             world.get::<Interfaces>().set_l2(world, sw_if, L2Role::None)?;
         }
@@ -292,10 +304,19 @@ impl Bridge {
         Ok(())
     }
 
-    /// Adds the static entry of a BVI's address.
-    fn add_bvi(&self, world: &World, index: u16, sw_if: SwIfIndex) {
-        if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
-            self.set_entry(MacKey::new(interface.mac.octets(), index), bvi_entry(sw_if));
+    /// Replaces the entry of a domain's BVI by one for the MAC address that the BVI has now, or removes it if there is no BVI any more.
+    fn set_bvi_mac(&self, world: &World, id: u32) {
+        let mut control = self.control();
+        let Ok(domain) = control.domain(id) else { return };
+        let (index, old) = (domain.index, domain.bvi_mac);
+        let bvi = domain.bvi.and_then(|sw_if| world.get::<Interfaces>().get(sw_if).ok());
+        domain.bvi_mac = bvi.as_ref().map(|bvi| bvi.mac);
+        drop(control);
+        if let Some(old) = old {
+            self.remove_entry(MacKey::new(old.octets(), index));
+        }
+        if let Some(bvi) = bvi {
+            self.set_entry(MacKey::new(bvi.mac.octets(), index), bvi_entry(bvi.sw_if));
         }
     }
 
@@ -310,22 +331,8 @@ impl Bridge {
             // A device that is going away, or can't end promiscuous mode, doesn't keep the mode.
             let _ = self.leave(world, one, None);
         }
-        let mut gone = Vec::new();
-        self.remove_entries(|key, entry| {
-            let is_gone = entry.port == sw_if.0 && entry.flags & crate::state::FILTER == 0;
-            if is_gone {
-                gone.push(key);
-            }
-            is_gone
-        });
-        let mut control = self.control();
-        control.rewrites.remove(&sw_if);
-        control.filtering.remove(&sw_if);
-        for key in gone {
-            if let Some(Some(id)) = control.ids.get(usize::from(key.domain())).copied() {
-                control.provisioned.remove(&(id, MacAddr(key.mac())));
-            }
-        }
+        self.remove_provisioned(|_, entry| entry.port == sw_if.0 && entry.flags & FILTER == 0);
+        self.control().filtering.remove(&sw_if);
     }
 
     /// Features of the frames that a bridged interface receives.
@@ -358,7 +365,7 @@ impl Bridge {
         };
         *features = features.put(which.and(Features::SWITCHED), on);
         let now = *features;
-        self.publish_port(&control, sw_if);
+        self.publish_port(world, &control, sw_if);
         drop(control);
         world.note_config_change();
         Ok(now)
@@ -377,14 +384,11 @@ pub fn follow(world: &World, event: IfEvent) {
     match event {
         // Its index may have been another's.
         IfEvent::Added(sw_if) => _ = bridge.ports.clear(sw_if.0),
-        IfEvent::Admin(sw_if, false) if bridge.mode(sw_if).is_some() => bridge.flush_interface(sw_if),
+        IfEvent::Admin(sw_if, false) if bridge.mode(sw_if).is_some() => bridge.flush_interface(world, sw_if),
         IfEvent::Mac(sw_if) => {
-            let Some(Mode::Bridge { id, kind: PortKind::Bvi, .. }) = bridge.mode(sw_if) else { return };
-            let Some(index) = bridge.control().index(id) else { return };
-            bridge.remove_entries(|key, entry| {
-                key.domain() == index && entry.port == sw_if.0 && entry.flags & BVI != 0
-            });
-            bridge.add_bvi(world, index, sw_if);
+            if let Some(Mode::Bridge { id, kind: PortKind::Bvi, .. }) = bridge.mode(sw_if) {
+                bridge.set_bvi_mac(world, id);
+            }
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use crate::state::{NO_DOMAIN, Port, Role};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
-use net::Interfaces;
+use net::{Interfaces, Tagged};
 use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
@@ -87,7 +87,7 @@ impl L2Output {
 }
 
 impl L2Output {
-    /// Gives a frame the tags that frames of the port have.
+    /// Rewrites the tags of a frame for a port.
     #[inline(always)]
     fn retag(b: &mut Buffer, port: &Port, target: &Target) -> To {
         if let Some(rewrites) = &port.rewrites {
@@ -159,7 +159,7 @@ impl Node for L2OutputBadIntf {
     }
 }
 
-/// `l2-efp-filter`: a sub-interface that filters sends only frames that it would receive.
+/// `l2-efp-filter`: drops frames that the sub-interface wouldn't receive with these tags.
 pub struct L2EfpFilter {
     bridge: Arc<Bridge>,
     interfaces: Arc<Interfaces>,
@@ -198,8 +198,8 @@ impl Node for L2EfpFilter {
             cx.trace(b, FrameTrace { sw_if: b.tx_if, addresses: Addresses::of(b), domain });
         }
         let parent = self.bridge.ports.get(b.tx_if, cx.turn).and_then(|port| port.filter);
-        let owner = parent.zip(ethernet::frame_tags(b));
-        let owner = owner.and_then(|(parent, tags)| self.interfaces.sub_of(parent, tags, cx.turn));
+        let owner = parent.zip(Tagged::of(b));
+        let owner = owner.and_then(|(parent, tagged)| self.interfaces.sub_of(parent, tagged.tags, cx.turn));
         let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
         if owner == Some(b.tx_if) { EfpTo::Node(view.output) } else { EfpTo::OtherTags }
     }

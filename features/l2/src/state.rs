@@ -36,9 +36,9 @@ pub struct Port {
     pub shg: u8,
     /// Incremented when addresses learned on the port are flushed.
     pub generation: u8,
-    /// What is done to the tags of its frames, if anything is.
+    /// Tag rewriting, if it is set.
     pub rewrites: Option<Rewrites>,
-    /// Of a sub-interface that sends only frames that it would receive: its parent.
+    /// The parent, if the EFP filter is enabled.
     pub filter: Option<u32>,
 }
 

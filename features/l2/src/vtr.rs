@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VLAN tag rewriting: what is done to the tags of frames that a port receives, and undone in those that it sends.
+//! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames that the port sends.
 
 use crate::bridge::Bridge;
 use crate::features::{Features, Step};
-use crate::input::HEADER;
 use crate::meta::L2Meta;
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{Build, Cx, Next, Node, SwIfIndex, ThreadIndex, World};
-use net::{IfKind, Interface, Interfaces, SubFrames, TagRewrite, Tags, Vlan};
+use net::{IfKind, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
 use std::fmt::Write;
 use std::sync::Arc;
 use wire::EtherType;
 
-/// Bytes of both addresses.
-const ADDRESSES: usize = 12;
-/// Bytes of a tag.
-const TAG: usize = 4;
-
-/// Takes tags off a frame, and puts others in their place.
+/// Replaces tags of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rewrite {
+    /// Number of tags that are taken off.
     pop: u8,
+    /// Number of tags that are put in.
     push: u8,
-    /// The tags that are pushed, outer one first: protocol and id, big-endian.
+    /// These tags, outer tag first.
     tags: [[u8; TAG]; 2],
 }
 
@@ -35,56 +31,34 @@ impl Rewrite {
         new
     }
 
-    /// Rewrites a frame. False, and nothing is changed, if it has fewer tags than are taken off, or there is no room.
+    /// The tags that are put in.
+    fn pushed(&self) -> &[[u8; TAG]] {
+        &self.tags[..usize::from(self.push).min(2)]
+    }
+
+    /// Rewrites a frame. Returns false, and changes nothing, if it has fewer tags than are taken off, or there is no room.
     #[inline(always)]
     #[must_use]
     pub fn apply(&self, b: &mut Buffer) -> bool {
-        let off = TAG * usize::from(self.pop);
-        let Some(&addresses) = b.bytes::<ADDRESSES>(0) else { return false };
-        if (0..usize::from(self.pop)).any(|n| !is_tag(b, n))
-            || b.headroom() + off < TAG * usize::from(self.push)
-        {
-            return false;
-        }
-        if !b.pull(ADDRESSES + off) {
-            return false;
-        }
-        match self.push {
-            0 => put::<ADDRESSES>(b, &addresses, &[]),
-            1 => put::<{ ADDRESSES + TAG }>(b, &addresses, &self.tags[0]),
-            _ => put::<{ ADDRESSES + 2 * TAG }>(b, &addresses, self.tags.as_flattened()),
-        }
+        let pop = usize::from(self.pop);
+        let has_tags = pop == 0 || Tagged::of(b).is_some_and(|tagged| tagged.count >= pop);
+        has_tags && retag(b, pop, self.pushed())
     }
 
-    /// Whether a frame begins with the tags that [`Self::apply`] takes off again after `other` has put them there.
+    /// Whether a frame begins with the tags that this rewrite puts in, whatever their priorities.
     #[inline(always)]
-    fn has_tags_of(b: &Buffer, other: &Self) -> bool {
-        let tags = other.tags.as_flattened().chunks(TAG).take(other.push.into()).enumerate();
-        tags.into_iter().all(|(n, tag)| {
-            let at = ADDRESSES + TAG * n;
-            b.bytes::<TAG>(at).is_some_and(|&[p0, p1, i0, i1]| [p0, p1, i0 & 0xf, i1] == *tag)
-        })
+    fn has_pushed(&self, b: &Buffer) -> bool {
+        let tags = b.data().get(ADDRESSES..).unwrap_or_default().chunks(TAG);
+        let same = |(&[p0, p1, i0, i1], tag): (&[u8; TAG], &[u8; TAG])| [p0, p1, i0 & 0xf, i1] == *tag;
+        let mut found = tags.map(|tag| tag.first_chunk::<TAG>());
+        self.pushed().iter().all(|tag| found.next().flatten().is_some_and(|found| same((found, tag))))
     }
 }
 
-/// Whether tag `n`, from 0, is there. The inner tag is a customer tag.
-#[inline(always)]
-fn is_tag(b: &Buffer, n: usize) -> bool {
-    let kind = b.bytes::<2>(ADDRESSES + TAG * n).map(|bytes| EtherType(u16::from_be_bytes(*bytes)));
-    kind.is_some_and(|kind| if n == 0 { kind.is_vlan() } else { kind == EtherType::VLAN })
-        && b.bytes::<2>(HEADER + TAG * n + 2).is_some()
-}
+/// Bytes of both addresses.
+const ADDRESSES: usize = 12;
 
-/// Puts `N` bytes in front: addresses and tags.
-#[inline(always)]
-fn put<const N: usize>(b: &mut Buffer, addresses: &[u8; ADDRESSES], tags: &[u8]) -> bool {
-    let Some(front) = b.push::<N>() else { return false };
-    front[..ADDRESSES].copy_from_slice(addresses);
-    front[ADDRESSES..].copy_from_slice(tags);
-    true
-}
-
-/// What a port does to the tags of received frames, and to those of sent ones to undo it.
+/// The rewrite of received frames of a port, and its inverse for frames that the port sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rewrites {
     pub input: Rewrite,
@@ -92,14 +66,14 @@ pub struct Rewrites {
 }
 
 impl Rewrites {
-    /// Frames that a filtering port sends begin with the tags that its received frames get.
+    /// The first check of an EFP filter: a frame to be sent begins with the tags that received frames get.
     #[inline(always)]
     pub fn may_leave(&self, b: &Buffer) -> bool {
-        Rewrite::has_tags_of(b, &self.input)
+        self.input.has_pushed(b)
     }
 }
 
-/// Tags that an operation takes off, and puts on.
+/// Number of tags that an operation takes off, and puts in.
 const fn counts(op: u32) -> Option<(usize, usize)> {
     Some(match op {
         TagRewrite::NONE => (0, 0),
@@ -115,28 +89,13 @@ const fn counts(op: u32) -> Option<(usize, usize)> {
     })
 }
 
-/// The tags that frames of an interface have, as bytes; `None` for one that isn't said exactly.
-fn own_tags(interface: &Interface) -> Vec<Option<[u8; TAG]>> {
-    let Some(SubFrames::Tagged(Tags { dot1ad, outer, inner, .. })) = interface.sub.map(|sub| sub.frames)
-    else {
-        return Vec::new();
-    };
-    let outer_kind = if dot1ad { EtherType::QINQ } else { EtherType::VLAN };
-    let all = [(outer_kind, Some(outer)), (EtherType::VLAN, inner)];
-    let all = all.into_iter().filter_map(|(kind, vlan)| Some((kind, vlan?)));
-    all.map(|(kind, vlan)| match vlan {
-        Vlan::Id(id) => Some(tag(kind, id)),
-        Vlan::Any => None,
-    })
-    .collect()
+/// The rewrites of an interface with a rewrite operation; `None` without one.
+pub fn rewrites(interface: &Interface) -> Option<Rewrites> {
+    let is_set = interface.tag_rewrite.op != TagRewrite::NONE;
+    if is_set { compile(interface, interface.tag_rewrite).ok() } else { None }
 }
 
-fn tag(kind: EtherType, id: u16) -> [u8; TAG] {
-    let ([a, b], [c, d]) = (kind.0.to_be_bytes(), id.to_be_bytes());
-    [a, b, c, d]
-}
-
-/// What a rewrite does on an interface.
+/// Compiles an operation for an interface.
 ///
 /// # Errors
 /// An operation that there is none of, or an id above 4095 (−7); more tags than frames of the interface have, or ones that aren't known
@@ -152,7 +111,10 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     if let Some(id) = wanted.tags[..push].iter().find(|id| **id > 4095) {
         return Err(Error::parse(format!("{id} is no VLAN id")).retval(retval::INVALID_VALUE));
     }
-    let own = own_tags(interface);
+    let own = match interface.sub.map(|sub| sub.frames) {
+        Some(SubFrames::Tagged(tags)) => tags.on_wire(),
+        _ => Vec::new(),
+    };
     let popped: Option<Vec<_>> = own.get(..pop).and_then(|own| own.iter().copied().collect());
     let popped = popped.ok_or_else(|| {
         let why = format!(
@@ -164,11 +126,11 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     let first = if wanted.dot1q { EtherType::VLAN } else { EtherType::QINQ };
     let kinds = [first, EtherType::VLAN];
     let pushed: Vec<_> =
-        kinds.into_iter().zip(wanted.tags).map(|(kind, id)| tag(kind, id)).take(push).collect();
+        kinds.into_iter().zip(wanted.tags).map(|(kind, id)| tag_bytes(kind, id)).take(push).collect();
     Ok(Rewrites { input: Rewrite::new(pop, &pushed), output: Rewrite::new(push, &popped) })
 }
 
-/// A rewrite as `show` has it, such as `trans-1-2 dot1q 100 200`.
+/// Text of a rewrite in `show`, such as `trans-1-2 dot1q 100 200`.
 pub fn describe(wanted: TagRewrite) -> String {
     let name = match wanted.op {
         TagRewrite::PUSH_1 => "push-1",
@@ -184,7 +146,7 @@ pub fn describe(wanted: TagRewrite) -> String {
     format!("{name}{}", pushed_words(wanted))
 }
 
-/// The kind and the ids of what is pushed; empty if nothing is.
+/// Text of the tags that are put in; empty if there are none.
 fn pushed_words(wanted: TagRewrite) -> String {
     let (_, push) = counts(wanted.op).unwrap_or_default();
     let mut words = String::new();
@@ -195,7 +157,7 @@ fn pushed_words(wanted: TagRewrite) -> String {
     words
 }
 
-/// What the command that sets a rewrite says behind the interface.
+/// The words of the command that sets a rewrite, behind the interface.
 pub fn words(wanted: TagRewrite) -> String {
     let Some((pop, push)) = counts(wanted.op) else { return "disable".into() };
     let pushed = pushed_words(wanted);
@@ -208,41 +170,32 @@ pub fn words(wanted: TagRewrite) -> String {
 }
 
 impl Bridge {
-    /// Sets what is done to the tags of an interface's frames while it is in layer-2 mode.
+    /// Sets the tag rewriting of an interface for as long as it is in layer-2 mode.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there is none of, or an id above 4095 (−7); more
     /// tags than frames of the interface have, or ones that aren't known (−72).
     pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, wanted: TagRewrite) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        let rewrites = compile(&interfaces.get(sw_if)?, wanted)?;
+        compile(&interfaces.get(sw_if)?, wanted)?;
         interfaces.set_tag_rewrite(world, sw_if, wanted)?;
-        let mut control = self.control();
-        match wanted.op {
-            TagRewrite::NONE => control.rewrites.remove(&sw_if),
-            _ => control.rewrites.insert(sw_if, rewrites),
-        };
-        self.publish_known_port(&control, sw_if);
+        self.publish_known_port(world, &self.control(), sw_if);
         Ok(())
     }
 
-    /// Sends only frames that the interface itself would receive, or no longer.
+    /// Enables or disables the EFP filter of a sub-interface, which then sends only frames that it would also receive.
     ///
     /// # Errors
     /// An interface that isn't there (−2); one that isn't an Ethernet sub-interface (−71).
     pub fn set_efp_filter(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        let parent = interface.parent;
         if interface.sub.is_none() && on {
             let why = format!("{} is no sub-interface: all frames are its own", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
         let mut control = self.control();
-        let changed = match on {
-            true => control.filtering.insert(sw_if, parent).is_none(),
-            false => control.filtering.remove(&sw_if).is_some(),
-        };
-        self.publish_known_port(&control, sw_if);
+        let changed = if on { control.filtering.insert(sw_if) } else { control.filtering.remove(&sw_if) };
+        self.publish_known_port(world, &control, sw_if);
         drop(control);
         if changed {
             world.note_config_change();
@@ -250,9 +203,9 @@ impl Bridge {
         Ok(())
     }
 
-    /// Whether a port sends only what it would receive.
+    /// Whether the EFP filter of a sub-interface is enabled.
     pub fn has_efp_filter(&self, sw_if: SwIfIndex) -> bool {
-        self.control().filtering.contains_key(&sw_if)
+        self.control().filtering.contains(&sw_if)
     }
 }
 
@@ -295,7 +248,7 @@ impl Node for L2InputVtr {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta = b.scratch::<L2Meta>();
-        // The port may have lost its rewrite since.
+        // Control may have removed the rewrite since `l2-input`.
         let rewrites = self.bridge.ports.get(b.rx_if, cx.turn).and_then(|port| port.rewrites);
         let done = rewrites.is_none_or(|rewrites| rewrites.input.apply(b));
         if done {

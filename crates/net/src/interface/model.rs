@@ -20,19 +20,19 @@ pub enum IfKind {
     Local,
 }
 
-/// What layer-2 switching does with an interface.
+/// The role of an interface in layer-2 switching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum L2Role {
-    /// Nothing: its packets are routed.
+    /// No role: packets are routed.
     #[default]
     None,
-    /// Received frames are switched, whatever MAC address they are for.
+    /// Received frames are switched, whatever their destination.
     Port,
-    /// The interface is the routed one of a bridge domain: what is sent by it is switched.
+    /// Routed interface of a bridge domain: packets sent by it are switched.
     Bvi,
 }
 
-/// What layer-2 switching does to the tags of frames, with VPP's numbers of operations.
+/// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TagRewrite {
     /// One of the constants.
@@ -44,7 +44,7 @@ pub struct TagRewrite {
 }
 
 impl TagRewrite {
-    /// Nothing.
+    /// No rewrite.
     pub const NONE: u32 = 0;
     /// One tag is put in front of those that are there.
     pub const PUSH_1: u32 = 1;
@@ -64,12 +64,12 @@ impl TagRewrite {
     pub const TRANSLATE_2_2: u32 = 8;
 }
 
-/// What makes an interface a sub-interface.
+/// The properties that only a sub-interface has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
     /// The number behind the dot in its name.
     pub id: u32,
-    /// Which frames of its parent are its own.
+    /// The frames of its parent that belong to it.
     pub frames: SubFrames,
 }
 
@@ -108,21 +108,21 @@ pub struct Interface {
     pub name: String,
     /// What it carries.
     pub kind: IfKind,
-    /// The driver's side. A sub-interface has none that does anything.
+    /// The driver's side. That of a sub-interface does nothing.
     pub device: Arc<dyn Device>,
     /// The interface that it lies on; itself, if it is a hardware interface.
     pub parent: SwIfIndex,
-    /// Of a sub-interface, which frames of the parent it stands for.
+    /// Set for a sub-interface.
     pub sub: Option<SubInterface>,
     /// Admin state.
     pub admin_up: bool,
-    /// Link state. The link of a sub-interface is up while its parent can carry packets.
+    /// Link state. That of a sub-interface is up while admin and link state of the parent are up.
     pub link_up: bool,
     /// Takes frames for whatever MAC address, because an operator wants that.
     pub promiscuous: bool,
-    /// What layer-2 switching does with it.
+    /// Role in layer-2 switching.
     pub l2: L2Role,
-    /// What is done to the tags of its frames while they are switched.
+    /// Tag rewriting in layer-2 mode.
     pub tag_rewrite: TagRewrite,
     /// Its own address.
     pub mac: MacAddr,
@@ -153,7 +153,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// A new one: down, in the usual tables. `nodes` are its output and its transmit node.
+    /// A new interface: admin down, in the default tables. The nodes are its output and its transmit node.
     pub(super) fn new(sw_if: SwIfIndex, new: NewInterface, (output, tx): (NodeIndex, NodeIndex)) -> Self {
         let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         Self {

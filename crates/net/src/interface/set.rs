@@ -53,7 +53,7 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
     }
 
-    /// The device of an interface, to change `what`.
+    /// The device of an interface whose property `what` is to be changed. A sub-interface has its parent's property: an error (−7).
     fn device(&self, sw_if: SwIfIndex, what: &str) -> Result<Arc<dyn Device>, Error> {
         let interface = self.get(sw_if)?;
         if interface.sub.is_none() {
@@ -139,7 +139,7 @@ impl Interfaces {
         if chosen { Ok(()) } else { self.note_mtu(world, sw_if, mtu) }
     }
 
-    /// Gives an interface another name; its sub-interfaces are called after it.
+    /// Renames an interface and its sub-interfaces.
     ///
     /// # Errors
     /// One that isn't there; a name that is taken or can't be typed; a sub-interface, whose name is its parent's (−7).
@@ -184,7 +184,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Takes frames for whatever MAC address, or no longer. Of a sub-interface, its parent does it.
+    /// Sets whether frames for other MAC addresses are received. For a sub-interface this sets the parent.
     ///
     /// # Errors
     /// One that isn't there, or has no MAC address (−7); what the device says.
@@ -202,14 +202,17 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
-    /// Whether frames of a device are switched: its own, or those of a sub-interface; `but` isn't looked at.
+    /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
     fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
-        let all = self.subs(device).into_iter().chain([device]).filter(|sw_if| Some(*sw_if) != but);
-        all.filter_map(|sw_if| self.get(sw_if).ok()).any(|interface| interface.l2 == L2Role::Port)
+        let inner = self.inner();
+        let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
+        let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
+        all.any(|sw_if| {
+            inner.all.get(sw_if.at()).and_then(Option::as_ref).is_some_and(|i| i.l2 == L2Role::Port)
+        })
     }
 
-    /// Sets what layer-2 switching does with an interface. A port's device, or that of its parent, receives frames for whatever MAC
-    /// address.
+    /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives frames for all MAC addresses.
     ///
     /// # Errors
     /// One that isn't there, or carries no Ethernet frames (−71); what the device says.
@@ -228,7 +231,7 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }
 
-    /// Notes what is done to the tags of an interface's frames. The feature that does it calls it.
+    /// Records the tag rewriting of an interface. The feature that rewrites tags calls it.
     ///
     /// # Errors
     /// One that isn't there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sub-interfaces: parts of an interface's frames, by their VLAN tags, that are interfaces of their own.
+//! Sub-interfaces: interfaces for the frames of a parent that have certain VLAN tags.
 
 use super::{
     FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, SubFrames, SubInterface,
@@ -7,22 +7,23 @@ use super::{
 use super::{Vlan, VlanTree};
 use crate::device::Device;
 use crate::event::IfEvent;
+use crate::tags::TAG;
 use cli::Error;
 use graph::{SwIfIndex, World};
 use msg::retval;
 use std::sync::Arc;
 use sync::Turn;
 
-/// What a sub-interface is of its parent.
+/// A sub-interface, for its output node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubOf {
     /// The parent.
     pub parent: SwIfIndex,
-    /// The tags of what it sends ([`super::Tags::bytes`]); none if it can't be said which.
-    pub tags: Option<Vec<u8>>,
+    /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). None if these aren't known: then it can't route packets out.
+    pub tags: Option<Vec<[u8; TAG]>>,
 }
 
-/// A sub-interface has no device: what is for one is its parent's.
+/// A sub-interface has no device of its own.
 struct SubDevice;
 impl Device for SubDevice {
     fn driver(&self) -> &'static str {
@@ -31,7 +32,7 @@ impl Device for SubDevice {
 }
 
 impl Interfaces {
-    /// Adds a sub-interface, `PARENT.ID`, with the parent's address and link. It starts admin down.
+    /// Adds the sub-interface `PARENT.ID`, with the parent's MAC address and link state. It starts admin down.
     ///
     /// # Errors
     /// A parent that isn't there (−2) or isn't an Ethernet device (−71); a number that another sub-interface of the parent has
@@ -89,7 +90,7 @@ impl Interfaces {
         let make_output = self.inner().make_output;
         let Some(make) = make_output else { return Ok(parent.tx) };
         let tags = match frames {
-            SubFrames::Tagged(tags) => tags.bytes(),
+            SubFrames::Tagged(tags) => tags.exact_bytes(),
             SubFrames::Default => None,
         };
         let sub = Some(SubOf { parent: parent.sw_if, tags });
@@ -98,26 +99,41 @@ impl Interfaces {
 
     fn take_frames(&self, parent: SwIfIndex, frames: SubFrames, sw_if: SwIfIndex) -> Result<(), Error> {
         let taken = self.vlans.read(parent.0, |tree| tree.map(|tree| tree.insert(frames, sw_if)));
-        if taken.unwrap_or_else(|| {
+        if taken.is_none() {
             let tree = VlanTree::default();
-            let taken = tree.insert(frames, sw_if);
+            tree.insert(frames, sw_if);
             self.vlans.set(parent.0, tree);
-            taken
-        }) {
+        }
+        if taken.unwrap_or(true) {
             return Ok(());
         }
         let why = format!("another sub-interface of {} takes these frames", self.name(parent));
         Err(Error::failed(why).retval(retval::UNSPECIFIED))
     }
 
+    /// Removes frames from the parent's tree. The tree goes with its last sub-interface, and is replaced when most of it is unused.
     fn leave_frames(&self, parent: SwIfIndex, frames: SubFrames) {
-        self.vlans.read(parent.0, |tree| tree.iter().for_each(|tree| tree.remove(frames)));
-        if !self.inner().subs.contains_key(&parent) {
+        let subs = self.subs(parent);
+        let is_wasteful = self.vlans.read(parent.0, |tree| {
+            tree.is_some_and(|tree| {
+                tree.remove(frames);
+                tree.is_wasteful(subs.len())
+            })
+        });
+        if subs.is_empty() {
             self.vlans.clear(parent.0);
+        } else if is_wasteful {
+            let tree = VlanTree::default();
+            let inner = self.inner();
+            for sw_if in subs {
+                let sub = inner.all.get(sw_if.at()).and_then(Option::as_ref).and_then(|i| i.sub);
+                sub.iter().for_each(|sub| _ = tree.insert(sub.frames, sw_if));
+            }
+            self.vlans.set(parent.0, tree);
         }
     }
 
-    /// The frames of an interface that goes are no longer its own.
+    /// Takes back the frames of an interface that is being deleted.
     pub(super) fn release_frames(&self, interface: &Interface) {
         let Some(sub) = interface.sub else { return };
         {
@@ -132,13 +148,13 @@ impl Interfaces {
         self.leave_frames(interface.parent, sub.frames);
     }
 
-    /// The sub-interface of a parent that takes frames with these tags; `None` if none does.
+    /// The sub-interface of a parent that matches frames with these tags.
     #[inline(always)]
     pub fn sub_of(&self, parent: u32, tags: FrameTags, turn: &Turn<'_>) -> Option<u32> {
         self.vlans.get(parent, turn)?.find(tags)
     }
 
-    /// The sub-interfaces of an interface, by their number behind the dot.
+    /// The sub-interfaces of an interface, by the number behind the dot.
     pub fn subs(&self, parent: SwIfIndex) -> Vec<SwIfIndex> {
         self.inner().subs.get(&parent).map(|subs| subs.values().copied().collect()).unwrap_or_default()
     }
@@ -148,10 +164,10 @@ impl Interfaces {
         self.inner().subs.get(&parent)?.get(&id).copied()
     }
 
-    /// Whether an interface can have IP addresses: a sub-interface that doesn't say exactly which tags its frames have can't.
+    /// Checks that an interface can have IP addresses: not a sub-interface without exact tags.
     ///
     /// # Errors
-    /// That it can't.
+    /// An interface that isn't there (−2); a sub-interface without exact tags (−1).
     pub fn check_addressing(&self, sw_if: SwIfIndex) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         match interface.sub.map(|sub| sub.frames) {
@@ -167,7 +183,7 @@ impl Interfaces {
         }
     }
 
-    /// A parent has changed: its sub-interfaces have its address, its link and its MTU.
+    /// Updates the MAC address, link state and MTU of the sub-interfaces after the parent has changed.
     pub(super) fn lead_subs(&self, world: &World, parent: SwIfIndex) -> Result<(), Error> {
         for sub in self.subs(parent) {
             let (over, mine) = (self.get(parent)?, self.get(sub)?);
@@ -183,7 +199,7 @@ impl Interfaces {
     }
 }
 
-/// Whether frames can be asked for like this.
+/// Checks the tags of a new sub-interface.
 fn check(frames: SubFrames) -> Result<(), Error> {
     let SubFrames::Tagged(tags) = frames else { return Ok(()) };
     let all = [Some(tags.outer), tags.inner];
@@ -192,7 +208,7 @@ fn check(frames: SubFrames) -> Result<(), Error> {
     {
         return Err(Error::parse(format!("{id} is no VLAN id: 1 to 4095 are")).retval(retval::INVALID_VLAN));
     }
-    if tags.exact && tags.bytes().is_none() {
+    if tags.exact && tags.exact_bytes().is_none() {
         return Err(Error::parse(
             "`any' and `exact-match' exclude each other: exactly one VLAN is named, or any is taken",
         )

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which sub-interface takes a tagged frame.
+//! Lookup of the sub-interface that a tagged frame belongs to.
 //!
-//! For each interface with sub-interfaces a tree by VLAN id: outer tags in groups of 64 ids, below an outer tag the inner
-//! ones alike. A lookup follows at most five pointers, however many sub-interfaces there are; control changes single
+//! Each interface with sub-interfaces has a tree by VLAN id: outer tags in groups of 64 ids, and below an outer tag the inner
+//! tags in the same way. A lookup follows at most five pointers, whatever the number of sub-interfaces. Control changes single
 //! entries while workers read.
 
+use crate::tags::TAG;
 use graph::SwIfIndex;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use wire::EtherType;
 
-/// A VLAN id that a sub-interface asks for.
+/// The VLAN id that a tag must have to match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Vlan {
     /// Any.
@@ -20,7 +21,8 @@ pub enum Vlan {
 }
 
 impl Vlan {
-    /// Its place in the tree. No sub-interface asks for id 0, which says that a frame has only a priority (IEEE 802.1Q 9.6).
+    /// Key in the tree. 0 stands for any VLAN: no sub-interface matches VLAN id 0, which marks a frame with only a priority
+    /// (IEEE 802.1Q 9.6).
     fn at(self) -> u16 {
         match self {
             Self::Any => 0,
@@ -29,44 +31,49 @@ impl Vlan {
     }
 }
 
-/// The tags that a sub-interface asks for.
+/// The tags that a frame must have to match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tags {
     /// The outer tag is a service tag (802.1ad, type 0x88a8).
     pub dot1ad: bool,
     /// The outer tag.
     pub outer: Vlan,
-    /// The inner tag, if there are two.
+    /// The inner tag, if two tags are required.
     pub inner: Option<Vlan>,
-    /// Frames with more tags are another's.
+    /// A frame with more tags doesn't match.
     pub exact: bool,
 }
 
 impl Tags {
-    /// What stands between the addresses and the type of a frame with exactly these tags, priority 0: each tag's protocol and id,
-    /// big-endian. `None` if they don't say exactly which tags a frame has.
-    pub fn bytes(&self) -> Option<Vec<u8>> {
-        if !self.exact {
-            return None;
-        }
+    /// Each tag as bytes, priority 0, outer tag first; `None` for a tag with any VLAN.
+    pub fn on_wire(&self) -> Vec<Option<[u8; TAG]>> {
         let outer = if self.dot1ad { EtherType::QINQ } else { EtherType::VLAN };
-        let tags = [(outer, Some(self.outer)), (EtherType::VLAN, self.inner)];
-        let mut bytes = Vec::new();
-        for (protocol, vlan) in tags.into_iter().filter_map(|(protocol, vlan)| Some((protocol, vlan?))) {
-            let Vlan::Id(id) = vlan else { return None };
-            bytes.extend(protocol.0.to_be_bytes());
-            bytes.extend(id.to_be_bytes());
-        }
-        Some(bytes)
+        let tags = [Some((outer, self.outer)), self.inner.map(|inner| (EtherType::VLAN, inner))];
+        let bytes = |(protocol, vlan): (EtherType, Vlan)| match vlan {
+            Vlan::Id(id) => Some(tag_bytes(protocol, id)),
+            Vlan::Any => None,
+        };
+        tags.into_iter().flatten().map(bytes).collect()
+    }
+
+    /// The tags of every frame that matches, if matching frames all have the same tags.
+    pub fn exact_bytes(&self) -> Option<Vec<[u8; TAG]>> {
+        if self.exact { self.on_wire().into_iter().collect() } else { None }
     }
 }
 
-/// The frames that a sub-interface takes.
+/// A tag as bytes, priority 0: protocol and VLAN id, big-endian.
+pub fn tag_bytes(protocol: EtherType, id: u16) -> [u8; TAG] {
+    let ([a, b], [c, d]) = (protocol.0.to_be_bytes(), id.to_be_bytes());
+    [a, b, c, d]
+}
+
+/// The frames of its parent that belong to a sub-interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubFrames {
-    /// Tagged ones that no other sub-interface takes.
+    /// Tagged frames that match no other sub-interface.
     Default,
-    /// Those with these tags.
+    /// Frames with these tags.
     Tagged(Tags),
 }
 
@@ -77,16 +84,16 @@ pub struct FrameTags {
     pub dot1ad: bool,
     /// The VLAN id of the outer tag; 0 for a priority only.
     pub outer: u16,
-    /// The VLAN id of the tag behind it, if there is one.
+    /// The VLAN id of the inner tag, if there is one.
     pub inner: Option<u16>,
-    /// More tags follow.
+    /// A third tag follows.
     pub more: bool,
 }
 
-/// Ids are split into groups, which take memory only where one of their ids is used.
+/// VLAN ids of a group. A group takes memory only if one of its ids is used.
 const GROUP: usize = 64;
 
-/// Something for each VLAN id.
+/// A value for each VLAN id.
 struct ByVlan<T>([OnceLock<Box<[T; GROUP]>>; GROUP]);
 
 impl<T: Default> ByVlan<T> {
@@ -96,9 +103,14 @@ impl<T: Default> ByVlan<T> {
         Some(&self.0[id / GROUP].get()?[id % GROUP])
     }
 
-    fn make(&self, id: u16) -> &T {
+    /// Counts a group that is made in `groups`.
+    fn make(&self, id: u16, groups: &AtomicUsize) -> &T {
         let id = usize::from(id & 0xfff);
-        &self.0[id / GROUP].get_or_init(|| Box::new(std::array::from_fn(|_| T::default())))[id % GROUP]
+        let group = || {
+            groups.fetch_add(1, Ordering::Relaxed);
+            Box::new(std::array::from_fn(|_| T::default()))
+        };
+        &self.0[id / GROUP].get_or_init(group)[id % GROUP]
     }
 }
 
@@ -108,14 +120,15 @@ impl<T> Default for ByVlan<T> {
     }
 }
 
-/// A sub-interface's number, which is never 0, and whether it takes only frames without further tags; 0 for none.
+/// Index of a sub-interface, which is never 0, with the bit [`EXACT`]; 0 for none.
 #[derive(Default)]
 struct Entry(AtomicU32);
 
+/// Frames with more tags don't match.
 const EXACT: u32 = 1 << 31;
 
 impl Entry {
-    /// The sub-interface, if it takes a frame with `more` tags than the entry is for.
+    /// The sub-interface, if it matches a frame that has `more` tags than the entry is for.
     #[inline(always)]
     fn take(&self, more: bool) -> Option<u32> {
         let word = self.0.load(Ordering::Acquire);
@@ -129,31 +142,41 @@ impl Entry {
 
 #[derive(Default)]
 struct Outer {
-    /// For the outer tag alone.
+    /// Matches the outer tag alone.
     alone: Entry,
-    /// For two tags, by the inner one; id 0 stands for any.
+    /// Match two tags, by the inner tag; key 0 stands for any.
     inner: OnceLock<Box<ByVlan<Entry>>>,
 }
 
-/// The sub-interfaces of an interface, by the tags of the frames that they take.
+/// The sub-interfaces of an interface, by tags.
 #[derive(Default)]
 pub(super) struct VlanTree {
     default: Entry,
-    /// By outer tag, of 802.1Q and of 802.1ad; id 0 stands for any.
+    /// By outer tag, of 802.1Q and of 802.1ad; key 0 stands for any.
     outer: [OnceLock<Box<ByVlan<Outer>>>; 2],
+    /// Number of groups that take memory.
+    groups: AtomicUsize,
 }
 
 impl VlanTree {
     fn entry(&self, frames: SubFrames) -> &Entry {
         let SubFrames::Tagged(tags) = frames else { return &self.default };
-        let outer = self.outer[usize::from(tags.dot1ad)].get_or_init(Box::default).make(tags.outer.at());
+        let groups = &self.groups;
+        let outer =
+            self.outer[usize::from(tags.dot1ad)].get_or_init(Box::default).make(tags.outer.at(), groups);
         match tags.inner {
             None => &outer.alone,
-            Some(inner) => outer.inner.get_or_init(Box::default).make(inner.at()),
+            Some(inner) => outer.inner.get_or_init(Box::default).make(inner.at(), groups),
         }
     }
 
-    /// Control: from now on these frames are the sub-interface's. False if they are another's.
+    /// Whether most of the memory is that of sub-interfaces that are gone: a new tree for these `subs` sub-interfaces takes less.
+    pub fn is_wasteful(&self, subs: usize) -> bool {
+        // A sub-interface needs two groups at most.
+        self.groups.load(Ordering::Relaxed) > 4 * subs + 16
+    }
+
+    /// Control: gives these frames to a sub-interface. Returns false if they belong to another one.
     pub fn insert(&self, frames: SubFrames, sub: SwIfIndex) -> bool {
         let entry = self.entry(frames);
         if entry.take(false).is_some() {
@@ -163,13 +186,13 @@ impl VlanTree {
         true
     }
 
-    /// Control: nobody takes these frames any more.
+    /// Control: these frames belong to no sub-interface any more.
     pub fn remove(&self, frames: SubFrames) {
         self.entry(frames).0.store(0, Ordering::Release);
     }
 
-    /// The sub-interface that says most exactly which tags it wants: outer and inner, outer and any inner, outer alone, then those
-    /// that take any outer tag in the same order, then the default one.
+    /// The most specific sub-interface that matches: outer and inner tag, outer and any inner, outer alone; then the same with any outer
+    /// tag; then the default sub-interface.
     #[inline(always)]
     pub fn find(&self, tags: FrameTags) -> Option<u32> {
         self.tagged(tags).or_else(|| self.default.take(false))
@@ -282,10 +305,12 @@ mod tests {
     #[test]
     fn tags_as_bytes() {
         let exact = Tags { dot1ad: true, outer: Vlan::Id(0x123), inner: Some(Vlan::Id(4095)), exact: true };
-        assert_eq!(exact.bytes(), Some(vec![0x88, 0xa8, 1, 0x23, 0x81, 0, 0x0f, 0xff]));
-        assert_eq!(Tags { exact: false, ..exact }.bytes(), None);
+        assert_eq!(exact.exact_bytes(), Some(vec![[0x88, 0xa8, 1, 0x23], [0x81, 0, 0x0f, 0xff]]));
+        assert_eq!(Tags { exact: false, ..exact }.exact_bytes(), None);
         let one = Tags { dot1ad: false, inner: None, ..exact };
-        assert_eq!(one.bytes(), Some(vec![0x81, 0, 1, 0x23]));
-        assert_eq!(Tags { outer: Vlan::Any, ..one }.bytes(), None);
+        assert_eq!(one.exact_bytes(), Some(vec![[0x81, 0, 1, 0x23]]));
+        assert_eq!(Tags { outer: Vlan::Any, ..one }.exact_bytes(), None);
+        let any = Tags { inner: Some(Vlan::Any), exact: false, ..one };
+        assert_eq!(any.on_wire(), [Some([0x81, 0, 1, 0x23]), None]);
     }
 }

@@ -85,59 +85,47 @@ pub struct BridgeDomainAddDelV2Reply {
     pub bd_id: u32,
 }
 
+/// The configuration that a message asks for.
+///
+/// # Errors
+/// ARP termination (−9).
+macro_rules! config {
+    ($request:expr) => {{
+        let r = $request;
+        if r.arp_term {
+            return Err(no_arp_term());
+        }
+        DomainConfig {
+            learn: r.learn,
+            forward: r.forward,
+            flood: r.flood,
+            uu_flood: r.uu_flood,
+            arp_ufwd: r.arp_ufwd,
+            mac_age: r.mac_age,
+            tag: r.bd_tag.to_string(),
+        }
+    }};
+}
+
 fn add_del(w: &World, _: &Caller<'_, World>, r: BridgeDomainAddDel) -> Result<()> {
     let bridge = w.get::<Bridge>();
     if !r.is_add {
         return bridge.delete_domain(w, r.bd_id);
     }
-    if r.arp_term {
-        return Err(no_arp_term());
-    }
-    let config = DomainConfig {
-        learn: r.learn,
-        forward: r.forward,
-        flood: r.flood,
-        uu_flood: r.uu_flood,
-        arp_ufwd: r.arp_ufwd,
-        mac_age: r.mac_age,
-        tag: r.bd_tag.to_string(),
-    };
-    bridge.create_domain(w, r.bd_id, config)
+    bridge.create_domain(w, r.bd_id, config!(&r))
 }
 
 fn add_del_v2(
     w: &World,
-    caller: &Caller<'_, World>,
+    _: &Caller<'_, World>,
     r: BridgeDomainAddDelV2,
 ) -> Result<BridgeDomainAddDelV2Reply> {
-    let BridgeDomainAddDelV2 { mut bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, .. } = r;
-    if r.is_add && bd_id == u32::MAX && !arp_term {
-        let config = DomainConfig {
-            learn,
-            forward,
-            flood,
-            uu_flood,
-            arp_ufwd,
-            mac_age: r.mac_age,
-            tag: r.bd_tag.to_string(),
-        };
-        bd_id = w.get::<Bridge>().create_any_domain(w, config)?;
-        return Ok(BridgeDomainAddDelV2Reply { bd_id });
+    let (bridge, mut bd_id) = (w.get::<Bridge>(), r.bd_id);
+    match (r.is_add, r.bd_id) {
+        (false, id) => bridge.delete_domain(w, id)?,
+        (true, u32::MAX) => bd_id = bridge.create_any_domain(w, config!(&r))?,
+        (true, id) => bridge.create_domain(w, id, config!(&r))?,
     }
-    let (mac_age, bd_tag, is_add) = (r.mac_age, r.bd_tag, r.is_add);
-    let same = BridgeDomainAddDel {
-        bd_id,
-        flood,
-        uu_flood,
-        forward,
-        learn,
-        arp_term,
-        arp_ufwd,
-        mac_age,
-        bd_tag,
-        is_add,
-    };
-    add_del(w, caller, same)?;
     Ok(BridgeDomainAddDelV2Reply { bd_id })
 }
 

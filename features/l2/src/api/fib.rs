@@ -17,7 +17,7 @@ pub fn messages(m: &mut Messages<World>) {
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushBd| w.get::<Bridge>().flush_domain(w, r.bd_id));
     m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushInt| -> Result<()> {
-        w.get::<Bridge>().flush_interface(r.sw_if_index.existing(w)?);
+        w.get::<Bridge>().flush_interface(w, r.sw_if_index.existing(w)?);
         Ok(())
     });
     m.call(|w: &World, _: &Caller<'_, World>, _: L2FibClearTable| {

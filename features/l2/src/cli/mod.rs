@@ -188,7 +188,7 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "<interface:interface>",
         help: "Forget the MAC addresses learned on an interface",
         run: |w, m| {
-            w.get::<Bridge>().flush_interface(interface(w, m, "interface")?);
+            w.get::<Bridge>().flush_interface(w, interface(w, m, "interface")?);
             Ok(Output::empty())
         },
     },

@@ -50,7 +50,7 @@ fn line<const N: usize>(out: &mut String, columns: [(&str, usize); N], cells: [S
     _ = writeln!(out, "{}", line.join(" ").trim_end());
 }
 
-/// What is done to the tags of a member's frames.
+/// Tag rewriting of a member.
 fn tags(w: &World, sw_if: SwIfIndex) -> String {
     let interface = w.get::<Interfaces>().get(sw_if);
     interface.map(|interface| vtr::describe(interface.tag_rewrite)).unwrap_or_default()
@@ -176,7 +176,7 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-fn fib_row(w: &World, e: &FibEntry) -> [Cell; 10] {
+fn fib_row(w: &World, e: &FibEntry) -> [Cell; 9] {
     let star = |on: bool| Cell::from(if on { "*" } else { "-" });
     let age = match (e.age, e.is_provisioned) {
         (_, true) => "no".to_string(),
@@ -194,7 +194,6 @@ fn fib_row(w: &World, e: &FibEntry) -> [Cell; 10] {
         star(e.is_filter),
         star(e.is_bvi),
         interface.into(),
-        e.id.into(),
     ]
 }
 
@@ -261,7 +260,7 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
                 && (!learned_only || !entry.is_provisioned)
                 && (!added_only || entry.is_provisioned);
             if is_wanted {
-                out.text_row(|| fib_row(w, &entry).into_iter().take(9));
+                out.text_row(|| fib_row(w, &entry));
                 out.value(|| fib_json(w, &entry));
             }
         }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! VLAN tags of frames: parsing them, taking them off and putting them in (IEEE 802.1Q 9).
+
+use crate::FrameTags;
+use buffer::Buffer;
+use wire::EtherType;
+
+/// Bytes of both addresses, behind which the tags stand.
+const ADDRESSES: usize = 12;
+/// Bytes of a tag: protocol and id, big-endian.
+pub const TAG: usize = 4;
+
+/// The parsed header of a tagged frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tagged {
+    /// The VLANs of the tags.
+    pub tags: FrameTags,
+    /// Number of parsed tags, 1 or 2.
+    pub count: usize,
+    /// The type behind the parsed tags. It announces another tag if the frame has more.
+    pub ethertype: EtherType,
+}
+
+impl Tagged {
+    /// Parses the tags of a frame that starts at its Ethernet header. `None` if it has no tag, or ends within the tags.
+    #[inline(always)]
+    pub fn of(b: &Buffer) -> Option<Self> {
+        let outer = ethertype_at(b, ADDRESSES)?;
+        if outer.is_vlan() { Self::behind(b, outer) } else { None }
+    }
+
+    /// Parses up to two tags of a frame whose type `outer` announces a tag. The inner tag is a customer tag (IEEE 802.1Q 9.5).
+    #[inline(always)]
+    pub fn behind(b: &Buffer, outer: EtherType) -> Option<Self> {
+        const FIRST: usize = ADDRESSES + 2;
+        let vlan = |high: u8, low: u8| u16::from_be_bytes([high & 0xf, low]);
+        let &[i0, i1, t0, t1] = b.bytes::<TAG>(FIRST)?;
+        let dot1ad = outer == EtherType::QINQ;
+        let mut tags = FrameTags { dot1ad, outer: vlan(i0, i1), inner: None, more: false };
+        let mut ethertype = EtherType(u16::from_be_bytes([t0, t1]));
+        let mut count = 1;
+        if ethertype == EtherType::VLAN {
+            let &[i0, i1, t0, t1] = b.bytes::<TAG>(FIRST + TAG)?;
+            ethertype = EtherType(u16::from_be_bytes([t0, t1]));
+            (tags.inner, tags.more) = (Some(vlan(i0, i1)), ethertype.is_vlan());
+            count = 2;
+        }
+        Some(Self { tags, count, ethertype })
+    }
+}
+
+#[inline(always)]
+fn ethertype_at(b: &Buffer, at: usize) -> Option<EtherType> {
+    b.bytes::<2>(at).map(|bytes| EtherType(u16::from_be_bytes(*bytes)))
+}
+
+/// Number of whole tags of a frame, of whatever protocol.
+pub fn count_tags(b: &Buffer) -> usize {
+    let at = |n: usize| ADDRESSES + TAG * n;
+    let is_tag = |n: &usize| {
+        ethertype_at(b, at(*n)).is_some_and(EtherType::is_vlan) && b.bytes::<2>(at(*n) + TAG).is_some()
+    };
+    (0..).take_while(is_tag).count()
+}
+
+/// Takes `pop` tags off a frame and puts `push` in their place, at most two, outer tag first. Returns false, and changes nothing, if the
+/// first segment is too short or has no room in front.
+#[inline(always)]
+#[must_use]
+pub fn retag(b: &mut Buffer, pop: usize, push: &[[u8; TAG]]) -> bool {
+    let off = ADDRESSES + TAG * pop;
+    let Some(&addresses) = b.bytes::<ADDRESSES>(0) else { return false };
+    if b.headroom() + off < ADDRESSES + TAG * push.len() || !b.pull(off) {
+        return false;
+    }
+    match push {
+        [] => put::<ADDRESSES>(b, &addresses, &[]),
+        [one] => put::<{ ADDRESSES + TAG }>(b, &addresses, one),
+        [one, two, ..] => put::<{ ADDRESSES + 2 * TAG }>(b, &addresses, [*one, *two].as_flattened()),
+    }
+}
+
+/// Puts `N` bytes in front: addresses and tags. The caller has checked that there is room.
+#[inline(always)]
+fn put<const N: usize>(b: &mut Buffer, addresses: &[u8; ADDRESSES], tags: &[u8]) -> bool {
+    let Some(front) = b.push::<N>() else { return false };
+    front[..ADDRESSES].copy_from_slice(addresses);
+    front[ADDRESSES..].copy_from_slice(tags);
+    true
+}
