@@ -24,7 +24,7 @@ pub struct Client {
     /// A request was cancelled by ^C.
     cancelled: bool,
     /// Number of requests whose answers nobody waits for any more. They come before that of the next one.
-    owed: usize,
+    abandoned: usize,
 }
 
 impl Client {
@@ -34,14 +34,21 @@ impl Client {
         signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())
             .map_err(|e| format!("signals: {e}"))?;
         let (stream, received) = greeted(socket, &interrupted)?;
-        Ok(Self { stream, socket: socket.to_path_buf(), received, interrupted, cancelled: false, owed: 0 })
+        Ok(Self {
+            stream,
+            socket: socket.to_path_buf(),
+            received,
+            interrupted,
+            cancelled: false,
+            abandoned: 0,
+        })
     }
 
     /// Connects anew, to a daemon that was started again.
     pub fn reconnect(&mut self) -> Result<(), String> {
         self.interrupted.store(false, Ordering::Relaxed);
         (self.stream, self.received) = greeted(&self.socket, &self.interrupted)?;
-        self.owed = 0;
+        self.abandoned = 0;
         Ok(())
     }
 
@@ -65,8 +72,8 @@ impl Client {
         self.cancelled = false;
         loop {
             match Reply::decode(&mut self.received) {
-                Ok(Some(Reply::End(_))) if self.owed > 0 => self.owed -= 1,
-                Ok(Some(_)) if self.owed > 0 => {}
+                Ok(Some(Reply::End(_))) if self.abandoned > 0 => self.abandoned -= 1,
+                Ok(Some(_)) if self.abandoned > 0 => {}
                 Ok(Some(Reply::End(status))) => return Ok(status),
                 Ok(Some(reply)) => {
                     if !on(reply) {
@@ -74,7 +81,7 @@ impl Client {
                     }
                 }
                 Ok(None) if time.is_some_and(|time| start.elapsed() >= time) => {
-                    self.owed += 1;
+                    self.abandoned += 1;
                     return Err(format!("{}: the daemon does not answer", self.socket.display()));
                 }
                 Ok(None) => {
@@ -82,7 +89,7 @@ impl Client {
                     if self.interrupted.swap(false, Ordering::Relaxed) {
                         if self.cancelled {
                             // If there is no way to connect anew, the next answer isn't taken for this one.
-                            self.owed += 1;
+                            self.abandoned += 1;
                             return Err("interrupted".into());
                         }
                         self.cancelled = true;

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the last word of a line can be, each on a line of its own.
+/// Lists completions for the last word of `line`, one on each line.
 fn complete(socket: &Path, line: &str) -> Result<String, String> {
     let request = Request::Complete(line.into(), line.len());
     let mut found = (line.len(), Vec::new());

@@ -169,13 +169,13 @@ impl Level {
 #[derive(Clone)]
 struct Levels {
     current: Arc<Level>,
-    /// While the table grows: entries that aren't in `current` yet. Nothing is inserted there.
-    previous: Option<Arc<Level>>,
+    /// While the table grows: entries that aren't in `current` yet, the largest level first. Nothing is inserted there.
+    previous: Vec<Arc<Level>>,
 }
 
 impl Levels {
     fn all(&self) -> impl Iterator<Item = &Arc<Level>> {
-        [Some(&self.current), self.previous.as_ref()].into_iter().flatten()
+        std::iter::once(&self.current).chain(&self.previous)
     }
 }
 
@@ -183,14 +183,14 @@ impl Levels {
 #[derive(Clone, Copy)]
 pub struct MacView<'t> {
     current: &'t Level,
-    previous: Option<&'t Level>,
+    previous: &'t [Arc<Level>],
     len: &'t AtomicUsize,
 }
 
 /// An entry that was found: what [`MacView::replace`] changes.
 #[derive(Clone, Copy)]
 pub struct Found<'t> {
-    /// `None` for an entry of the previous level, which isn't changed in place.
+    /// `None` for an entry of a previous level, which isn't changed in place.
     value: Option<&'t AtomicU64>,
     /// The entry when it was found.
     pub entry: MacEntry,
@@ -216,7 +216,7 @@ impl<'t> MacView<'t> {
 
     #[inline(always)]
     fn find_previous(self, key: MacKey) -> Option<Found<'t>> {
-        let (_, entry) = self.previous?.find(key)?;
+        let (_, entry) = self.previous.iter().find_map(|level| level.find(key))?;
         Some(Found { value: None, entry })
     }
 
@@ -276,7 +276,7 @@ impl MacTable {
 
     fn sized(domain: Arc<Qsbr>, buckets: usize) -> Self {
         let level = Level::new(buckets).expect("address space for a table of MAC addresses");
-        let levels = Levels { current: Arc::new(level), previous: None };
+        let levels = Levels { current: Arc::new(level), previous: Vec::new() };
         let levels = Snapshot::new(domain.clone(), levels);
         Self { levels, len: Arc::default(), domain, growth: std::sync::Mutex::default() }
     }
@@ -285,7 +285,7 @@ impl MacTable {
     #[inline(always)]
     pub fn view<'t>(&'t self, turn: &'t Turn<'_>) -> MacView<'t> {
         let levels = self.levels.get(turn);
-        MacView { current: &levels.current, previous: levels.previous.as_deref(), len: &self.len }
+        MacView { current: &levels.current, previous: &levels.previous, len: &self.len }
     }
 
     /// Number of entries.
@@ -324,7 +324,7 @@ impl MacTable {
                 return Ok(Some(MacEntry::of(value.swap(entry.word(), Ordering::AcqRel))));
             }
             // A key is in one level.
-            let old = levels.previous.as_ref().and_then(|level| self.remove_from(level, key));
+            let old = levels.previous.iter().find_map(|level| self.remove_from(level, key));
             match levels.current.insert(key, entry) {
                 Ok(()) => {
                     self.len.fetch_add(1, Ordering::Relaxed);
@@ -421,23 +421,25 @@ impl MacTable {
     /// work of a growth. Calls `lost` with entries that the larger table has no room for.
     pub fn maintain(&self, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
         let mut growth = self.growth.lock().expect("no panic inside");
-        let levels = self.levels();
-        match (&mut *growth, &levels.previous) {
-            (Some(Growth::Waiting(ticket)), _) if !ticket.is_over() => {}
-            (Some(waiting @ Growth::Waiting(_)), _) => *waiting = Growth::Moving(0),
-            (Some(Growth::Moving(next)), Some(previous)) => {
+        let mut levels = self.levels();
+        match &mut *growth {
+            Some(Growth::Waiting(ticket)) if !ticket.is_over() => {}
+            Some(waiting @ Growth::Waiting(_)) => *waiting = Growth::Moving(0),
+            Some(Growth::Moving(next)) => {
+                let smallest = levels.previous.last().expect("a growth has a previous level");
+                let len = smallest.buckets.len();
                 let from = *next;
-                *next = previous.buckets.len().min(from + PIECE);
-                self.move_entries(previous, from..*next, &levels.current, &mut lost);
-                if *next == previous.buckets.len() {
-                    self.levels.set(Levels { previous: None, ..levels });
-                    *growth = None;
+                *next = len.min(from + PIECE);
+                self.move_entries(smallest, from..*next, &levels.current, &mut lost);
+                if *next == len {
+                    levels.previous.pop();
+                    *growth = (!levels.previous.is_empty()).then_some(Growth::Moving(0));
+                    self.levels.set(levels);
                 }
             }
-            _ => {
-                let (buckets, len) = (levels.current.buckets.len(), self.len());
-                if len * 8 > buckets * WAYS * 3 {
-                    *growth = self.begin_growth(&levels);
+            None => {
+                if self.len() * 8 > levels.current.buckets.len() * WAYS * 3 {
+                    *growth = self.begin_growth(levels);
                 }
             }
         }
@@ -449,26 +451,27 @@ impl MacTable {
     }
 
     /// Puts a larger level in front of the current one, if there can be one.
-    fn begin_growth(&self, levels: &Levels) -> Option<Growth> {
+    fn begin_growth(&self, levels: Levels) -> Option<Growth> {
         let buckets = levels.current.buckets.len() * GROWTH;
-        if buckets > LAST || levels.previous.is_some() {
+        if buckets > LAST {
             return None;
         }
-        let level = Arc::new(Level::new(buckets)?);
-        self.levels.set(Levels { current: level, previous: Some(levels.current.clone()) });
+        let current = Arc::new(Level::new(buckets)?);
+        let previous = std::iter::once(levels.current).chain(levels.previous).collect();
+        self.levels.set(Levels { current, previous });
         Some(Growth::Waiting(self.domain.grace()))
     }
 
-    /// For control's own insertions, which don't wait for a worker.
+    /// For control's own insertions, which wait neither for a worker nor for a growth that is going on.
     fn grow_now(&self) -> bool {
         let mut growth = self.growth.lock().expect("no panic inside");
-        let begun = self.begin_growth(&self.levels());
+        let begun = self.begin_growth(self.levels());
         let has_begun = begun.is_some();
         *growth = begun.or(growth.take());
         has_begun
     }
 
-    /// Moves entries of the previous level. No worker inserts or replaces entries there any more. An entry is in the new level before it
+    /// Moves entries of a previous level. No worker inserts or replaces entries there any more. An entry is in the new level before it
     /// leaves the old one.
     fn move_entries(
         &self,

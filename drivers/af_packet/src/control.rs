@@ -144,7 +144,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
 }
 
 /// Says which host interfaces there are.
-pub(crate) fn say(world: &World, config: &mut RunningConfig) {
+pub(crate) fn write_config(world: &World, config: &mut RunningConfig) {
     let all: BTreeMap<_, _> = world.get::<Hosts>().list().into_iter().collect();
     let indices: Vec<_> = all.keys().copied().collect();
     let names = world.get::<Hosts>().names();

@@ -43,7 +43,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Hosts>()],
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,
-    config: control::say,
+    config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

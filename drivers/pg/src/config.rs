@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub const STREAMS: Phase = Phase { name: "streams", after: &["chosen features"], before: &["up"] };
 
 /// Writes the configuration of interfaces and streams.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let shared = world.get::<Shared>();
     let all = shared.interfaces().into_iter().map(|(sw_if, mode, offloads)| (sw_if, (mode, offloads)));
     let all: BTreeMap<_, _> = all.collect();

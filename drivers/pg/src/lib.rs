@@ -52,7 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
     phases: &[config::STREAMS],
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     transient: &[
         ("packet-generator capture", "is a capture that runs now"),

@@ -10,7 +10,7 @@ use net::{Interfaces, Made};
 use std::collections::BTreeMap;
 
 /// Says which taps there are. Their addresses are always said: those that aren't given are drawn by chance.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let mut all = BTreeMap::new();
     for kind in [Kind::Tap, Kind::Tun] {
         all.extend(world.get::<Taps>().numbered(kind).into_iter().map(|(id, sw_if, _)| (sw_if, (kind, id))));

@@ -40,7 +40,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Taps>()],
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

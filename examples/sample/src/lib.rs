@@ -36,7 +36,7 @@ pub static PLUGIN: Plugin = Plugin {
         },
         Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: list },
     ],
-    config: say,
+    config: write_config,
     start: |world| world.get::<Checks<Ip4>>().register(world, Sample::NAME, Arc::new(Sample)),
     examples: &[Script::here("long packets", "set sample local0 max 100")],
     ..Plugin::EMPTY
@@ -126,7 +126,7 @@ fn list(world: &World, _: &Matches) -> Result<Output, Error> {
 
 /// What `set sample` has set, as lines that set it again, with those that take it back: for `show running-config`, `save` and
 /// `rollback`.
-fn say(world: &World, config: &mut RunningConfig) {
+fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, interface, lines| {
         if let Some(max) = limit(world, interface) {
             let line = format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));

@@ -9,7 +9,7 @@ use net::{Fib, Interfaces, TableIndex};
 use wire::Ip4;
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let word = |what| match what {
         Gratuitous::Learn => "learn",
         Gratuitous::Update => "update",

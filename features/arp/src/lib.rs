@@ -60,7 +60,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     counters: &[resolve::counters::<Arp>()],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,

@@ -38,7 +38,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<types::Types>(), StateDef::of::<loopback::Loopbacks>()],
     nodes: &[NodeDef::of::<input::EthernetInput>()],
     cli: cli::COMMANDS,
-    config: loopback::say,
+    config: loopback::write_config,
     api: &[api::API],
     ..Plugin::EMPTY
 };

@@ -173,7 +173,7 @@ fn create_kind(
 }
 
 /// Says which loopback interfaces there are.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Interfaces>().indices(), |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let Made { name, mac, .. } = interface.made;

@@ -9,7 +9,7 @@ use net::Interfaces;
 use wire::{Ip4, Ip6};
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     of::<Ip4>(world, config);
     of::<Ip6>(world, config);
 }

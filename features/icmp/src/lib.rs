@@ -58,7 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<quoted::Quoted<Ip6>>(),
     ],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     start: |world| {
         start::<Ip4>(world)?;

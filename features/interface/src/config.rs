@@ -9,14 +9,14 @@ use net::{Interface, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let interfaces = world.get::<Interfaces>();
     let names = renames(interfaces.renamed(), |name| interfaces.find(name).is_ok());
     config.list(Phase::NAMES, names, |_, (from, to), lines| {
         let (from, to) = (quote(&from), quote(&to));
         lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
     });
-    config.interfaces(interfaces.indices(), sub::say);
+    config.interfaces(interfaces.indices(), sub::write_config);
     let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
     if mode != usual {
         let line = "set interface default rx-mode";

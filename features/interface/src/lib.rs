@@ -52,7 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
     ],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     counters: net::COUNTERS,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,

@@ -3,11 +3,14 @@
 
 use crate::names::{by_name, chosen};
 use crate::set::named;
-use cli::{Error, Matches, Output, Result, Table, Writer, quote};
+use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Table, Tree, Writer, quote};
 use graph::{Section, SwIfIndex, World};
 use msg::retval;
 use net::{Interface, Interfaces, SubFrames, SubInterface, Tags, Vlan};
 use std::ops::RangeInclusive;
+
+/// Sub-interfaces that are made in one turn of control.
+const SLICE: usize = 64;
 
 /// The tags of frames of one VLAN and no other.
 pub fn one_vlan(id: u16) -> SubFrames {
@@ -85,14 +88,40 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
     if last > 4095 {
         return Err(no_vlan(m, last));
     }
-    let mut made = String::new();
-    for id in (first..=last).filter(|id| interfaces.sub(parent, *id).is_none()) {
-        let frames = one_vlan(id as u16);
-        let sw_if = interfaces.create_sub(w, parent, SubInterface { id, frames })?;
-        made.push_str(&interfaces.name(sw_if));
-        made.push('\n');
+    Ok(Output::sequence(Many { parent, ids: first..=last }))
+}
+
+/// Makes the sub-interfaces of a range in slices, those that aren't there yet.
+struct Many {
+    parent: SwIfIndex,
+    ids: RangeInclusive<u32>,
+}
+
+impl Many {
+    /// The names of the next slice's.
+    fn make(&mut self, w: &World) -> Result<String> {
+        let interfaces = w.get::<Interfaces>();
+        let mut made = String::new();
+        for id in self.ids.by_ref().take(SLICE) {
+            if interfaces.sub(self.parent, id).is_none() {
+                let frames = one_vlan(id as u16);
+                let sw_if = interfaces.create_sub(w, self.parent, SubInterface { id, frames })?;
+                made.push_str(&interfaces.name(sw_if));
+                made.push('\n');
+            }
+        }
+        Ok(made)
     }
-    Ok(Output::text(made))
+}
+
+impl Sequence<World> for Many {
+    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+        match self.make(world) {
+            Ok(made) if self.ids.is_empty() => Step::Done(Output::text(made)),
+            Ok(made) => Step::More(made),
+            Err(error) => Step::Failed(error),
+        }
+    }
 }
 
 fn no_vlan(m: &Matches, id: u32) -> Error {
@@ -122,7 +151,7 @@ fn words(frames: SubFrames) -> String {
 }
 
 /// Says that it is made, if it is a sub-interface. Interfaces have the names then that they were made with.
-pub fn say(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
+pub fn write_config(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let interfaces = w.get::<Interfaces>();
     let Ok(Interface { sub: Some(sub), parent, made, .. }) = interfaces.get(sw_if) else { return };
     let Ok(parent) = interfaces.get(parent) else { return };

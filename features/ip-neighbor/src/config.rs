@@ -6,7 +6,7 @@ use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, NeighborConfig, Neighbors};
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let neighbors = world.get::<Neighbors>();
     for (ip6, family) in [(false, "ip4"), (true, "ip6")] {
         let limits = neighbors.config(ip6);

@@ -27,7 +27,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Neighbours: commands for what ARP and neighbour discovery find",
     state: &[StateDef::of::<control::Sweep>()],
     cli: COMMANDS,
-    config: config::say,
+    config: config::write_config,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     api: &[api::API],

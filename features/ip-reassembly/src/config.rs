@@ -8,7 +8,7 @@ use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     for (ip, v6) in [("ip4", false), ("ip6", true)] {
         if !control::is_local(world, v6) {
             let line = format!("set ip local-reassembly {ip}");

@@ -124,7 +124,7 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     cli: self::cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,

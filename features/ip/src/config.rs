@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use wire::{Ip4, Ip6, Prefix};
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
-    crate::super_path::say(world, config);
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    crate::super_path::write_config(world, config);
     tables::<Ip4>(world, config);
     tables::<Ip6>(world, config);
     unnumbered(world, config);
@@ -29,8 +29,8 @@ pub fn say(world: &World, config: &mut RunningConfig) {
     path_mtus::<Ip6>(world, config);
     routes::<Ip4>(world, config);
     routes::<Ip6>(world, config);
-    container::say::<Ip4>(world, config);
-    container::say::<Ip6>(world, config);
+    container::write_config::<Ip4>(world, config);
+    container::write_config::<Ip6>(world, config);
     let id = world.get::<FlowRouterId>().get();
     if id != 0 {
         let line = "set ip flow-hash router-id";

@@ -131,7 +131,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output> {
 }
 
 /// Says what was set.
-pub fn say<F: Net>(w: &World, config: &mut RunningConfig) {
+pub fn write_config<F: Net>(w: &World, config: &mut RunningConfig) {
     config.list(Phase::ROUTES, w.get::<Containers<F>>().list(), |w, (prefix, sw_if), lines| {
         let line = format!("ip container {prefix} {}", quote(&w.get::<Interfaces>().name(sw_if)));
         lines.push(line.clone(), format!("{line} del"));

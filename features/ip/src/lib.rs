@@ -168,7 +168,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip6-multicast", node: "ip6-not-enabled", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     transient: &[("adjacency counters", "is always enabled")],

@@ -12,7 +12,7 @@ use net::Interfaces;
 use wire::nd::PrefixInfo;
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
     if dad != usual && dad.enabled {
         let link_local = if dad.link_local { " link-local" } else { "" };

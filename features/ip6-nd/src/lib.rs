@@ -103,7 +103,7 @@ pub static PLUGIN: Plugin = Plugin {
     }],
     counters: &[resolve::counters::<Nd>()],
     cli: cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     transient: &[("ip6 nd router-solicitation", "asks until somebody answers")],
     api: &[api::nd::API, api::dad::API, api::rd::API],

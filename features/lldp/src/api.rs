@@ -22,7 +22,7 @@ fn messages(m: &mut Messages<World>) {
 /// Sets what neighbours are told of this system.
 #[derive(Message)]
 pub struct LldpConfig {
-    /// So many intervals our word holds; 0 leaves it.
+    /// Our TTL in intervals; 0 leaves it.
     pub tx_hold: u32,
     /// Seconds between two data units; 0 leaves it.
     pub tx_interval: u32,
@@ -147,7 +147,7 @@ pub struct LldpDumpReply {
 pub struct LldpDetails {
     /// The port.
     pub sw_if_index: InterfaceIndex,
-    /// When somebody was heard there, in seconds of this instance; 0 for never.
+    /// When a neighbour was received there, in seconds of this instance; 0 for never.
     pub last_heard: f64,
     /// When something was sent there; 0 for never.
     pub last_sent: f64,
@@ -159,7 +159,7 @@ pub struct LldpDetails {
     pub port_id: [u8; 64],
     /// Bytes of that name.
     pub port_id_len: u8,
-    /// Seconds that the neighbour's word holds.
+    /// The neighbour's TTL in seconds.
     pub ttl: u16,
     /// The kind of the port's name.
     pub port_id_subtype: PortIdSubtype,

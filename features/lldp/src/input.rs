@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lldp-input`: reads a neighbour's data unit.
 
-use crate::port::{Heard, Lldp};
+use crate::port::Lldp;
 use crate::tlv;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
@@ -29,7 +29,7 @@ pub enum To {
     #[drop]
     #[counter("lldp packets with bad TLVs")]
     Malformed,
-    /// control is too far behind to take note.
+    /// more data units than control reads.
     #[drop]
     Busy,
 }
@@ -59,14 +59,13 @@ impl Node for LldpInput {
         if TRACED {
             cx.trace(b, LldpTrace(Head::of(b)));
         }
-        if !self.lldp.is_enabled(b.rx_if, cx.turn) {
-            return To::Disabled;
-        }
+        let Some(mailbox) = self.lldp.mailbox(b.rx_if, cx.turn) else { return To::Disabled };
         // A data unit of several buffers would be longer than a frame can be (clause 8.1).
         let Some(unit) = tlv::read(b.data()) else { return To::Malformed };
-        if !self.lldp.post(Heard { sw_if: b.rx_if, unit }) {
+        if mailbox.post(unit).is_err() {
             return To::Busy;
         }
+        self.lldp.notify();
         cx.count(To::Good, 1);
         To::Noted
     }

@@ -3,9 +3,9 @@
 //! LLDP: tells the other end of a link who we are, and notes who is there (IEEE 802.1AB).
 //!
 //! `lldp-input` reads data units that neighbours send and passes them to control. `lldp-process` sends ours, at once when a link
-//! comes up and then each interval, and forgets neighbours whose word has run out.
+//! comes up and then each interval, and forgets neighbours whose TTL has expired.
 //!
-//! Limits: one neighbour on a port, the last one heard; not on sub-interfaces.
+//! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is received on ports of bridge domains.
 
 mod api;
 mod cli;
@@ -30,7 +30,7 @@ pub static PLUGIN: Plugin = Plugin {
     counters: &[("/net/lldp", Space::Interface)],
     nodes: &[NodeDef::of::<input::LldpInput>()],
     cli: self::cli::COMMANDS,
-    config: say,
+    config: write_config,
     examples: EXAMPLES,
     api: &[api::API],
     start: |world| {
@@ -55,7 +55,7 @@ const EXAMPLES: &[Script] = &[Script::here(
 )];
 
 /// Says what was set.
-fn say(world: &World, config: &mut RunningConfig) {
+fn write_config(world: &World, config: &mut RunningConfig) {
     let lldp = world.get::<Lldp>();
     let (set, usual) = (lldp.settings(), Settings::default());
     let mut push = |words: String, undo: String| {

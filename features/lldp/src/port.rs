@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports: what is said there, when it is due, and who was heard.
+//! Ports: what is sent there and when, and the neighbour that was received.
 
 use crate::tlv::{self, Id, Own, Unit};
 use cli::{Error, Result};
@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
 
 const SECOND: u64 = 1_000_000_000;
-/// Data units that wait for control at most.
-const WAITING: usize = 64;
+/// Data units of one port that wait for control at most.
+const WAITING: usize = 4;
 
 /// What holds for all ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The system's name; empty for none.
     pub system_name: String,
-    /// So many intervals our word holds, 1 to 100 (IEEE 802.1AB-2016 9.2.5.5, msgTxHold).
+    /// Our TTL in intervals, 1 to 100 (IEEE 802.1AB-2016 9.2.5.5, msgTxHold).
     pub hold: u32,
     /// Seconds between two data units, 1 to 3600 (msgTxInterval).
     pub interval: u32,
@@ -32,7 +32,7 @@ impl Default for Settings {
     }
 }
 
-/// What is said of a port.
+/// What data units say about a port.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Port {
     /// What it is for; empty for nothing.
@@ -50,14 +50,14 @@ pub struct Neighbor {
     pub chassis: Id,
     /// Its port.
     pub port: Id,
-    /// Seconds that its last word holds.
+    /// Seconds until the neighbour is removed, counted from `heard`.
     pub ttl: u16,
-    /// When that was.
+    /// When its last data unit was received.
     pub heard: u64,
 }
 
 impl Neighbor {
-    fn ends(&self) -> u64 {
+    fn expires(&self) -> u64 {
         self.heard + u64::from(self.ttl) * SECOND
     }
 }
@@ -67,33 +67,25 @@ impl Neighbor {
 pub struct Status {
     /// When something was sent last.
     pub sent: Option<u64>,
-    /// Who was heard.
+    /// The neighbour that was received last and hasn't expired.
     pub neighbor: Option<Neighbor>,
 }
 
-#[derive(Default)]
 struct Entry {
     port: Port,
     status: Status,
     /// When something is to be sent.
     due: u64,
-}
-
-/// A data unit that came in.
-pub struct Heard {
-    /// By this interface.
-    pub sw_if: u32,
-    /// What it says.
-    pub unit: Unit,
+    /// Received data units on their way to control. Each port has its own, so that none fills another's.
+    received: Arc<Mailbox<Unit>>,
 }
 
 /// All ports.
 pub struct Lldp {
     settings: Mutex<Settings>,
     ports: Mutex<BTreeMap<SwIfIndex, Entry>>,
-    /// Those that are enabled, for workers.
-    enabled: Slots<()>,
-    heard: Mailbox<Heard>,
+    /// Enabled ports, for workers.
+    enabled: Slots<Arc<Mailbox<Unit>>>,
     signal: Signal,
 }
 
@@ -103,7 +95,6 @@ impl Shared for Lldp {
             settings: Mutex::default(),
             ports: Mutex::default(),
             enabled: Slots::new(world.qsbr.clone()),
-            heard: Mailbox::new(WAITING, world.processes.waker().clone()),
             signal: world.processes.signal(),
         }
     }
@@ -126,31 +117,29 @@ impl Lldp {
         let this: Arc<Self> = world.get();
         world.processes.spawn(Box::new(LldpProcess(this.clone())), &this.signal);
         world.get::<Interfaces>().subscribe(move |_, event| match event {
-            IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => this.hurry(sw_if),
-            IfEvent::Name(sw_if) | IfEvent::Mac(sw_if) => this.hurry(sw_if),
+            IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => this.send_soon(sw_if),
+            IfEvent::Name(sw_if) | IfEvent::Mac(sw_if) => this.send_soon(sw_if),
             _ => (),
         });
     }
 
-    /// What is new is said at once.
-    fn hurry(&self, sw_if: SwIfIndex) {
+    /// Sends a data unit at once: what it says has changed, or the link has come up.
+    fn send_soon(&self, sw_if: SwIfIndex) {
         if let Some(entry) = self.ports_mut().get_mut(&sw_if) {
             entry.due = 0;
             self.signal.raise();
         }
     }
 
-    /// Whether data units are wanted there.
+    /// The way to control for data units received on an interface; `None` if LLDP isn't enabled there.
     #[inline(always)]
-    pub fn is_enabled(&self, sw_if: u32, turn: &Turn<'_>) -> bool {
-        self.enabled.get(sw_if, turn).is_some()
+    pub fn mailbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Unit>> {
+        Some(self.enabled.get(sw_if, turn)?)
     }
 
-    /// Passes a data unit to control; false if there is no room.
-    pub fn post(&self, heard: Heard) -> bool {
-        let posted = self.heard.post(heard).is_ok();
+    /// Tells control that a mailbox isn't empty.
+    pub fn notify(&self) {
         self.signal.raise();
-        posted
     }
 
     /// What holds for all ports.
@@ -194,7 +183,7 @@ impl Lldp {
         Ok(())
     }
 
-    /// Begins to speak and to listen on an interface; what is said of it is replaced if that is so already.
+    /// Sends and receives data units on an interface. Replaces what they say of the port if LLDP is enabled there already.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet device (−7); a text that is too long (−7).
@@ -216,16 +205,21 @@ impl Lldp {
         }
         {
             let mut ports = self.ports_mut();
-            let entry = ports.entry(sw_if).or_default();
-            (entry.port, entry.due) = (port, 0);
+            match ports.get_mut(&sw_if) {
+                Some(entry) => (entry.port, entry.due) = (port, 0),
+                None => {
+                    let received = Arc::new(Mailbox::new(WAITING, world.processes.waker().clone()));
+                    self.enabled.set(sw_if.0, received.clone());
+                    ports.insert(sw_if, Entry { port, status: Status::default(), due: 0, received });
+                }
+            }
         }
-        self.enabled.set(sw_if.0, ());
         self.signal.raise();
         world.note_config_change();
         Ok(())
     }
 
-    /// Takes leave, and forgets who was heard.
+    /// Sends a shutdown LLDPDU (9.2.7.3) and forgets the neighbour.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet device (−7).
@@ -238,13 +232,13 @@ impl Lldp {
         let entry = self.ports_mut().remove(&sw_if);
         self.enabled.clear(sw_if.0);
         if let Some(entry) = entry {
-            self.say(world, &interface, &entry.port, 0);
+            self.send(world, &interface, &entry.port, 0);
             world.note_config_change();
         }
         Ok(())
     }
 
-    /// What is said of each port.
+    /// What data units say about each port.
     pub fn ports(&self) -> Vec<(SwIfIndex, Port)> {
         self.ports_mut().iter().map(|(sw_if, entry)| (*sw_if, entry.port.clone())).collect()
     }
@@ -255,7 +249,7 @@ impl Lldp {
     }
 
     /// Sends a data unit, if the interface can; says whether it did.
-    fn say(&self, world: &World, interface: &Interface, port: &Port, ttl: u16) -> bool {
+    fn send(&self, world: &World, interface: &Interface, port: &Port, ttl: u16) -> bool {
         if !interface.admin_up || !interface.link_up {
             return false;
         }
@@ -274,38 +268,35 @@ impl Lldp {
         true
     }
 
-    fn hear(&self, now: u64, heard: Heard) {
-        let Heard { sw_if, unit: Unit { chassis, port, ttl } } = heard;
-        if let Some(entry) = self.ports_mut().get_mut(&SwIfIndex(sw_if)) {
-            entry.status.neighbor = (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });
-        }
-    }
-
     /// Does what is due; says when to come again.
     fn run(&self, world: &World) -> Option<u64> {
         let now = world.clock.now();
-        self.heard.drain(|heard| self.hear(now, heard));
         let Settings { hold, interval, .. } = self.settings();
         // Not beyond what the field holds (9.2.5.22).
         let ttl = (hold * interval + 1).min(u16::MAX.into()) as u16;
         let due: Vec<(SwIfIndex, Port)> = {
             let mut ports = self.ports_mut();
             for entry in ports.values_mut() {
-                entry.status.neighbor = entry.status.neighbor.filter(|neighbor| neighbor.ends() > now);
+                let Entry { received, status, .. } = entry;
+                received.drain(|Unit { chassis, port, ttl }| {
+                    // A TTL of 0 is a shutdown LLDPDU.
+                    status.neighbor = (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });
+                });
+                entry.status.neighbor = entry.status.neighbor.filter(|neighbor| neighbor.expires() > now);
             }
             ports.iter().filter(|(_, e)| e.due <= now).map(|(sw_if, e)| (*sw_if, e.port.clone())).collect()
         };
         for (sw_if, port) in due {
             let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { continue };
-            let sent = self.say(world, &interface, &port, ttl);
+            let sent = self.send(world, &interface, &port, ttl);
             if let Some(entry) = self.ports_mut().get_mut(&sw_if) {
                 entry.due = now + u64::from(interval) * SECOND;
                 entry.status.sent = if sent { Some(now) } else { entry.status.sent };
             }
         }
         let ports = self.ports_mut();
-        let ends = ports.values().filter_map(|entry| entry.status.neighbor).map(|n| n.ends());
-        ports.values().map(|entry| entry.due).chain(ends).min()
+        let expiries = ports.values().filter_map(|entry| entry.status.neighbor).map(|n| n.expires());
+        ports.values().map(|entry| entry.due).chain(expiries).min()
     }
 }
 

@@ -50,13 +50,17 @@ impl Site {
         self.bench.world.clock.adjust(seconds * SECOND);
     }
 
-    fn hear(&mut self, unit: &[u8]) {
-        let sw_if = self.port.0;
+    fn receive(&mut self, unit: &[u8]) {
+        self.arrive(self.port, unit);
+        self.bench.settle();
+    }
+
+    /// A worker passes a data unit to control, which doesn't read it yet.
+    fn arrive(&mut self, port: graph::SwIfIndex, unit: &[u8]) {
         let mut frame = tlv::NEAREST_BRIDGE.0.to_vec();
         frame.extend([2, 0, 0, 0, 0, 9, 0x88, 0xcc]);
         frame.extend(unit);
-        self.bench.send("ethernet-input", &frame, |b| b.rx_if = sw_if);
-        self.bench.settle();
+        self.bench.send("ethernet-input", &frame, |b| b.rx_if = port.0);
     }
 
     fn shown(&mut self) -> String {
@@ -119,13 +123,13 @@ fn neighbours_are_told_of_us_when_it_is_due() {
 }
 
 #[test]
-fn neighbours_are_noted_until_their_word_runs_out() {
+fn neighbours_are_noted_until_their_ttl_expires() {
     let mut site = Site::new();
-    site.hear(&unit("eth7", 40));
+    site.receive(&unit("eth7", 40));
     assert_eq!(site.count("lldp packets received on disabled interfaces"), 1);
     site.bench.cli("set interface lldp t0").expect("enabled");
     assert!(site.shown().contains("inactive"), "{}", site.shown());
-    site.hear(&unit("eth7", 40));
+    site.receive(&unit("eth7", 40));
     let shown = site.shown();
     let json = site.bench.cli("show lldp -j").expect("shown");
     assert!(
@@ -137,20 +141,42 @@ fn neighbours_are_noted_until_their_word_runs_out() {
     }
     site.pass(39);
     site.bench.settle();
-    site.hear(&unit("eth8", 40));
-    assert!(site.shown().contains("eth8"), "who is heard last stands there");
+    site.receive(&unit("eth8", 40));
+    assert!(site.shown().contains("eth8"), "the last neighbour received is shown");
     site.pass(41);
     site.bench.settle();
     assert!(!site.shown().contains("eth8"));
     for bad in [&b""[..], &[0x02, 2, 7, b'a'], &[0xff; 300]] {
-        site.hear(bad);
+        site.receive(bad);
     }
     assert_eq!(site.count("lldp packets with bad TLVs"), 3);
-    site.hear(&unit("eth9", 100));
+    site.receive(&unit("eth9", 100));
     assert!(site.shown().contains("eth9"));
-    site.hear(&unit("eth9", 0));
-    assert!(site.shown().contains("inactive"), "it took leave");
+    site.receive(&unit("eth9", 0));
+    assert!(site.shown().contains("inactive"), "a shutdown LLDPDU");
     assert_eq!(site.count("good lldp packets (processed)"), 4);
+}
+
+#[test]
+fn a_port_that_receives_much_takes_nothing_from_another() {
+    let mut site = Site::new();
+    let new = ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2]));
+    let world = &site.bench.world;
+    let other = site.interfaces.create(world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+    site.interfaces.set_admin(world, other, true).expect("set");
+    for port in ["t0", "t1"] {
+        site.bench.cli(&format!("set interface lldp {port}")).expect("enabled");
+    }
+    site.bench.settle();
+    for _ in 0..100 {
+        site.arrive(site.port, &unit("eth7", 40));
+    }
+    site.arrive(other, &unit("eth8", 40));
+    site.bench.settle();
+    let shown = site.bench.cli("show lldp").expect("shown");
+    assert!(shown.contains("eth7") && shown.contains("eth8"), "{shown}");
+    let (good, busy) = (site.count("good lldp packets (processed)"), site.count("busy"));
+    assert_eq!((good, busy), (5, 96));
 }
 
 #[test]
@@ -196,7 +222,7 @@ fn messages_set_and_tell() {
         ..Port::default()
     }];
     assert_eq!(site.lldp.ports().into_iter().map(|(_, port)| port).collect::<Vec<_>>(), ports);
-    site.hear(&unit("eth7", 40));
+    site.receive(&unit("eth7", 40));
     let told = site.bench.api().dump(LldpDump { cursor: 0 });
     let [one] = &told[..] else { panic!("{told:?}") };
     assert_eq!((one.sw_if_index, one.ttl), (port, 40));

@@ -8,7 +8,7 @@ use net::{Fib, Interfaces, Mfib, Net, Source, TableIndex};
 use wire::{Ip4, Ip6};
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     routes::<Ip4>(world, config);
     routes::<Ip6>(world, config);
 }

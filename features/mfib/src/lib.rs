@@ -65,7 +65,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Rewrite<Ip6>>(),
     ],
     cli: self::cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY

@@ -190,7 +190,7 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
 }
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     let checks = world.get::<Checks>();
     config.list(Phase::FEATURES, checks.list(), |_, (vrf, network, ranges), lines| {
         for range in ranges {

@@ -48,7 +48,7 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     cli: self::cli::COMMANDS,
-    config: control::say,
+    config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY

@@ -8,7 +8,7 @@ use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, taker), lines| {
         let what = describe(world, key);
         let (text, undo) = match taker {

@@ -89,7 +89,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip6-punt", node: "ip6-punt-redirect", before: &[], after: &[] },
     ],
     cli: self::cli::COMMANDS,
-    config: config::say,
+    config: config::write_config,
     examples: examples::EXAMPLES,
     transient: &[
         ("ip punt policer", "is refused: policers aren't built yet"),

@@ -109,7 +109,7 @@ impl Shared for Variants {
 }
 
 /// Says which levels were chosen.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     for (name, (_, level)) in world.get::<Variants>().0.lock().expect("no panic inside").iter() {
         let line = format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
         config.push(Phase::FEATURES, format!("{line} {level}"), format!("{line} default"));

@@ -45,7 +45,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<gauges::Gauges>(),
     ],
     cli: cli::COMMANDS,
-    config: control::say,
+    config: control::write_config,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
     start: |world| {

@@ -24,14 +24,14 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Tunnel endpoints: where overlay peers are in the underlay",
     state: &[StateDef::of::<control::Teib>()],
     cli: self::cli::COMMANDS,
-    config: say,
+    config: write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };
 
 /// Says what was set.
-fn say(world: &World, config: &mut RunningConfig) {
+fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::ROUTES, world.get::<Teib>().list(), |world, (sw_if, peer, to), lines| {
         let Endpoint { nexthop, table } = to;
         let to = format!("{} peer {peer}", quote(&world.get::<Interfaces>().name(sw_if)));

@@ -252,7 +252,7 @@ pub fn accepted(world: &World) -> Vec<(u32, String)> {
 }
 
 /// Says what was set.
-pub fn say(world: &World, config: &mut RunningConfig) {
+pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Urpf>().list(), |world, (check, how), lines| {
         let How { mode, table, deny_default } = how;
         let name = quote(&world.get::<Interfaces>().name(check.sw_if));

@@ -77,7 +77,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip6-output", node: "ip6-tx-urpf-loose", before: &[], after: &[] },
     ],
     cli: self::cli::COMMANDS,
-    config: control::say,
+    config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

@@ -280,7 +280,7 @@ pub fn reset_class(name: &str) {
 }
 
 /// Says what commands have set.
-pub fn say(config: &mut RunningConfig) {
+pub fn write_config(config: &mut RunningConfig) {
     let guard = state();
     let Some(state) = guard.as_ref() else { return };
     let (size, time) = (state.base.size.unwrap_or(SIZE), state.base.unthrottle_time.unwrap_or(UNTHROTTLE));
@@ -311,7 +311,7 @@ pub fn say(config: &mut RunningConfig) {
 pub static PLUGIN: Plugin = Plugin {
     name: "logging",
     about: "What is logged",
-    config: |_, config| say(config),
+    config: |_, config| write_config(config),
     examples: examples::EXAMPLES,
     ..Plugin::EMPTY
 };

@@ -44,7 +44,7 @@ pub struct Gather<W> {
     archive: Option<Archive>,
     /// The configuration while it is read, and what is kept of it.
     config: Option<(ConfigLines, Body)>,
-    /// What was saved, and how many bytes of it were looked through for secrets.
+    /// The saved configuration, and the offset up to which secrets were collected from it.
     saved: Option<(String, usize)>,
     /// Files besides answers: names and texts. The first is the next.
     ready: VecDeque<(String, String)>,

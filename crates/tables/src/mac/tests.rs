@@ -152,6 +152,26 @@ fn a_table_grows_to_a_million_addresses() {
     assert_eq!(table.len(), 1_000_000);
 }
 
+/// Control inserts more addresses than the next size has room for, before a worker has seen that size: the table grows again.
+#[test]
+fn control_inserts_while_a_growth_goes_on() {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    let table = MacTable::sized(domain.clone(), 4);
+    let turn = reader.turn();
+    for n in 0..5000 {
+        assert_eq!(table.set(key(n), entry(n)), Ok(None), "{n}");
+    }
+    assert!((0..5000).all(|n| table.view(&turn).find(key(n)).is_some_and(|found| found.entry == entry(n))));
+    drop(turn);
+    reader.offline();
+    while table.maintain(|_, _| panic!("lost")) != GrowthState::Idle {}
+    domain.collect();
+    assert_eq!(table.levels().all().count(), 1);
+    assert_eq!(table.len(), 5000);
+    assert!((0..5000).all(|n| table.get(key(n)) == Some(entry(n))));
+}
+
 /// Workers learn the same addresses, move them and look them up, while control removes entries and the table grows. An entry's port says
 /// its key, so an entry of another key would be noticed.
 #[test]
