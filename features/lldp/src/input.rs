@@ -29,7 +29,7 @@ pub enum To {
     #[drop]
     #[counter("lldp packets with bad TLVs")]
     Malformed,
-    /// more data units than control reads.
+    /// control is too far behind to take note.
     #[drop]
     Busy,
 }

@@ -233,7 +233,7 @@ fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
 
 fn create_bvi(w: &World, m: &Matches) -> Result<Output> {
     let sw_if = ethernet::create_bvi(w, m.opt("mac")?, m.opt("instance")?)?;
-    Ok(Output::text(w.get::<Interfaces>().name(sw_if)))
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
