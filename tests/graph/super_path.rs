@@ -23,6 +23,8 @@ use wire::{Ip6, MacAddr};
 const FRAMES: usize = 1_000_000;
 const SEED: u64 = 20_261_121;
 const INTERFACES: u32 = 5;
+/// With the next numbers.
+const SUB_INTERFACES: u32 = 2;
 /// Frames after which both routers are changed.
 const CHANGE_EVERY: usize = 10_000;
 
@@ -73,6 +75,15 @@ const CONFIGURATION: &[&str] = &[
     "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:03 static",
     "set ip neighbor e4 10.0.4.2 02:aa:00:00:00:04 static",
     "set interface mtu packet 1400 e3",
+    "create sub-interfaces e1 7",
+    "create sub-interfaces e3 7",
+    "set interface state e1.7 up",
+    "set interface state e3.7 up",
+    "set interface ip address e1.7 10.7.1.1/30",
+    "set interface ip address e3.7 10.7.3.1/30",
+    "set ip neighbor e1.7 10.7.1.2 02:aa:00:00:00:71 static",
+    "set ip neighbor e3.7 10.7.3.2 02:aa:00:00:00:73 static",
+    "ip route add 33.0.0.0/8 via 10.7.3.2 e3.7",
     "ip route add 20.0.0.0/8 via 10.0.2.2 e2",
     "ip route add 20.1.0.0/16 via 10.0.3.2 e3",
     "ip route add 20.1.2.3/32 via 10.0.4.2 e4",
@@ -223,7 +234,7 @@ impl Router {
             all.insert(format!("{}: {}", reason.node, reason.text), errors.sum(i));
         }
         let counters = world.get::<IfCounters>();
-        for i in 0..=INTERFACES as usize {
+        for i in 0..=(INTERFACES + SUB_INTERFACES) as usize {
             for (name, counter) in counters.simple() {
                 all.insert(format!("{name} {i}"), counter.sum(i));
             }
@@ -288,7 +299,7 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for to in ["20.0.0.1", "20.1.0.1", "20.1.2.3", "21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9", "10.0.2.3"]
         .into_iter()
-        .chain(["29.1.1.1", "29.2.3.4", "30.0.0.9", "31.0.0.9", "31.1.2.3", "32.0.0.9"])
+        .chain(["29.1.1.1", "29.2.3.4", "30.0.0.9", "31.0.0.9", "31.1.2.3", "32.0.0.9", "33.0.0.9"])
     {
         all.push(udp(ip(to)).build());
         all.push(ip(to).tcp(1, 2).payload_len(500).build());
@@ -316,6 +327,9 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
         ip("20.0.0.1").icmp_echo(1, 7).payload_len(4000).build(),
         udp(ip("20.0.0.1").fragment(100, false)).build(),
         pkt::ether(host, own_mac(i)).vlan(7).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
+        pkt::ether(host, own_mac(i)).vlan(7).ip4("10.9.9.9", "33.0.0.1").udp(1, 2).payload_len(900).build(),
+        pkt::ether(host, own_mac(i)).vlan(7).ip4("10.7.1.2", "10.7.1.1").icmp_echo(1, 8).build(),
+        pkt::ether(host, own_mac(i)).vlan(8).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
         pkt::ether(host, "ff:ff:ff:ff:ff:ff").ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
         pkt::ether(host, own_mac(9)).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
     ]);
@@ -325,8 +339,10 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
 /// Packets of each protocol to the router's interface `i` that the super-path may take, for vectors that have nothing else.
 fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
     let ether = || pkt::ether(MacAddr([2, 0xaa, 0, 0, 0, i as u8]), own_mac(i));
-    let to4 =
-        ["20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1", "30.0.0.9"];
+    let to4 = [
+        "20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1", "30.0.0.9",
+        "33.0.0.9",
+    ];
     let to6 = ["3000::1", "3000:1::1", "3000:1::5", "3003::1", "3004:0:1234::1", "3005::1", "3006::1"];
     let ip4 = ["10.9.9.9", "10.8.8.8"]
         .into_iter()

@@ -248,17 +248,22 @@ fn a_type_has_one_taker() {
 fn small_and_staged_agree_on_mutated_frames() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
-    let bases = vec![frame(OWN.0, 0x0800), frame([0xff; 6], 0x0806), frame(OWN.0, 0x8100)];
+    let bases = [frame(OWN.0, 0x0800), frame([0xff; 6], 0x0806), frame(OWN.0, 0x8100)];
+    small_and_staged_agree(&mut bench, sw_if, &bases);
+}
+
+/// Sends mutated frames as vectors and one by one: the same has to come of them.
+fn small_and_staged_agree(bench: &mut Bench, sw_if: SwIfIndex, bases: &[Vec<u8>]) {
     let mut mutator = Mutator::new(7);
     for _ in 0..200 {
         let mut frames = Vec::new();
         for _ in 0..16 {
             let mut bytes = Vec::new();
-            mutator.next_frame(&bases, &mut bytes);
+            mutator.next_frame(bases, &mut bytes);
             bytes.truncate(2000);
             frames.push(bytes);
         }
-        let key = |o: &graph::drive::Outcome| (o.node.clone(), o.bytes.clone());
+        let key = |o: &graph::drive::Outcome| (o.node.clone(), o.bytes.clone(), o.rx_if);
         let mut staged = bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0);
         let mut small: Vec<_> = frames
             .iter()

@@ -270,6 +270,21 @@ mod tests {
         (!(tags.exact && more)).then_some(1 + outer + inner)
     }
 
+    #[test]
+    fn a_tree_of_few_sub_interfaces_and_many_groups_is_wasteful() {
+        let tree = VlanTree::default();
+        let frames =
+            |id| SubFrames::Tagged(Tags { dot1ad: false, outer: Vlan::Id(id), inner: None, exact: true });
+        for n in 0..60u16 {
+            assert!(tree.insert(frames(1 + n * 64), SwIfIndex(7)));
+            assert!(!tree.is_wasteful(usize::from(n) + 1));
+        }
+        for n in 1..60u16 {
+            tree.remove(frames(1 + n * 64));
+        }
+        assert!(tree.is_wasteful(1));
+    }
+
     proptest! {
         #[test]
         fn the_most_exact_one_takes_a_frame(

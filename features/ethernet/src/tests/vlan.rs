@@ -162,3 +162,23 @@ fn all_vlans_of_two_tags_have_their_sub_interface() {
         assert_eq!((o.node.as_str(), o.rx_if), ("taker", sub));
     }
 }
+
+#[test]
+fn small_and_staged_agree_on_mutated_tagged_frames() {
+    let (mut bench, parent) = bench();
+    bench.world.get::<Interfaces>().set_admin(&bench.world, parent, true).expect("up");
+    sub(&bench, parent, 7, SubFrames::Tagged(tags(Vlan::Id(7), None, true)));
+    sub(&bench, parent, 8, SubFrames::Tagged(tags(Vlan::Id(8), Some(Vlan::Id(9)), true)));
+    sub(&bench, parent, 9, SubFrames::Tagged(Tags { dot1ad: true, ..tags(Vlan::Any, None, false) }));
+    sub(&bench, parent, 10, SubFrames::Default);
+    let bases = [
+        frame(OWN.0, 0x0800),
+        tagged(OWN.0, &[(Q, 7)], 0x0800),
+        tagged([0xff; 6], &[(Q, 7)], 0x0806),
+        tagged(OWN.0, &[(Q, 8), (Q, 9)], 0x0800),
+        tagged(OWN.0, &[(AD, 7), (Q, 9)], 0x0800),
+        tagged(OWN.0, &[(Q, 8), (Q, 9), (Q, 1)], 0x0800),
+        tagged(OWN.0, &[(Q, 0)], 0x0800),
+    ];
+    small_and_staged_agree(&mut bench, parent, &bases);
+}

@@ -91,6 +91,20 @@ fn an_entry_of_before_a_flush_is_not_used() {
     }
 }
 
+/// Generation numbers have 8 bits. An entry stays flushed when they come round before the ager has removed it.
+#[test]
+fn no_number_of_flushes_brings_an_entry_back() {
+    let mut rig = Rig::bridged(3);
+    for line in ["l2fib flush-mac interface p0", "l2fib flush-mac bridge-domain 1"] {
+        rig.pass(0, &frame(1, 99, 0));
+        for _ in 0..256 {
+            rig.bench.cli(line).expect("flushed");
+        }
+        let to = frame(2, 1, 0);
+        assert_eq!(rig.pass(1, &to), at(&[0, 2], &to), "{line}");
+    }
+}
+
 #[test]
 fn entries_of_operators_stay_until_they_are_deleted() {
     let mut rig = Rig::bridged(2);

@@ -2,6 +2,8 @@
 //! Floods: groups, unknown unicast, split-horizon groups.
 
 use super::*;
+use testkit::pkt;
+use wire::offload::{Csum, Offload};
 
 const GROUP: MacAddr = MacAddr([1, 0, 0x5e, 1, 2, 3]);
 
@@ -20,6 +22,26 @@ fn each_copy_of_a_group_frame_has_all_bytes() {
         }
     }
     assert_eq!(rig.bench.drops(), 0);
+}
+
+/// A sender on this host may leave the checksum to the device. The copies share the bytes behind their head, so it is finished before.
+#[test]
+fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
+    let mut rig = Rig::bridged(4);
+    let ether = pkt::ether(host(1), MacAddr::BROADCAST);
+    let want = ether.ip4("10.0.0.1", "10.0.0.255").udp(1, 2).payload_len(1000).build();
+    assert_eq!(wire::l4::verify(&want[14..]), Ok(wire::l4::Verdict::Valid));
+    let mut frame = want.clone();
+    let (start, offset) = wire::l4::set_partial(&mut frame[14..]).expect("UDP");
+    assert_ne!(frame, want);
+    let csum = Csum::Partial { start: 14 + start as u16, offset: offset as u16 };
+    let rx_if = rig.ports[1].0;
+    rig.bench.send("ethernet-input", &frame, |b| {
+        b.rx_if = rx_if;
+        driver::note(b, Offload { csum, gso: None });
+    });
+    rig.bench.settle();
+    assert_eq!(rig.sent(), at(&[0, 2, 3], &want));
 }
 
 /// A vector of broadcasts to many ports makes more copies than are made at once. None is lost as long as there are buffers.

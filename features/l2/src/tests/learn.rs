@@ -137,6 +137,28 @@ fn learning_stops_at_the_limit_and_frames_are_still_forwarded() {
     assert_eq!(bridge.domain_info(&rig.world(), 2).expect("there").learned, (0, 1));
 }
 
+/// A port that sends ever new sources gets as many entries as it leaves for others.
+#[test]
+fn a_port_with_many_addresses_leaves_room_for_others() {
+    let mut rig = Rig::bridged(3);
+    let world = rig.world();
+    let bridge = world.get::<crate::Bridge>();
+    bridge.learned.set_limit(20);
+    for n in 1..=40 {
+        rig.pass(0, &frame(n, 99, n));
+    }
+    assert_eq!((bridge.learned().0, rig.count("l2-learn", "L2 not learned due to limit")), (10, 30));
+    rig.pass(1, &frame(200, 99, 0));
+    let to = frame(201, 200, 0);
+    assert_eq!(rig.pass(2, &to), at(&[1], &to), "learned on another port");
+    // What moves away from it makes room again there.
+    rig.pass(1, &frame(1, 99, 0));
+    rig.pass(1, &frame(2, 99, 0));
+    rig.cli("l2fib flush-mac interface p1");
+    rig.pass(0, &frame(41, 99, 0));
+    assert!(bridge.entry(1, host(41), 0).is_some());
+}
+
 #[test]
 fn learning_and_forwarding_can_be_switched_off() {
     let mut rig = Rig::bridged(3);
