@@ -216,9 +216,10 @@ impl Router {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
         // The router's own errors are numbered as they are made; which one comes first is nobody's business.
         for (_, frame) in &mut sent {
-            if frame.len() >= 34 && frame[12..14] == [8, 0] && frame[22..24] == [255, 1] {
-                frame[18..20].fill(0);
-                frame[24..26].fill(0);
+            let ip = if frame[12..14] == [0x81, 0] { 18 } else { 14 };
+            if frame.len() >= ip + 20 && frame[ip - 2..ip] == [8, 0] && frame[ip + 8..ip + 10] == [255, 1] {
+                frame[ip + 4..ip + 6].fill(0);
+                frame[ip + 10..ip + 12].fill(0);
             }
         }
         sent.sort_unstable();
