@@ -10,6 +10,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
@@ -135,21 +136,25 @@ impl Reader {
         self.optimistic(|| Some(self.directory()?.into_iter().map(|(name, e)| (name, e.kind)).collect()))
     }
 
-    /// As [`Reader::list`], with the index of each, by which [`Reader::at`] finds it without reading the whole directory again.
+    /// The names at these indices of the directory, with what they are and with the index of each, by which [`Reader::at`] finds it
+    /// without reading the whole directory. `None` if the directory ends before the first index.
     ///
     /// # Errors
     /// As [`Reader::list`].
-    pub fn index(&self) -> io::Result<Vec<(u32, String, Kind)>> {
+    pub fn index(&self, indices: Range<u32>) -> io::Result<Option<Vec<(u32, String, Kind)>>> {
         self.optimistic(|| {
             let (_, len) = self.vector(self.word(header::DIRECTORY)?, ENTRY)?;
+            if indices.start as usize >= len {
+                return Some(None);
+            }
             let mut all = Vec::new();
-            for index in 0..len as u32 {
+            for index in indices.start..indices.end.min(len as u32) {
                 let (at, entry) = self.entry(index)?;
                 if entry.kind != Kind::Empty {
                     all.push((index, self.text(at + 16, NAME)?, entry.kind));
                 }
             }
-            Some(all)
+            Some(Some(all))
         })
     }
 

@@ -1,36 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show statistics segment`: what stands in the stats directory.
 
-use cli::{Cell, Error, Matches, Output, Table, Writer};
+use cli::{Cell, Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer};
 use graph::World;
 use serde_json::{Value as Json, json};
-use stats::{Reader, RingRow, Value};
+use stats::{Kind, Reader, RingRow, Value};
+use std::collections::BTreeMap;
+
+/// Entries of the directory that are read in one turn.
+const SLICE: u32 = 256;
 
 fn failed(e: std::io::Error) -> Error {
     Error::failed(format!("the stats segment can't be read: {e}"))
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
-    let reader = Reader::new(&world.stats).map_err(failed)?;
-    let part = if m.has("name") { m.str("name") } else { "" };
-    let wanted = |name: &str| name.contains(part);
-    let mut list = reader.index().map_err(failed)?;
-    list.retain(|(_, name, _)| wanted(name));
-    list.sort_by(|(_, a, _), (_, b, _)| a.cmp(b));
-    if !m.flag("verbose") {
-        let table = Table::new().left("Name").min_width(32).left("Type");
-        return Ok(table.list(list, |_: &World, (_, name, kind), out: &mut Writer| {
-            out.row([name.into(), kind.name().into()]);
-            Ok(())
-        }));
+    Ok(Output::sequence(Gather {
+        reader: Some(Reader::new(&world.stats).map_err(failed)?),
+        part: if m.has("name") { m.str("name").to_string() } else { String::new() },
+        verbose: m.flag("verbose"),
+        next: 0,
+        found: BTreeMap::new(),
+    }))
+}
+
+/// Entries by name: index, and what they are.
+type Entries = BTreeMap<String, (u32, Kind)>;
+
+/// Gathers the entries whose name holds `part`, in slices: they are shown by name, and lie in the order in which they were made.
+struct Gather {
+    /// `None` once all are gathered.
+    reader: Option<Reader>,
+    part: String,
+    verbose: bool,
+    next: u32,
+    found: Entries,
+}
+
+impl Sequence<World> for Gather {
+    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<cli::Result<Vec<Said>>>) -> Step {
+        let Some(reader) = self.reader.take() else { return Step::Done(Output::empty()) };
+        let indices = self.next..self.next + SLICE;
+        self.next = indices.end;
+        match reader.index(indices) {
+            Err(e) => Step::Failed(failed(e)),
+            Ok(Some(entries)) => {
+                let wanted = entries.into_iter().filter(|(_, name, _)| name.contains(&self.part));
+                self.found.extend(wanted.map(|(index, name, kind)| (name, (index, kind))));
+                self.reader = Some(reader);
+                Step::More(String::new())
+            }
+            Ok(None) => {
+                let found = std::mem::take(&mut self.found);
+                Step::Done(if self.verbose { values(world, reader, found) } else { names(found) })
+            }
+        }
     }
-    let (epoch, entries) = (reader.epoch(), list.len());
-    let parts = list.into_iter().flat_map(move |(index, name, _)| parts(&reader, index, name));
+}
+
+fn names(found: Entries) -> Output {
+    let table = Table::new().left("Name").min_width(32).left("Type");
+    table.list(found, |_: &World, (name, (_, kind)), out: &mut Writer| {
+        out.row([name.into(), kind.name().into()]);
+        Ok(())
+    })
+}
+
+fn values(world: &World, reader: Reader, found: Entries) -> Output {
+    let (epoch, entries) = (reader.epoch(), found.len());
+    let parts = found.into_iter().flat_map(move |(name, (index, _))| parts(&reader, index, name));
     let mut name = String::new();
     // The row behind those of the threads is control's.
     let threads = world.threads();
     let writer = move |row: usize| if row == threads { Cell::from("control") } else { row.into() };
-    Ok(Output::record([Part::Head].into_iter().chain(parts), move |_: &World, part, out: &mut Writer| {
+    Output::record([Part::Head].into_iter().chain(parts), move |_: &World, part, out: &mut Writer| {
         let none = || Cell::from("");
         let named = || Cell::from(name.as_str());
         match part {
@@ -91,7 +134,7 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
             Part::End => out.end(),
         }
         Ok(())
-    }))
+    })
 }
 
 /// The values that bin `i` of `bins` counts: those with this highest power of two, and in the first and last bin all below or above.

@@ -8,9 +8,8 @@
 //!
 //! Whatever grows with a configuration is done a slice at a time: what is written down of the one in force is little.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt::Write as _;
-use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use cli::script;
 use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
 use graph::{ConfigLine, ConfigLines};
 
+use super::by_line::ByLine;
 use super::file::Reading;
 use super::pending::{self, Rest};
 use crate::run::World;
@@ -30,9 +30,8 @@ pub struct Change<W> {
     text: Arc<String>,
     /// Where the lines of what is changed to stand in its text.
     target: Vec<Range<usize>>,
-    /// Index into `target` by the line's hash: there may be a million lines.
-    places: HashMap<u64, usize>,
-    hasher: RandomState,
+    /// Indices into `target`.
+    places: ByLine<usize>,
     /// To be taken back, the next one last.
     undo: Vec<ConfigLine>,
     /// To be run, by their indices in `target`. `None`: to be found out, when nothing is to be taken back.
@@ -57,14 +56,14 @@ enum At {
     Undo(ConfigLines),
     /// Lines are taken back, the others run.
     Run,
-    /// The configuration in force is read for what it has of the target (by hashes).
-    There(ConfigLines, HashSet<u64>),
+    /// The configuration in force is read for what it has of the target.
+    There(ConfigLines, ByLine<()>),
     /// The target is read, so far, for what isn't there.
-    Missing(HashSet<u64>, usize),
+    Missing(ByLine<()>, usize),
     /// The configuration in force is read for what is in the way of a line that failed.
     Around(ConfigLines, Box<Around>),
     /// All was run: how the configuration in force differs from the target.
-    Outcome { lines: ConfigLines, more: usize, there: HashSet<u64> },
+    Outcome { lines: ConfigLines, more: usize, there: ByLine<()> },
 }
 
 /// A failed line, and the lines that may conflict with it.
@@ -141,8 +140,7 @@ impl<W: World> Change<W> {
             name,
             text: Arc::default(),
             target: Vec::new(),
-            places: HashMap::new(),
-            hasher: RandomState::new(),
+            places: ByLine::default(),
             undo: Vec::new(),
             todo: None,
             retried: HashSet::new(),
@@ -166,7 +164,7 @@ impl<W: World> Change<W> {
 
     /// Where a line stands in the target.
     fn place(&self, line: &str) -> Option<usize> {
-        self.places.get(&self.hasher.hash_one(line)).copied()
+        self.places.get(line).copied()
     }
 
     /// Takes some lines of the target, and those that can't be understood for errors.
@@ -191,7 +189,7 @@ impl<W: World> Change<W> {
                     let _ = writeln!(wrong, "{}:{at}:{column}: {}", self.name, e.error.brief());
                 }
             }
-            self.places.insert(self.hasher.hash_one(line), self.target.len());
+            self.places.insert(line, self.target.len());
             self.target.push(span);
             rest.skip();
             true
@@ -375,17 +373,17 @@ impl<W: World> Sequence<W> for Change<W> {
             }
             At::Run => match self.run(tree, world) {
                 Some(step) => return step,
-                None if self.todo.is_none() => At::There(world.config_lines(), HashSet::new()),
-                None => At::Outcome { lines: world.config_lines(), more: 0, there: HashSet::new() },
+                None if self.todo.is_none() => At::There(world.config_lines(), ByLine::default()),
+                None => At::Outcome { lines: world.config_lines(), more: 0, there: ByLine::default() },
             },
             At::There(mut lines, mut there) => {
                 let (some, more) = some(world, &mut lines);
-                there.extend(some.iter().map(|l| self.hasher.hash_one(&l.text)));
+                some.iter().for_each(|l| there.insert(&l.text, ()));
                 if more { At::There(lines, there) } else { At::Missing(there, 0) }
             }
             At::Missing(there, from) => {
                 let some = from..self.target.len().min(from + SLICE);
-                let is_missing = |at: &usize| !there.contains(&self.hasher.hash_one(self.line(*at)));
+                let is_missing = |at: &usize| !there.contains(self.line(*at));
                 let missing: Vec<_> = some.filter(is_missing).collect();
                 self.todo.get_or_insert_default().extend(missing);
                 match from + SLICE {
@@ -414,7 +412,7 @@ impl<W: World> Sequence<W> for Change<W> {
                 for line in &some {
                     match self.place(&line.text) {
                         None => more += 1,
-                        Some(_) => _ = there.insert(self.hasher.hash_one(&line.text)),
+                        Some(_) => there.insert(&line.text, ()),
                     }
                 }
                 if !left {

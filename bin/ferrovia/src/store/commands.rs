@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use cli::{Command, Error, Matches, Output, Result, Said, Sequence, Step, Table, 
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
+use super::by_line::ByLine;
 use super::change::Change;
 use super::file::{self, Reading};
 use super::load::{self, Load};
@@ -123,9 +122,8 @@ fn show_diff<W: World>(_: &W, m: &Matches) -> Result<Output> {
         number,
         date: String::new(),
         saved: Rest::new("", String::new(), false),
-        state: RandomState::new(),
-        known: HashSet::new(),
-        running: HashSet::new(),
+        known: ByLine::default(),
+        running: ByLine::default(),
         lines: ConfigLines::default(),
         at: At::Read(reading),
         any: false,
@@ -140,9 +138,8 @@ struct Diff {
     date: String,
     /// The saved version from the line at hand.
     saved: Rest,
-    state: RandomState,
-    known: HashSet<u64>,
-    running: HashSet<u64>,
+    known: ByLine<()>,
+    running: ByLine<()>,
     lines: ConfigLines,
     at: At,
     /// There is a difference.
@@ -176,14 +173,14 @@ impl Diff {
             }
             At::Known => match self.saved.next() {
                 Some((line, _)) => {
-                    self.known.insert(self.state.hash_one(line.trim()));
+                    self.known.insert(line.trim(), ());
                     self.saved.skip();
                 }
                 None => (self.lines, self.at) = (world.config_lines(), At::Running),
             },
             At::Running => {
                 let more = world.config_step(&mut self.lines, &mut next);
-                self.running.extend(next.iter().map(|line| self.state.hash_one(&line.text)));
+                next.iter().for_each(|line| self.running.insert(&line.text, ()));
                 if !more {
                     (self.saved, self.at) = (self.saved.again(), At::Saved);
                     out.field("version", self.number);
@@ -194,7 +191,7 @@ impl Diff {
             At::Saved => match self.saved.next() {
                 Some((line, _)) => {
                     let line = line.trim();
-                    let gone = !self.running.contains(&self.state.hash_one(line));
+                    let gone = !self.running.contains(line);
                     let line = gone.then(|| line.to_string());
                     self.saved.skip();
                     line.into_iter().for_each(|line| self.differs('-', line, out));
@@ -208,7 +205,7 @@ impl Diff {
             At::Again => {
                 let more = world.config_step(&mut self.lines, &mut next);
                 for ConfigLine { text, .. } in next {
-                    if !self.known.contains(&self.state.hash_one(&text)) {
+                    if !self.known.contains(&text) {
                         self.differs('+', text, out);
                     }
                 }

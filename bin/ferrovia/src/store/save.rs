@@ -61,10 +61,14 @@ pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>)
         place,
         by: asker(),
         body: Body::default(),
+        pieces: Vec::new(),
         n: 0,
         unconfirmed,
     }))
 }
+
+/// Bytes after which a piece of the text ends.
+const PIECE: usize = 256 << 10;
 
 /// Number of times that the configuration is read again in slices because it changed meanwhile.
 const AGAIN: usize = 3;
@@ -85,7 +89,10 @@ struct Save {
     /// Position of the file name in the command.
     place: Option<Range<usize>>,
     by: String,
+    /// The end of the text.
     body: Body,
+    /// What comes before: a text that grows to a hundred megabytes would be copied each time.
+    pieces: Vec<String>,
     /// Number of lines.
     n: usize,
     unconfirmed: Option<Unconfirmed>,
@@ -95,24 +102,34 @@ impl Save {
     fn add(&mut self, lines: Vec<ConfigLine>) {
         self.n += lines.len();
         pending::all().forget_running(&lines);
-        lines.iter().for_each(|line| self.body.add(line));
+        for line in &lines {
+            self.body.add(line);
+            if self.body.text.len() >= PIECE {
+                self.pieces.push(std::mem::take(&mut self.body.text));
+            }
+        }
     }
 
     /// Starts the thread that writes.
     fn write(&mut self) -> Result<Writing> {
         let pending = pending::all().saved();
         self.body.pending(&pending);
-        let (text, by) = (std::mem::take(&mut self.body.text), self.by.clone());
+        self.pieces.push(std::mem::take(&mut self.body.text));
+        let (pieces, by) = (std::mem::take(&mut self.pieces), self.by.clone());
         let (file, place, store) = (self.file.take(), self.place.take(), store());
-        let write = move || match file {
-            Some(path) => {
-                file::export(&path, &file::with_header(&text, &by)).map_err(|e| e.at(place))?;
-                Ok((path, true))
-            }
-            None => {
-                let store = store?;
-                let saved = store.save(&text, &by)?;
-                Ok((store.file().to_path_buf(), saved))
+        let write = move || {
+            let text = pieces.concat();
+            drop(pieces);
+            match file {
+                Some(path) => {
+                    file::export(&path, &file::with_header(&text, &by)).map_err(|e| e.at(place))?;
+                    Ok((path, true))
+                }
+                None => {
+                    let store = store?;
+                    let saved = store.save(&text, &by)?;
+                    Ok((store.file().to_path_buf(), saved))
+                }
             }
         };
         let thread = std::thread::Builder::new().name("ferrovia_save".into()).spawn(write);
@@ -138,6 +155,7 @@ impl<W: World> Sequence<W> for Save {
         let changes = world.config_changes();
         if self.changes != changes {
             (self.body, self.n, self.changes) = (Body::default(), 0, changes);
+            self.pieces.clear();
             if self.again > 0 {
                 self.again -= 1;
                 self.lines = world.config_lines();
