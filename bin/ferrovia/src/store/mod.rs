@@ -4,6 +4,7 @@
 //! Plugins say what is in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions of it, [`load`] runs one at the start,
 //! [`pending`] has what isn't in force of it, [`change`] goes from one to another, [`tech`] gathers what a helper needs to know.
 
+mod archive;
 mod by_line;
 pub mod change;
 pub mod commands;

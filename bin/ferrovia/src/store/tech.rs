@@ -6,18 +6,16 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cli::{Error, HIDDEN, Output, Result, Said, Sequence, Step, Tree};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use graph::ConfigLines;
 use serde_json::json;
 
+use super::archive::Archive;
 use super::{Body, store};
 use crate::build;
 use crate::commands::startup;
@@ -33,9 +31,10 @@ const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
 const CONFIG: usize = 1 << 20;
 
-const OWN: &str = "show tech-support";
+/// Bytes of a file's name, without what says its kind.
+const NAME: usize = 90;
 
-type Archive = tar::Builder<GzEncoder<io::BufWriter<File>>>;
+const OWN: &str = "show tech-support";
 
 /// An archive that is being made.
 pub struct Gather<W> {
@@ -105,7 +104,8 @@ fn name(d: Date) -> String {
 fn shows<W: World>(tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)> {
     let mut all = VecDeque::new();
     let mut add = |line: &str| {
-        let name = line.trim_start_matches("show ").replace([' ', '/'], "-");
+        let mut name = line.trim_start_matches("show ").replace([' ', '/'], "-");
+        name.truncate(name.floor_char_boundary(NAME));
         all.push_back((format!("show/{name}.txt"), line.to_string(), false));
         all.push_back((format!("show/{name}.json"), line.to_string(), true));
     };
@@ -156,7 +156,9 @@ fn about() -> String {
 /// The text without secrets.
 pub fn without(secrets: &[String], mut text: String) -> String {
     for secret in secrets.iter().filter(|s| !s.is_empty()) {
-        text = text.replace(secret.as_str(), HIDDEN);
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), HIDDEN);
+        }
         let quoted = json!(secret).to_string();
         let escaped = quoted.trim_matches('"');
         if escaped != secret {
@@ -207,8 +209,7 @@ impl<W: World> Gather<W> {
         self.secrets.dedup();
         let running = self.config.take().map(|(_, body)| body.text).unwrap_or_default();
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
-        // Fast: while a slice is packed, everything else waits.
-        self.archive = Some(tar::Builder::new(GzEncoder::new(io::BufWriter::new(file), Compression::fast())));
+        self.archive = Some(Archive::new(file));
         let saved = self.saved.take().map(|(text, _)| text).unwrap_or_default();
         let files = [
             ("about.txt", about()),
@@ -221,27 +222,14 @@ impl<W: World> Gather<W> {
         Ok(())
     }
 
-    /// Writes a file into the archive.
+    /// Begins a file of the archive.
     fn add(&mut self, name: &str, text: String) -> io::Result<()> {
         let Some(archive) = &mut self.archive else { return Ok(()) };
         let folder = self.path.file_name().map_or("tech-support".into(), |n| n.to_string_lossy());
         let folder = folder.trim_end_matches(".tar.gz").trim_end_matches(".tgz");
         let text = without(&self.secrets, text);
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o600);
-        header.set_mtime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
-        archive.append_data(&mut header, Path::new(folder).join(name), text.as_bytes())?;
+        archive.begin(&Path::new(folder).join(name), text)?;
         self.files += 1;
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        if let Some(archive) = &mut self.archive {
-            archive.finish()?;
-            archive.get_mut().try_finish()?;
-            archive.get_mut().get_mut().flush()?;
-        }
         Ok(())
     }
 
@@ -263,6 +251,11 @@ impl<W: World> Gather<W> {
             }
             self.add(&name, text)?;
         }
+        if let Some(archive) = &mut self.archive
+            && !archive.step()?
+        {
+            return Ok(Some(Step::More(String::new())));
+        }
         if self.archive.is_none() {
             // Once the configuration in force is read, what was saved is.
             if (self.saved.is_none() && self.read_config(tree, world)) || self.read_saved(tree) {
@@ -270,13 +263,12 @@ impl<W: World> Gather<W> {
             }
             self.start(tree, world)?;
         }
-        // One at a time: to pack a megabyte takes milliseconds.
         if let Some((name, text)) = self.ready.pop_front() {
             self.add(&name, text)?;
             return Ok(Some(Step::More(String::new())));
         }
         let Some((name, line, as_json)) = self.todo.pop_front() else {
-            return self.finish().map(|()| None);
+            return self.archive.as_mut().map_or(Ok(()), Archive::finish).map(|()| None);
         };
         self.now = Some(name);
         Ok(Some(Step::Sample(line, as_json, ENTRIES)))
