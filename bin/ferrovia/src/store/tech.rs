@@ -26,7 +26,7 @@ use cli::Date;
 const ENTRIES: usize = 1000;
 /// Bytes of one file; the rest of longer ones is cut.
 const LONGEST: usize = 4 << 20;
-/// Interfaces that are asked for one by one.
+/// Number of interfaces that are asked for one by one.
 const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
 const CONFIG: usize = 1 << 20;
@@ -47,7 +47,11 @@ pub struct Gather<W> {
     saved: Option<(String, usize)>,
     /// Files besides answers: names and texts. The first is the next.
     ready: VecDeque<(String, String)>,
-    /// Name in the archive, command, as JSON. The first is the next.
+    /// Paths of `show` commands. The first is the next.
+    paths: VecDeque<&'static str>,
+    /// Interfaces that are asked for one by one.
+    interfaces: Vec<String>,
+    /// Commands of one path: name in the archive, command, as JSON. The first is the next.
     todo: VecDeque<(String, String, bool)>,
     /// The name of the file that comes next.
     now: Option<String>,
@@ -76,6 +80,8 @@ impl<W> Gather<W> {
             config: None,
             saved: None,
             ready: VecDeque::new(),
+            paths: VecDeque::new(),
+            interfaces: Vec::new(),
             todo: VecDeque::new(),
             now: None,
             files: 0,
@@ -100,8 +106,8 @@ fn name(d: Date) -> String {
     format!("ferrovia-tech-support-{year}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
-/// Every `show` that needs nothing more, and those that need an interface, for each of them.
-fn shows<W: World>(tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)> {
+/// The `show` commands of a path: the one that needs nothing more, or those for each of some interfaces.
+fn shows<W: World>(tree: &Tree<W>, path: &str, interfaces: &[String]) -> VecDeque<(String, String, bool)> {
     let mut all = VecDeque::new();
     let mut add = |line: &str| {
         let mut name = line.trim_start_matches("show ").replace([' ', '/'], "-");
@@ -109,23 +115,15 @@ fn shows<W: World>(tree: &Tree<W>, world: &W) -> VecDeque<(String, String, bool)
         all.push_back((format!("show/{name}.txt"), line.to_string(), false));
         all.push_back((format!("show/{name}.json"), line.to_string(), true));
     };
-    let mut interfaces = world.candidates("interface", "");
-    interfaces.truncate(INTERFACES);
-    for command in tree.commands() {
-        let path = command.path;
-        if !path.starts_with("show ") || path == OWN {
-            continue;
+    // A shorter command may take the last word for a name.
+    let is_it = |line: &str| tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path));
+    if is_it(path) {
+        let summary = format!("{path} summary");
+        if is_it(&summary) {
+            add(&summary);
         }
-        // A shorter command may take the last word for a name.
-        let is_it = |line: &str| tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path));
-        if is_it(path) {
-            let summary = format!("{path} summary");
-            if is_it(&summary) {
-                add(&summary);
-            }
-            add(path);
-            continue;
-        }
+        add(path);
+    } else {
         let lines = interfaces.iter().map(|i| format!("{path} {}", cli::quote(i)));
         lines.filter(|line| is_it(line)).for_each(|line| add(&line));
     }
@@ -218,7 +216,10 @@ impl<W: World> Gather<W> {
             ("saved-config.cli", saved),
         ];
         self.ready = files.map(|(name, text)| (name.to_string(), text)).into_iter().chain(kernel()).collect();
-        self.todo = shows(tree, world);
+        let paths = tree.commands().into_iter().map(|command| command.path);
+        self.paths = paths.filter(|path| path.starts_with("show ") && *path != OWN).collect();
+        self.interfaces = world.candidates("interface", "");
+        self.interfaces.truncate(INTERFACES);
         Ok(())
     }
 
@@ -268,6 +269,10 @@ impl<W: World> Gather<W> {
             return Ok(Some(Step::More(String::new())));
         }
         let Some((name, line, as_json)) = self.todo.pop_front() else {
+            if let Some(path) = self.paths.pop_front() {
+                self.todo = shows(tree, path, &self.interfaces);
+                return Ok(Some(Step::More(String::new())));
+            }
             return self.archive.as_mut().map_or(Ok(()), Archive::finish).map(|()| None);
         };
         self.now = Some(name);
