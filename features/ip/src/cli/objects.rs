@@ -5,7 +5,7 @@ use super::adjacency::{describe, indices, kind_name, one, write_line};
 use super::fib::{detail, path_text, write_route};
 use crate::protocols::Protocols;
 use crate::walk::of_tables;
-use cli::{Error, Matches, Output, Table, Writer, retval};
+use cli::{Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer, retval};
 use graph::World;
 use net::fib::{PathListInfo, RouteInfo, TableInfo};
 use net::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
@@ -177,6 +177,42 @@ fn write_list<F: Net>(w: &World, list: Option<PathListInfo<F>>, out: &mut Writer
 
 /// What routes, and what they lead to, take of memory.
 pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
+    let usage = ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
+    Ok(Output::sequence(Memory { indices: Box::new(w.get::<Adjacencies>().indices()), usage }))
+}
+
+/// Adds up adjacencies in slices: there may be one for each route.
+struct Memory {
+    /// Those to come.
+    indices: Box<dyn Iterator<Item = AdjIndex>>,
+    /// Load-balances with their buckets, what packets leave by, and what stands in for another.
+    usage: [Usage; 3],
+}
+
+impl Sequence<World> for Memory {
+    fn next(&mut self, _: &Tree<World>, w: &World, _: Option<cli::Result<Vec<Said>>>) -> Step {
+        let all = w.get::<Adjacencies>();
+        let more = cli::slice(|| {
+            let Some(index) = self.indices.next() else { return false };
+            let Some(info) = all.info(index) else { return true };
+            let (at, buckets) = match (info.target, info.adj.kind) {
+                (Some(_), _) => (2, 0),
+                (None, AdjKind::LoadBalance) => (0, all.buckets_of(info.index).len()),
+                (None, _) => (1, 0),
+            };
+            self.usage[at].used += 1;
+            self.usage[at].bytes += size_of::<Adj>() + buckets * size_of::<AdjIndex>();
+            true
+        });
+        if more {
+            return Step::More(String::new());
+        }
+        let adjacencies = self.usage.map(|usage| Usage { allocated: usage.used, ..usage });
+        Step::Done(memory_table(w, adjacencies))
+    }
+}
+
+fn memory_table(w: &World, adjacencies: [Usage; 3]) -> Output {
     let [fib4, fib6] = [w.get::<Fib<Ip4>>().usage(), w.get::<Fib<Ip6>>().usage()];
     let ((groups4, mfib4), (groups6, mfib6)) = (w.get::<Mfib<Ip4>>().usage(), w.get::<Mfib<Ip6>>().usage());
     let tables = [
@@ -186,7 +222,7 @@ pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
         ("IPv6 multicast", groups6),
     ];
     let shared = fib4.into_iter().zip(fib6).map(|(of4, of6)| of4 + of6);
-    let objects: Vec<Usage> = shared.chain(adjacencies(w)).chain([mfib4 + mfib6]).collect();
+    let objects: Vec<Usage> = shared.chain(adjacencies).chain([mfib4 + mfib6]).collect();
     let head = Table::new().left("SAFI").right("Number").right("Routes").right("Lookup bytes");
     let (mut shown, mut of_tables) = (head.right("Prefix bytes"), Vec::new());
     for (safi, usage) in tables {
@@ -203,21 +239,5 @@ pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
         );
     }
     let text = format!("Tables\n{}\nObjects\n{}", shown.render(), nodes.render());
-    Ok(Output::both(text, json!({ "tables": of_tables, "objects": of_nodes })))
-}
-
-/// Load-balances with their buckets, what packets leave by, and what stands in for another.
-fn adjacencies(w: &World) -> [Usage; 3] {
-    let all = w.get::<Adjacencies>();
-    let mut usage = ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
-    for info in all.list() {
-        let (at, buckets) = match (info.target, info.adj.kind) {
-            (Some(_), _) => (2, 0),
-            (None, AdjKind::LoadBalance) => (0, all.buckets_of(info.index).len()),
-            (None, _) => (1, 0),
-        };
-        usage[at].used += 1;
-        usage[at].bytes += size_of::<Adj>() + buckets * size_of::<AdjIndex>();
-    }
-    usage.map(|usage| Usage { allocated: usage.used, ..usage })
+    Output::both(text, json!({ "tables": of_tables, "objects": of_nodes }))
 }
