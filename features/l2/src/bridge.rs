@@ -5,6 +5,7 @@ use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mode::Mode;
 use crate::state::{Domain, Learned, Port, is_learned};
+use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -60,6 +61,8 @@ pub struct Bridge {
     pub(crate) learned_at: Slots<AtomicU32>,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
+    /// Hosts that workers have seen, on their way to clients.
+    pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
     control: Mutex<Control>,
@@ -73,6 +76,7 @@ impl Shared for Bridge {
             learned: Arc::new(Learned::new(0)),
             members: Vec::new(),
             uu_fwd: None,
+            hosts: None,
         };
         let domains = Slots::new(world.qsbr.clone());
         domains.set(0, nothing);
@@ -83,6 +87,7 @@ impl Shared for Bridge {
             learned: Learned::new(DEFAULT_LEARN_LIMIT),
             learned_at: Slots::new(world.qsbr.clone()),
             last_scan: AtomicU64::new(0),
+            sightings: Sightings::new(world),
             ager: world.processes.signal(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),

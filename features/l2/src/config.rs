@@ -15,12 +15,13 @@ fn create(domain: &DomainInfo) -> String {
     let config = &domain.config;
     let bit = u8::from;
     let mut line = format!(
-        "create bridge-domain {} learn {} forward {} uu-flood {} flood {} arp-ufwd {} mac-age {}",
+        "create bridge-domain {} learn {} forward {} uu-flood {} flood {} arp-term {} arp-ufwd {} mac-age {}",
         domain.id,
         bit(config.learn),
         bit(config.forward),
         bit(config.uu_flood),
         bit(config.flood),
+        bit(config.arp_term),
         bit(config.arp_ufwd),
         config.mac_age
     );
@@ -31,11 +32,12 @@ fn create(domain: &DomainInfo) -> String {
 }
 
 /// The words of a feature that `set interface l2` switches, with the feature's bit.
-pub const PORT_FEATURES: [(&str, Features); 5] = [
+pub const PORT_FEATURES: [(&str, Features); 6] = [
     ("learn", Features::LEARN),
     ("forward", Features::FWD),
     ("flood", Features::FLOOD),
     ("uu-flood", Features::UU_FLOOD),
+    ("arp-term", Features::ARP_TERM),
     ("arp-ufwd", Features::ARP_UFWD),
 ];
 
@@ -88,6 +90,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = "set bridge-domain default-learn-limit";
         config.push(Phase::FEATURES, format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
     }
+    config.list(Phase::FEATURES, bridge.hosts(None), |_, (id, ip, mac), lines| {
+        let line = format!("set bridge-domain arp entry {id} {ip} {mac}");
+        lines.push(line.clone(), format!("{line} del"));
+    });
     // Members in their domain's order, which is that of floods; then interfaces that are in no domain.
     config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
         let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };

@@ -5,9 +5,12 @@ use crate::bridge::{Bridge, Control, Retiring};
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use crate::state::{Domain, Learned, Member};
+use crate::termination::Hosts;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tables::mac::MacKey;
 use wire::MacAddr;
@@ -30,6 +33,8 @@ pub struct DomainConfig {
     pub flood: bool,
     /// Unicast to unknown destinations goes to all members.
     pub uu_flood: bool,
+    /// Questions for hosts that are configured are answered (ARP and ND termination).
+    pub arp_term: bool,
     /// ARP requests go to the unknown-unicast port alone, if there is one.
     pub arp_ufwd: bool,
     /// Minutes after which an address that sends nothing is forgotten; 0 for never.
@@ -46,6 +51,7 @@ impl Default for DomainConfig {
             forward: true,
             flood: true,
             uu_flood: true,
+            arp_term: false,
             arp_ufwd: false,
             mac_age: 0,
             tag: String::new(),
@@ -61,6 +67,7 @@ impl DomainConfig {
             Features::FWD => &mut self.forward,
             Features::FLOOD => &mut self.flood,
             Features::UU_FLOOD => &mut self.uu_flood,
+            Features::ARP_TERM => &mut self.arp_term,
             Features::ARP_UFWD => &mut self.arp_ufwd,
             _ => return None,
         })
@@ -83,6 +90,10 @@ pub struct DomainState {
     pub uu_fwd: Option<SwIfIndex>,
     /// Learned addresses.
     pub learned: Arc<Learned>,
+    /// Hosts that it answers for.
+    pub hosts: BTreeMap<IpAddr, MacAddr>,
+    /// The same for workers.
+    pub published_hosts: Arc<Hosts>,
 }
 
 /// A member of a domain.
@@ -124,7 +135,7 @@ pub struct DomainInfo {
 impl DomainState {
     /// Its bitmap: what is configured, and forwarding to the unknown-unicast port if there is one.
     pub fn features(&self) -> Features {
-        let DomainConfig { learn, forward, flood, uu_flood, arp_ufwd, .. } = self.config;
+        let DomainConfig { learn, forward, flood, uu_flood, arp_term, arp_ufwd, .. } = self.config;
         let has_port = self.uu_fwd.is_some();
         Features::DROP
             .put(Features::LEARN, learn)
@@ -132,6 +143,7 @@ impl DomainState {
             .put(Features::FLOOD, flood)
             .put(Features::UU_FLOOD, uu_flood)
             .put(Features::UU_FWD, has_port)
+            .put(Features::ARP_TERM, arp_term)
             .put(Features::ARP_UFWD, arp_ufwd && has_port)
     }
 }
@@ -226,6 +238,7 @@ impl Bridge {
             learned: state.learned.clone(),
             members: members.collect(),
             uu_fwd: state.uu_fwd.map(|sw_if| sw_if.0),
+            hosts: Some(state.published_hosts.clone()),
         };
         self.domains.set(state.index.into(), domain);
     }
@@ -261,6 +274,8 @@ impl Bridge {
             bvi_mac: None,
             uu_fwd: None,
             learned,
+            hosts: BTreeMap::new(),
+            published_hosts: Arc::new(Hosts::new(world.qsbr.clone())),
         };
         control.domains.insert(id, state);
         self.publish_domain(world, &control, id);
@@ -308,8 +323,9 @@ impl Bridge {
         // Nothing is learned there any more, and nothing forwarded.
         let generation = control.domain_generation(index);
         let features = Features::DROP;
-        self.domains
-            .set(index.into(), Domain { features, generation, learned, members: Vec::new(), uu_fwd: None });
+        let nothing =
+            Domain { features, generation, learned, members: Vec::new(), uu_fwd: None, hosts: None };
+        self.domains.set(index.into(), nothing);
         control.provisioned.retain(|(of, _)| *of != id);
         control.retiring.push(Retiring { index, grace: world.qsbr.grace(), sweep: None });
         drop(control);

@@ -17,7 +17,7 @@ pub const EXAMPLES: &[Script] = &[
          bvi delete bvi5
          set bridge-domain default-learn-limit 1000
          create bridge-domain 1 mac-age 5 bd-tag \"the first\"
-         create bridge-domain 2 learn 0 forward 1 uu-flood 1 flood 1 arp-term 0 arp-ufwd 1
+         create bridge-domain 2 learn 0 forward 1 uu-flood 1 flood 1 arp-term 1 arp-ufwd 1
          create bridge-domain 3
          create bridge-domain 3 del
          set bridge-domain learn-limit 1 77
@@ -27,6 +27,13 @@ pub const EXAMPLES: &[Script] = &[
          set bridge-domain forward 2 disable
          set bridge-domain learn 2
          set bridge-domain arp-ufwd 1
+         set bridge-domain arp term 1
+         set bridge-domain arp entry 1 10.0.0.1 02:00:00:00:00:05
+         set bridge-domain arp entry 1 2001:db8::1 02:00:00:00:00:06
+         set bridge-domain arp entry 1 10.0.0.2 02:00:00:00:00:07
+         set bridge-domain arp entry 1 10.0.0.2 02:00:00:00:00:07 del
+         set bridge-domain arp entry 2 10.0.0.2 02:00:00:00:00:07
+         set bridge-domain arp entry 2 del-all
          set interface l2 bridge pg0 1 3
          set interface l2 bridge loop7 1 bvi
          set interface l2 bridge loop8 1
@@ -38,6 +45,7 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 flood pg1 disable
          set interface l2 uu-flood pg1 disable
          set interface l2 arp-ufwd pg1 disable
+         set interface l2 arp-term pg1 disable
          set interface ip address loop7 10.77.0.1/24
          l2fib add 02:00:00:00:00:01 1 pg0 static
          l2fib add 02:00:00:00:00:02 1 pg1

@@ -18,7 +18,7 @@ impl Features {
     pub const FLOOD: Self = Self(1 << 2);
     /// ARP requests go to the unknown-unicast port alone.
     pub const ARP_UFWD: Self = Self(1 << 3);
-    /// ARP termination. Not implemented.
+    /// ARP and ND termination.
     pub const ARP_TERM: Self = Self(1 << 4);
     /// Unicast to unknown destinations goes to all members.
     pub const UU_FLOOD: Self = Self(1 << 5);
@@ -35,12 +35,15 @@ impl Features {
     pub const SWITCHED: Self = Self(
         Self::DROP.0
             | Self::FLOOD.0
+            | Self::ARP_TERM.0
             | Self::ARP_UFWD.0
             | Self::UU_FLOOD.0
             | Self::UU_FWD.0
             | Self::FWD.0
             | Self::LEARN.0,
     );
+    /// Features of questions for neighbours, which other frames don't pass.
+    pub const QUESTIONS: Self = Self(Self::ARP_TERM.0 | Self::ARP_UFWD.0);
     /// Features that frames to groups don't pass.
     pub const UNICAST: Self = Self(Self::FWD.0 | Self::UU_FLOOD.0 | Self::UU_FWD.0);
 
@@ -84,6 +87,7 @@ impl Features {
             Self::LEARN => Step::Learn,
             Self::FWD => Step::Fwd,
             Self::UU_FWD | Self::ARP_UFWD => Step::UuFwd,
+            Self::ARP_TERM => Step::ArpTerm,
             Self::UU_FLOOD | Self::FLOOD => Step::Flood,
             Self::XCONNECT => Step::Output,
             _ => Step::Drop,
@@ -102,6 +106,8 @@ pub enum Step {
     Fwd,
     /// `l2-uu-fwd`.
     UuFwd,
+    /// `arp-term-l2bd`.
+    ArpTerm,
     /// `l2-flood`.
     Flood,
     /// `l2-output`.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
 use tables::mac::{MacKey, MacView};
-use wire::EtherType;
+use wire::{EtherType, Ethernet, IpProtocol};
 
 /// Bytes of the Ethernet header.
 pub const HEADER: usize = 14;
@@ -32,6 +32,8 @@ pub enum To {
     Fwd,
     #[next("l2-uu-fwd")]
     UuFwd,
+    #[next("arp-term-l2bd")]
+    ArpTerm,
     #[next("l2-flood")]
     Flood,
     #[next("l2-output")]
@@ -56,6 +58,7 @@ impl From<Step> for To {
             Step::Learn => Self::Learn,
             Step::Fwd => Self::Fwd,
             Step::UuFwd => Self::UuFwd,
+            Step::ArpTerm => Self::ArpTerm,
             Step::Flood => Self::Flood,
             Step::Output => Self::Output,
             Step::Drop => Self::NoFeature,
@@ -125,6 +128,19 @@ fn asks(b: &Buffer) -> bool {
     }
 }
 
+/// Those of [`Features::QUESTIONS`] that a frame to a group doesn't pass.
+#[inline(never)]
+fn not_asked(b: &Buffer) -> Features {
+    match Ethernet::l3_at(b.data()) {
+        Some((_, EtherType::ARP)) => Features::NONE,
+        // The next header of the IPv6 header.
+        Some((at, EtherType::IP6)) if b.bytes::<1>(at + 6) == Some(&[IpProtocol::ICMP6.0]) => {
+            Features::ARP_UFWD
+        }
+        _ => Features::QUESTIONS,
+    }
+}
+
 impl L2Input {
     #[inline(always)]
     fn classify(b: &mut Buffer, from: &Origin, macs: MacView<'_>) -> (To, Features) {
@@ -136,16 +152,16 @@ impl L2Input {
             b.set_scratch(L2Meta::crossed(port.features));
             return (port.features.next().into(), port.features);
         }
-        let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = header;
+        let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = header;
         let is_group = d0 & 1 != 0;
         let (mut features, mut shg) = (from.features, port.shg);
         if is_group {
             features = features.without(Features::UNICAST);
-            if EtherType(u16::from_be_bytes([t0, t1])) != EtherType::ARP {
-                features = features.without(Features::ARP_UFWD);
+            if features.and(Features::QUESTIONS) != Features::NONE {
+                features = features.without(not_asked(b));
             }
         } else {
-            features = features.without(Features::ARP_UFWD);
+            features = features.without(Features::QUESTIONS);
             macs.prefetch(MacKey::new([d0, d1, d2, d3, d4, d5], port.domain));
         }
         if port.role == Role::Bvi && (!is_group || asks(b)) {

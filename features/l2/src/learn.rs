@@ -22,6 +22,8 @@ pub enum To {
     Fwd,
     #[next("l2-uu-fwd")]
     UuFwd,
+    #[next("arp-term-l2bd")]
+    ArpTerm,
     #[next("l2-flood")]
     Flood,
     #[next("feature-bitmap-drop")]
@@ -62,6 +64,7 @@ impl From<Step> for To {
         match step {
             Step::Fwd => Self::Fwd,
             Step::UuFwd => Self::UuFwd,
+            Step::ArpTerm => Self::ArpTerm,
             Step::Flood => Self::Flood,
             Step::Vtr | Step::Learn | Step::Output | Step::Drop => Self::NoFeature,
         }

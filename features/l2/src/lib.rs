@@ -7,6 +7,7 @@
 //!                                        l2-fwd → l2-flood → l2-output           (unknown unicast)
 //!                             l2-learn → l2-flood → l2-output, ethernet-input    (group; copies to ports and to the BVI)
 //!                                        l2-fwd → ethernet-input                 (to the BVI, received there)
+//!                             l2-learn → arp-term-l2bd → l2-output               (question that the domain answers, else l2-flood)
 //!                  l2-input → l2-output                                          (cross-connect)
 //!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags)
 //!                                                 l2-output → l2-efp-filter → …  (ports that send only own frames)
@@ -20,7 +21,7 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no ARP termination, classifier, ACL, policer, port mirroring, no events about addresses. Frames to reserved group addresses
+//! Limits: no classifier, ACL, policer, port mirroring, no events about MAC addresses. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
 mod ager;
@@ -42,6 +43,7 @@ mod meta;
 mod mode;
 mod output;
 mod state;
+mod termination;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -69,6 +71,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<fwd::L2Fwd>(),
         NodeDef::of::<flood::L2Flood>(),
         NodeDef::of::<uu_fwd::L2UuFwd>(),
+        NodeDef::of::<termination::ArpTerm>(),
         NodeDef::of::<output::L2Output>(),
         NodeDef::of::<output::L2OutputBadIntf>(),
         NodeDef::of::<output::L2EfpFilter>(),
@@ -77,15 +80,12 @@ pub static PLUGIN: Plugin = Plugin {
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,
-    transient: &[
-        ("clear l2fib", "removes entries"),
-        ("l2fib flush-mac", "removes what was learned"),
-        ("set bridge-domain arp term", "isn't implemented"),
-    ],
+    transient: &[("clear l2fib", "removes entries"), ("l2fib flush-mac", "removes what was learned")],
     api: &[api::API],
     start: |world| {
         world.get::<Interfaces>().subscribe(mode::follow);
         ager::start(world);
+        termination::start(world);
         ethernet::register_l2(world, "l2-input")
     },
     ..Plugin::EMPTY

@@ -2,6 +2,7 @@
 //! What workers read: ports, domains, and the times and flags of MAC entries.
 
 use crate::features::Features;
+use crate::termination::Hosts;
 use crate::vtr::Rewrites;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,7 +55,7 @@ pub struct Member {
 }
 
 /// A bridge domain. Replaced as a whole by control.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Domain {
     /// Features of frames in this domain.
     pub features: Features,
@@ -66,6 +67,8 @@ pub struct Domain {
     pub members: Vec<Member>,
     /// The port of unknown unicast.
     pub uu_fwd: Option<u32>,
+    /// Hosts that the domain answers for.
+    pub hosts: Option<Arc<Hosts>>,
 }
 
 /// Number of learned addresses, and how many may be.

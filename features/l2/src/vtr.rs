@@ -222,6 +222,8 @@ pub enum To {
     Fwd,
     #[next("l2-uu-fwd")]
     UuFwd,
+    #[next("arp-term-l2bd")]
+    ArpTerm,
     #[next("l2-flood")]
     Flood,
     #[next("l2-output")]
@@ -264,6 +266,7 @@ impl Node for L2InputVtr {
             Step::Learn => To::Learn,
             Step::Fwd => To::Fwd,
             Step::UuFwd => To::UuFwd,
+            Step::ArpTerm => To::ArpTerm,
             Step::Flood => To::Flood,
             Step::Output => To::Output,
             Step::Vtr | Step::Drop => To::NoFeature,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages about bridge domains.
 
-use super::{ARP_TERM, BdFlags, FLAGS, index};
+use super::{BdFlags, FLAGS, index};
 use crate::bridge::Bridge;
-use crate::cli::no_arp_term;
 use crate::domain::{DomainConfig, DomainInfo};
 use cli::Result;
 use graph::World;
@@ -40,7 +39,7 @@ pub struct BridgeDomainAddDel {
     pub forward: bool,
     /// Learn sources.
     pub learn: bool,
-    /// Answer ARP requests: not implemented.
+    /// Answer ARP requests and neighbour solicitations for hosts that are configured.
     pub arp_term: bool,
     /// Send ARP requests to the unknown-unicast port alone.
     pub arp_ufwd: bool,
@@ -66,7 +65,7 @@ pub struct BridgeDomainAddDelV2 {
     pub forward: bool,
     /// Learn sources.
     pub learn: bool,
-    /// Answer ARP requests: not implemented.
+    /// Answer ARP requests and neighbour solicitations for hosts that are configured.
     pub arp_term: bool,
     /// Send ARP requests to the unknown-unicast port alone.
     pub arp_ufwd: bool,
@@ -86,20 +85,15 @@ pub struct BridgeDomainAddDelV2Reply {
 }
 
 /// The configuration that a message asks for.
-///
-/// # Errors
-/// ARP termination (−9).
 macro_rules! config {
     ($request:expr) => {{
         let r = $request;
-        if r.arp_term {
-            return Err(no_arp_term());
-        }
         DomainConfig {
             learn: r.learn,
             forward: r.forward,
             flood: r.flood,
             uu_flood: r.uu_flood,
+            arp_term: r.arp_term,
             arp_ufwd: r.arp_ufwd,
             mac_age: r.mac_age,
             tag: r.bd_tag.to_string(),
@@ -192,7 +186,7 @@ fn details(d: DomainInfo) -> BridgeDomainDetails {
         uu_flood: d.config.uu_flood,
         forward: d.config.forward,
         learn: d.config.learn,
-        arp_term: false,
+        arp_term: d.config.arp_term,
         arp_ufwd: d.config.arp_ufwd,
         mac_age: d.config.mac_age,
         bd_tag: d.config.tag.as_str().into(),
@@ -235,9 +229,6 @@ pub struct BridgeFlagsReply {
 fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<BridgeFlagsReply> {
     let bridge = w.get::<Bridge>();
     bridge.domain_features(r.bd_id)?;
-    if r.is_set && r.flags.0 & ARP_TERM != 0 {
-        return Err(no_arp_term());
-    }
     bridge.configure_domain(w, r.bd_id, |config| {
         for (_, feature) in FLAGS.into_iter().filter(|(bit, _)| r.flags.0 & bit != 0) {
             if let Some(flag) = config.flag(feature) {

@@ -4,7 +4,9 @@
 mod domain;
 mod fib;
 mod port;
+mod termination;
 
+pub use termination::*;
 #[cfg(test)]
 pub use {domain::*, fib::*, port::*};
 
@@ -21,6 +23,7 @@ fn messages(m: &mut Messages<World>) {
     domain::messages(m);
     port::messages(m);
     fib::messages(m);
+    termination::messages(m);
 }
 
 msg::flags! {
@@ -37,14 +40,14 @@ msg::flags! {
 }
 
 /// The features that flags of messages name, by bit.
-const FLAGS: [(u32, Features); 5] = [
+const FLAGS: [(u32, Features); 6] = [
     (1, Features::LEARN),
     (2, Features::FWD),
     (4, Features::FLOOD),
     (8, Features::UU_FLOOD),
+    (16, Features::ARP_TERM),
     (32, Features::ARP_UFWD),
 ];
-const ARP_TERM: u32 = 16;
 
 fn index(sw_if: Option<SwIfIndex>) -> InterfaceIndex {
     sw_if.map_or(InterfaceIndex::NONE, InterfaceIndex::from)

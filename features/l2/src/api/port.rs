@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages about modes and features of interfaces.
 
-use super::{ARP_TERM, FLAGS};
+use super::FLAGS;
 use crate::bridge::Bridge;
-use crate::cli::no_arp_term;
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use cli::{Error, Result, retval};
@@ -22,7 +21,7 @@ pub fn messages(m: &mut Messages<World>) {
     });
     m.call(l2_flags);
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
-        let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0, r.is_set)?);
+        let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0)?);
         w.get::<Bridge>().set_port_features(w, sw_if, which, r.is_set).map(|_| ())
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsGet| feat_flags(w, r));
@@ -158,7 +157,7 @@ pub struct L2Flags {
     pub sw_if_index: InterfaceIndex,
     /// On, not off.
     pub is_set: bool,
-    /// What is switched: learn 1, forward 2, flood 4, flood of unknown unicast 8. ARP termination (16) isn't implemented.
+    /// What is switched: learn 1, forward 2, flood 4, flood of unknown unicast 8, ARP termination 16.
     pub feature_bitmap: u32,
 }
 
@@ -172,12 +171,9 @@ pub struct L2FlagsReply {
 /// The features that flags name.
 ///
 /// # Errors
-/// ARP termination, if it is to be switched on (−9); flags that are unknown (−7).
-fn named(flags: u32, is_set: bool) -> Result<Features> {
-    if is_set && flags & ARP_TERM != 0 {
-        return Err(no_arp_term());
-    }
-    let known = FLAGS.iter().fold(ARP_TERM, |all, (bit, _)| all | bit);
+/// Flags that are unknown (−7).
+fn named(flags: u32) -> Result<Features> {
+    let known = FLAGS.iter().fold(0, |all, (bit, _)| all | bit);
     if flags & !known != 0 {
         let why = format!("flags {:#x} are unknown", flags & !known);
         return Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -188,7 +184,7 @@ fn named(flags: u32, is_set: bool) -> Result<Features> {
 
 fn l2_flags(w: &World, _: &Caller<'_, World>, r: L2Flags) -> Result<L2FlagsReply> {
     let (bridge, sw_if) = (w.get::<Bridge>(), r.sw_if_index.existing(w)?);
-    let now = bridge.set_port_features(w, sw_if, named(r.feature_bitmap, r.is_set)?, r.is_set)?;
+    let now = bridge.set_port_features(w, sw_if, named(r.feature_bitmap)?, r.is_set)?;
     Ok(L2FlagsReply { resulting_feature_bitmap: now.0 })
 }
 
@@ -212,7 +208,7 @@ pub struct L2InterfaceFeatFlagsSet {
     pub sw_if_index: InterfaceIndex,
     /// On, not off.
     pub is_set: bool,
-    /// What is switched; the rest stays as it is. ARP termination isn't implemented.
+    /// What is switched; the rest stays as it is.
     pub flags: L2IntfFeatFlags,
 }
 

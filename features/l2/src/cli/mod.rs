@@ -9,7 +9,7 @@ use crate::domain::DomainConfig;
 use crate::features::Features;
 use crate::fib::NewEntry;
 use crate::mode::PortKind;
-use cli::{Command, Error, Matches, Output, Result, retval};
+use cli::{Command, Matches, Output, Result};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
@@ -72,8 +72,14 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set bridge-domain arp term",
         usage: FLAG,
-        help: "Answer ARP requests in a bridge domain (not implemented)",
-        run: |_, m| if m.flag("disable") { Ok(Output::empty()) } else { Err(no_arp_term()) },
+        help: "Answer ARP requests and neighbour solicitations for the hosts of `set bridge-domain arp entry', or flood them",
+        run: |w, m| flag(w, m, Features::ARP_TERM),
+    },
+    Command {
+        path: "set bridge-domain arp entry",
+        usage: "<id:u32> {<ip:ip> <mac:mac> [del] | del-all}",
+        help: "Let a bridge domain answer for a host, or no longer",
+        run: host,
     },
     Command {
         path: "set bridge-domain mac-age",
@@ -148,6 +154,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: |w, m| port_flag(w, m, Features::UU_FLOOD),
     },
     Command {
+        path: "set interface l2 arp-term",
+        usage: PORT_FLAG,
+        help: "Answer questions for neighbours from a bridged interface, if the domain does, or flood them",
+        run: |w, m| port_flag(w, m, Features::ARP_TERM),
+    },
+    Command {
         path: "set interface l2 arp-ufwd",
         usage: PORT_FLAG,
         help: "Send ARP requests from a bridged interface to the unknown-unicast port alone, if the domain does, or don't",
@@ -203,7 +215,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show bridge-domain",
-        usage: "[<id:u32> [detail|int|bd-tag]]",
+        usage: "[<id:u32> [detail|int|arp|bd-tag]]",
         help: "Bridge domains, or one with its members",
         run: show::domains,
     },
@@ -220,12 +232,6 @@ pub const COMMANDS: &[Command<World>] = &[
         run: show::modes,
     },
 ];
-
-/// What isn't built is refused.
-pub fn no_arp_term() -> Error {
-    Error::unsupported("ARP termination isn't implemented: ARP requests are flooded")
-        .retval(retval::UNIMPLEMENTED)
-}
 
 fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
     w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
@@ -244,15 +250,13 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     }
     let bit =
         |name: &str, usual: bool| -> Result<bool> { Ok(m.opt::<u64>(name)?.map_or(usual, |bit| bit != 0)) };
-    if bit("arp-term", false)? {
-        return Err(no_arp_term().at(m.span("arp-term")));
-    }
     let usual = DomainConfig::default();
     let config = DomainConfig {
         learn: bit("learn", usual.learn)?,
         forward: bit("forward", usual.forward)?,
         flood: bit("flood", usual.flood)?,
         uu_flood: bit("uu-flood", usual.uu_flood)?,
+        arp_term: bit("arp-term", usual.arp_term)?,
         arp_ufwd: bit("arp-ufwd", usual.arp_ufwd)?,
         mac_age: m.opt::<u8>("mac-age")?.unwrap_or(usual.mac_age),
         tag: if m.has("tag") { m.str("tag").to_string() } else { String::new() },
@@ -268,6 +272,19 @@ fn flag(w: &World, m: &Matches, feature: Features) -> Result<Output> {
             *flag = on;
         }
     });
+    set.map_err(|e| e.at(m.span("id")))?;
+    Ok(Output::empty())
+}
+
+fn host(w: &World, m: &Matches) -> Result<Output> {
+    let (bridge, id) = (w.get::<Bridge>(), m.req("id")?);
+    let set = match m.flag("del-all") {
+        true => bridge.remove_hosts(w, id),
+        false => {
+            let (ip, mac) = (m.req("ip")?, m.req("mac")?);
+            if m.flag("del") { bridge.remove_host(w, id, ip, mac) } else { bridge.set_host(w, id, ip, mac) }
+        }
+    };
     set.map_err(|e| e.at(m.span("id")))?;
     Ok(Output::empty())
 }

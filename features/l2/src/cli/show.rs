@@ -77,7 +77,7 @@ fn domain_line(w: &World, out: &mut String, d: &DomainInfo) {
         on(d.config.forward),
         unknown,
         on(d.config.flood),
-        on(false),
+        on(d.config.arp_term),
         on(d.config.arp_ufwd),
         d.learned.0.to_string(),
         d.learned.1.to_string(),
@@ -110,12 +110,23 @@ fn members(w: &World, out: &mut String, d: &DomainInfo) {
     }
 }
 
+/// Hosts that a domain answers for.
+fn hosts(w: &World, out: &mut String, id: u32) {
+    let hosts = w.get::<Bridge>().hosts(Some(id));
+    if !hosts.is_empty() {
+        out.push_str("\n  IP4/IP6 to MAC table for ARP Termination\n");
+        hosts.iter().for_each(|(_, ip, mac)| _ = writeln!(out, "{ip:>40} => {mac}"));
+    }
+}
+
 fn domain_json(w: &World, d: &DomainInfo) -> Value {
     let members = d.members.iter().map(|m| {
         json!({ "interface": name(w, m.sw_if), "sw_if_index": m.sw_if.0, "isn": m.generation, "shg": m.shg,
             "bvi": m.is_bvi, "flood": m.floods, "vlan_tag_rewrite": tags(w, m.sw_if) })
     });
     let members: Vec<_> = members.collect();
+    let hosts = w.get::<Bridge>().hosts(Some(d.id)).into_iter();
+    let hosts = hosts.map(|(_, ip, mac)| json!({ "ip": ip.to_string(), "mac": mac.to_string() }));
     json!({
         "bd_id": d.id,
         "index": d.index,
@@ -125,7 +136,7 @@ fn domain_json(w: &World, d: &DomainInfo) -> Value {
         "forward": d.config.forward,
         "uu_flood": d.config.uu_flood,
         "flood": d.config.flood,
-        "arp_term": false,
+        "arp_term": d.config.arp_term,
         "arp_ufwd": d.config.arp_ufwd,
         "tag": d.config.tag,
         "learned": d.learned.0,
@@ -133,6 +144,7 @@ fn domain_json(w: &World, d: &DomainInfo) -> Value {
         "bvi": d.bvi.map(|sw_if| name(w, sw_if)),
         "uu_fwd": d.uu_fwd.map(|sw_if| name(w, sw_if)),
         "members": members,
+        "hosts": hosts.collect::<Vec<_>>(),
     })
 }
 
@@ -154,7 +166,8 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
     if ids.is_empty() {
         return Ok(Output::both("no bridge-domains in use", json!([])));
     }
-    let (with_members, with_tag) = (m.flag("detail") || m.flag("int"), m.flag("detail") || m.flag("bd-tag"));
+    let with = |part: &str| m.flag("detail") || m.flag(part);
+    let (with_members, with_hosts, with_tag) = (with("int"), with("arp"), with("bd-tag"));
     let mut first = true;
     Ok(Output::list(ids, move |w: &World, id, out: &mut Writer| {
         let Some(domain) = w.get::<Bridge>().domain_info(w, id) else { return Ok(()) };
@@ -166,6 +179,9 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
             domain_line(w, text, &domain);
             if with_members {
                 members(w, text, &domain);
+            }
+            if with_hosts {
+                hosts(w, text, id);
             }
             if with_tag && !domain.config.tag.is_empty() {
                 _ = writeln!(text, "  BD-Tag: {}", domain.config.tag);

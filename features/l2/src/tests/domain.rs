@@ -39,17 +39,6 @@ fn domains_are_created_shown_and_deleted() {
     assert_eq!(rig.cli("show bridge-domain"), "no bridge-domains in use\n");
 }
 
-#[test]
-fn what_is_not_built_is_refused() {
-    let mut rig = Rig::bridged(1);
-    for line in ["create bridge-domain 2 arp-term 1", "set bridge-domain arp term 1"] {
-        let (code, why) = rig.refused(line);
-        assert!(code == -9 && why.contains("ARP termination isn't implemented"), "{line}: {why}");
-    }
-    rig.cli("create bridge-domain 2 arp-term 0");
-    rig.cli("set bridge-domain arp term 1 disable");
-}
-
 /// An index is used again only when no worker can learn in the domain that had it, and that domain's entries are gone.
 #[test]
 fn a_new_domain_knows_nothing_of_the_one_before() {

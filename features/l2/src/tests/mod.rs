@@ -8,6 +8,7 @@ mod flood;
 mod learn;
 mod mode;
 mod tags;
+mod termination;
 
 use crate::PLUGIN;
 use graph::drive::Bench;

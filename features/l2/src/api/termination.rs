@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages about hosts that a bridge domain answers for, and about hosts that are seen.
+
+use crate::bridge::Bridge;
+use crate::termination::Sighting;
+use cli::{Error, Result, retval};
+use graph::World;
+use msg::{Caller, Message, Messages, Wire};
+use net::api::{Address, InterfaceIndex, MacAddress};
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(add_del);
+    m.call(|w: &World, _: &Caller<'_, World>, r: BdIpMacFlush| w.get::<Bridge>().remove_hosts(w, r.bd_id));
+    m.dump(hosts);
+    m.call(want);
+    m.answer::<L2ArpTermEvent>();
+}
+
+/// A host that a bridge domain answers for.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BdIpMac {
+    /// The domain.
+    pub bd_id: u32,
+    /// The host's IP address.
+    pub ip: Address,
+    /// Its MAC address.
+    pub mac: MacAddress,
+}
+
+/// Lets a bridge domain answer for a host, or no longer.
+#[derive(Message)]
+pub struct BdIpMacAddDel {
+    /// Answer.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// For this host. Another MAC address replaces the one that is there.
+    pub entry: BdIpMac,
+}
+
+fn add_del(w: &World, _: &Caller<'_, World>, r: BdIpMacAddDel) -> Result<()> {
+    let (bridge, BdIpMac { bd_id, ip, mac }) = (w.get::<Bridge>(), r.entry);
+    match r.is_add {
+        true => bridge.set_host(w, bd_id, ip.into(), mac.into()),
+        false => bridge.remove_host(w, bd_id, ip.into(), mac.into()),
+    }
+}
+
+/// A bridge domain answers for no host any more.
+#[derive(Message)]
+pub struct BdIpMacFlush {
+    /// The domain.
+    pub bd_id: u32,
+}
+
+/// Asks for the hosts that bridge domains answer for.
+#[derive(Message)]
+#[msg(details)]
+pub struct BdIpMacDump {
+    /// The domain; all bits set for all.
+    pub bd_id: u32,
+}
+
+/// A host that a bridge domain answers for.
+#[derive(Message)]
+pub struct BdIpMacDetails {
+    /// The host.
+    pub entry: BdIpMac,
+}
+
+fn hosts(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: BdIpMacDump,
+) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
+    let all = w.get::<Bridge>().hosts((r.bd_id != u32::MAX).then_some(r.bd_id)).into_iter();
+    Ok(all
+        .map(|(bd_id, ip, mac)| BdIpMacDetails { entry: BdIpMac { bd_id, ip: ip.into(), mac: mac.into() } }))
+}
+
+/// Asks for events of hosts that are seen in bridge domains with ARP termination.
+#[derive(Message)]
+#[msg(events(L2ArpTermEvent))]
+pub struct WantL2ArpTermEvents {
+    /// Ask, not stop asking.
+    pub enable: bool,
+    /// Comes back with every event.
+    pub pid: u32,
+}
+
+/// A host has said which addresses it has. The same isn't told again within 10 seconds.
+#[derive(Message)]
+pub struct L2ArpTermEvent {
+    /// Its IP address.
+    pub ip: Address,
+    /// The interface that it is behind.
+    pub sw_if_index: InterfaceIndex,
+    /// Its MAC address.
+    pub mac: MacAddress,
+}
+
+impl From<Sighting> for L2ArpTermEvent {
+    fn from(s: Sighting) -> Self {
+        Self { ip: s.ip.into(), sw_if_index: InterfaceIndex(s.sw_if), mac: s.mac.into() }
+    }
+}
+
+fn want(w: &World, c: &Caller<'_, World>, r: WantL2ArpTermEvents) -> Result<()> {
+    let asks = c.hub.wants::<L2ArpTermEvent>().iter().any(|(_, _, client)| *client == c.client);
+    if asks == r.enable {
+        let why = if asks { "you have asked for these events" } else { "you haven't asked for these events" };
+        return Err(Error::failed(why).retval(retval::INVALID_REGISTRATION));
+    }
+    c.hub.want::<L2ArpTermEvent>(c, r.pid, r.enable);
+    w.get::<Bridge>().sightings.want(c.hub.wanted::<L2ArpTermEvent>());
+    Ok(())
+}

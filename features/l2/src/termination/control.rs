@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hosts that a bridge domain answers for: control.
+
+use crate::bridge::Bridge;
+use cli::{Error, Result, retval};
+use graph::World;
+use std::net::IpAddr;
+use wire::MacAddr;
+
+impl Bridge {
+    /// Lets a domain answer for a host. A host has one MAC address: another one replaces it.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6); addresses that aren't one host's (−7).
+    pub fn set_host(&self, world: &World, id: u32, ip: IpAddr, mac: MacAddr) -> Result<()> {
+        let is_host = !ip.is_multicast() && !ip.is_unspecified() && mac.is_unicast() && !mac.is_zero();
+        let mut control = self.control();
+        let domain = control.domain(id)?;
+        if !is_host {
+            return Err(Error::parse(format!("{ip} and {mac} aren't the addresses of one host"))
+                .retval(retval::INVALID_VALUE));
+        }
+        domain.hosts.insert(ip, mac);
+        domain.published_hosts.set(ip, Some(mac));
+        drop(control);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// A domain no longer answers for a host.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6); a host that isn't there, or has another MAC address (−1).
+    pub fn remove_host(&self, world: &World, id: u32, ip: IpAddr, mac: MacAddr) -> Result<()> {
+        let mut control = self.control();
+        let domain = control.domain(id)?;
+        if domain.hosts.get(&ip) != Some(&mac) {
+            return Err(Error::not_found(format!("bridge domain {id} has no host {ip} with {mac}"))
+                .retval(retval::UNSPECIFIED));
+        }
+        domain.hosts.remove(&ip);
+        domain.published_hosts.set(ip, None);
+        drop(control);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// A domain answers for no host any more.
+    ///
+    /// # Errors
+    /// Domain 0 (−121); one that isn't there (−6).
+    pub fn remove_hosts(&self, world: &World, id: u32) -> Result<()> {
+        let mut control = self.control();
+        let domain = control.domain(id)?;
+        for ip in std::mem::take(&mut domain.hosts).into_keys() {
+            domain.published_hosts.set(ip, None);
+        }
+        drop(control);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Hosts that domains answer for: by domain id and address; of one domain, or of all.
+    pub fn hosts(&self, of: Option<u32>) -> Vec<(u32, IpAddr, MacAddr)> {
+        let control = self.control();
+        let domains = control.domains.iter().filter(|(id, _)| of.is_none_or(|of| of == **id));
+        domains.flat_map(|(id, domain)| domain.hosts.iter().map(|(ip, mac)| (*id, *ip, *mac))).collect()
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `arp-term-l2bd`: answers questions for hosts that are configured (RFC 826, RFC 4861 7.2), and reports who is seen.
+
+use super::Sighting;
+use crate::bridge::Bridge;
+use crate::bvi::ToBvi;
+use crate::features::{Features, Step};
+use crate::meta::L2Meta;
+use crate::state::Role;
+use buffer::{Buffer, Flags};
+use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use wire::describe::{Layer, describe};
+use wire::l4::{self, Verdict};
+use wire::nd::{HOP_LIMIT, LinkOption, NdOptionKind, NdOptions, NeighborMessage};
+use wire::{Arp, ArpOp, EtherType, Ethernet, Header, Icmp6Type, IpHeader, IpProtocol, Ipv6Header, MacAddr};
+
+pub struct ArpTerm {
+    bridge: Arc<Bridge>,
+    bvi: ToBvi,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// The answer leaves by the port that received the question.
+    #[next("l2-output")]
+    Output,
+    /// The answer is for the domain's own router.
+    #[next("ethernet-input")]
+    Bvi,
+    #[next("l2-uu-fwd")]
+    UuFwd,
+    #[next("l2-flood")]
+    Flood,
+    #[next("feature-bitmap-drop")]
+    NoFeature,
+    /// ARP requests answered
+    #[count]
+    #[counter("ARP replies sent")]
+    Replies,
+    /// neighbour solicitations answered
+    #[count]
+    Advertisements,
+    /// ARP replies
+    #[count]
+    #[counter("ARP replies received")]
+    RepliesReceived,
+    /// hosts that clients weren't told of: control is too far behind
+    #[count]
+    Untold,
+    /// packet is shorter than an ARP packet
+    #[drop]
+    TooShort,
+    /// hardware type or address length is not that of Ethernet (RFC 826)
+    #[drop]
+    #[counter("L2 type not ethernet")]
+    L2Type,
+    /// protocol type or address length is not that of IPv4 (RFC 826)
+    #[drop]
+    #[counter("L3 type not IP4")]
+    L3Type,
+    /// operation is neither request nor reply
+    #[drop]
+    #[counter("ARP opcode not request")]
+    Opcode,
+    /// sender's MAC address differs from the frame's source
+    #[drop]
+    #[counter("ARP hw addr does not match L2 frame src addr")]
+    SourceMismatch,
+    /// sender's address is not that of one host
+    #[drop]
+    #[counter("IP4 source address not local to subnet")]
+    SenderAddress,
+    /// probe is a reply, or asks for no address (RFC 5227 2.1.1)
+    #[drop]
+    #[counter("ARP probe or announcement dropped")]
+    Probe,
+}
+
+impl From<Step> for To {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::UuFwd => Self::UuFwd,
+            Step::Flood => Self::Flood,
+            _ => Self::NoFeature,
+        }
+    }
+}
+
+/// The frame as it came.
+#[derive(Clone, Copy)]
+pub struct TermTrace(Head);
+
+impl Trace for TermTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(self.0.bytes(), Layer::Ethernet).to_string())
+    }
+}
+
+/// What comes of a frame.
+enum Found {
+    /// It goes on; it may tell of a host.
+    Other(Option<(IpAddr, MacAddr)>),
+    /// A question for `target`.
+    Question { sender: (IpAddr, MacAddr), target: IpAddr },
+    /// It is dropped.
+    Bad(To),
+}
+
+/// The first five bytes of MAC addresses of virtual routers, which send from other ones (RFC 9568 7.3).
+const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
+
+/// Reads an ARP packet of a frame with this source.
+fn read_arp(packet: &[u8], source: MacAddr) -> Found {
+    let Some(arp) = Arp::view(packet) else { return Found::Bad(To::TooShort) };
+    if arp.hardware.get() != 1 || arp.hardware_len != 6 {
+        return Found::Bad(To::L2Type);
+    }
+    if arp.protocol.get() != EtherType::IP4.0 || arp.protocol_len != 4 {
+        return Found::Bad(To::L3Type);
+    }
+    if !matches!(arp.op(), ArpOp::REQUEST | ArpOp::REPLY) {
+        return Found::Bad(To::Opcode);
+    }
+    let mac = arp.sender_mac;
+    if mac != source && !mac.octets().starts_with(&VIRTUAL_ROUTER) {
+        return Found::Bad(To::SourceMismatch);
+    }
+    let (sender, target) = (arp.sender_ip(), arp.target_ip());
+    if sender.is_multicast() || sender.is_broadcast() {
+        return Found::Bad(To::SenderAddress);
+    }
+    let is_request = arp.op() == ArpOp::REQUEST;
+    if sender.is_unspecified() && (!is_request || target.is_unspecified()) {
+        return Found::Bad(To::Probe);
+    }
+    let sender = (IpAddr::V4(sender), mac);
+    if is_request && !arp.is_gratuitous() {
+        return Found::Question { sender, target: target.into() };
+    }
+    Found::Other((!sender.0.is_unspecified()).then_some(sender))
+}
+
+/// Reads a message of neighbour discovery. One that isn't well-formed goes on: hosts judge for themselves (RFC 4861 7.1).
+fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
+    let (ip, rest) = Ipv6Header::split(packet)?;
+    if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
+        return None;
+    }
+    let (message, options) = NeighborMessage::split(rest.get(..usize::from(ip.payload_len.get()))?)?;
+    let target = message.target();
+    if message.code != 0 || target.is_multicast() {
+        return None;
+    }
+    if !is_checked && l4::verify(packet) != Ok(Verdict::Valid) {
+        return None;
+    }
+    match Icmp6Type(message.kind) {
+        Icmp6Type::NEIGHBOR_SOLICITATION if !ip.src().is_unspecified() && !ip.src().is_multicast() => {
+            let link = LinkOption::view(options)?;
+            let is_source = link.kind == NdOptionKind::SOURCE_LINK.0 && link.len == 1;
+            is_source.then(|| Found::Question { sender: (ip.src().into(), link.mac), target: target.into() })
+        }
+        Icmp6Type::NEIGHBOR_ADVERTISEMENT => {
+            let link = NdOptions::new(options).link_address(NdOptionKind::TARGET_LINK).ok()??;
+            Some(Found::Other(Some((target.into(), link))))
+        }
+        _ => None,
+    }
+}
+
+/// Makes the answer to a question out of its frame. Returns false if the frame is too short for that.
+fn answer(b: &mut Buffer, at: usize, asker: (IpAddr, MacAddr), target: (IpAddr, MacAddr)) -> bool {
+    match (target.0, asker.0) {
+        (IpAddr::V4(ip), IpAddr::V4(asker_ip)) => {
+            let Some(arp) = Arp::view_at_mut(b.data_mut(), at) else { return false };
+            *arp = Arp::new(ArpOp::REPLY, (target.1, ip), (asker.1, asker_ip));
+        }
+        (IpAddr::V6(ip), IpAddr::V6(asker_ip)) => {
+            const LEN: usize = NeighborMessage::LEN + LinkOption::LEN;
+            let end = at + Ipv6Header::LEN + LEN;
+            if b.is_chained() || b.len() < end {
+                return false;
+            }
+            b.truncate(end);
+            let Some(packet) = b.data_mut().get_mut(at..) else { return false };
+            let Some((header, rest)) = Ipv6Header::split_mut(packet) else { return false };
+            (header.src, header.dst) = (ip.octets(), asker_ip.octets());
+            header.payload_len.set(LEN as u16);
+            let Some((message, rest)) = NeighborMessage::split_mut(rest) else { return false };
+            let flags = NeighborMessage::SOLICITED | NeighborMessage::OVERRIDE;
+            *message = NeighborMessage::advertisement(flags, ip);
+            let Some(link) = LinkOption::view_mut(rest) else { return false };
+            *link = LinkOption { kind: NdOptionKind::TARGET_LINK.0, len: 1, mac: target.1 };
+            if l4::finish(packet).is_err() {
+                return false;
+            }
+            b.flags.clear(Flags::CSUM_PARTIAL);
+        }
+        _ => return false,
+    }
+    let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
+    (ethernet.src, ethernet.dst) = (target.1, asker.1);
+    b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+    true
+}
+
+impl Build for ArpTerm {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { bridge: world.get(), bvi: ToBvi::new(world, thread) }
+    }
+}
+
+impl ArpTerm {
+    /// Reports a host, if a client wants to know.
+    fn report<const TRACED: bool>(&self, (ip, mac): (IpAddr, MacAddr), sw_if: u32, cx: &mut Cx<'_, TRACED>) {
+        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let sightings = &self.bridge.sightings;
+        if sightings.are_wanted() && !is_link_local && !sightings.post(Sighting { ip, mac, sw_if }) {
+            cx.count(To::Untold, 1);
+        }
+    }
+}
+
+impl Node for ArpTerm {
+    const NAME: &'static str = "arp-term-l2bd";
+    type Next = To;
+    type Trace = TermTrace;
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if TRACED {
+            cx.trace(b, TermTrace(Head::of(b)));
+        }
+        let mut meta = b.scratch::<L2Meta>();
+        let features = meta.features().behind(Features::ARP_TERM);
+        meta.features = features.0;
+        b.set_scratch(meta);
+        let pass = features.next().into();
+        // Frames of a split-horizon group came over a tunnel or the like: the other end has answered what it could.
+        if meta.shg() != 0 {
+            return pass;
+        }
+        let (Some(ethernet), Some((at, ethertype))) = (Ethernet::view(b.data()), Ethernet::l3_at(b.data()))
+        else {
+            return pass;
+        };
+        let packet = &b.data()[at..];
+        let found = match ethertype {
+            EtherType::ARP => read_arp(packet, ethernet.src),
+            EtherType::IP6 => read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(Found::Other(None)),
+            _ => Found::Other(None),
+        };
+        let (sender, target) = match found {
+            Found::Bad(drop) => return drop,
+            Found::Other(sender) => {
+                if ethertype == EtherType::ARP
+                    && Arp::view(packet).is_some_and(|arp| arp.op() == ArpOp::REPLY)
+                {
+                    cx.count(To::RepliesReceived, 1);
+                }
+                sender.into_iter().for_each(|sender| self.report(sender, b.rx_if, cx));
+                return pass;
+            }
+            Found::Question { sender, target } => (sender, target),
+        };
+        if sender.0 != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+            self.report(sender, b.rx_if, cx);
+        }
+        let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);
+        let mac = domain.and_then(|domain| domain.hosts.as_ref()?.get(target, cx.turn));
+        // A host that probes its own address would take an answer for a conflict (RFC 5227 2.1.1).
+        let Some(mac) = mac.filter(|mac| *mac != sender.1) else { return pass };
+        if !answer(b, at, sender, (target, mac)) {
+            return pass;
+        }
+        cx.count(if ethertype == EtherType::ARP { To::Replies } else { To::Advertisements }, 1);
+        let rx_if = b.rx_if;
+        if self.bridge.ports.get(rx_if, cx.turn).is_some_and(|port| port.role == Role::Bvi) {
+            self.bvi.receive(b, rx_if);
+            return To::Bvi;
+        }
+        b.tx_if = rx_if;
+        To::Output
+    }
+}
