@@ -377,6 +377,28 @@ impl MacTable {
         true
     }
 
+    /// Control: replaces entries of a piece by what `new` returns for them, and calls `replaced` with each as it was. An entry that a worker
+    /// changes meanwhile stays. Returns `false` if there is no piece with this number or a higher one.
+    pub fn update_piece(
+        &self,
+        piece: usize,
+        mut new: impl FnMut(MacKey, MacEntry) -> Option<MacEntry>,
+        mut replaced: impl FnMut(MacKey, MacEntry),
+    ) -> bool {
+        let Some((level, buckets)) = self.buckets(piece) else { return false };
+        for at in buckets {
+            for (way, key, entry) in level.entries(at) {
+                let Some(new) = new(key, entry) else { continue };
+                let value = &level.buckets.get(at)[WAYS + way];
+                let (old, new) = (entry.word(), new.word());
+                if value.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                    replaced(key, entry);
+                }
+            }
+        }
+        true
+    }
+
     /// Frees slots of removed entries when no worker can refer to them any more.
     fn bury(&self, level: &Arc<Level>, dead: Vec<u32>) {
         if dead.is_empty() {

@@ -3,6 +3,7 @@
 
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
+use crate::mac_events::MacEvents;
 use crate::mode::Mode;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::termination::Sightings;
@@ -61,6 +62,8 @@ pub struct Bridge {
     pub(crate) learned_at: Slots<AtomicU32>,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
+    /// What a client wants to know of MAC addresses.
+    pub(crate) mac_events: MacEvents,
     /// Hosts that workers have seen, on their way to clients.
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
@@ -87,6 +90,7 @@ impl Shared for Bridge {
             learned: Learned::new(DEFAULT_LEARN_LIMIT),
             learned_at: Slots::new(world.qsbr.clone()),
             last_scan: AtomicU64::new(0),
+            mac_events: MacEvents::new(world),
             sightings: Sightings::new(world),
             ager: world.processes.signal(),
             control: Mutex::new(Control {
@@ -165,6 +169,7 @@ impl Bridge {
         if !is_learned(entry) {
             return;
         }
+        self.mac_events.note_removed(key, entry);
         self.domains
             .read(key.domain().into(), |domain| domain.iter().for_each(|domain| domain.learned.give()));
         self.learned.give();

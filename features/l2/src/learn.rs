@@ -4,7 +4,7 @@
 use crate::bridge::Bridge;
 use crate::features::{Features, Step};
 use crate::meta::L2Meta;
-use crate::state::{FILTER, STATIC, is_learned, stamp};
+use crate::state::{FILTER, MOVED, NEW, STATIC, is_learned, stamp};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
@@ -124,11 +124,13 @@ impl L2Learn {
             return Some(To::MoveViolation);
         }
         if !moves {
-            if is_learned(old) && macs.replace(found, mine) {
+            let mine = MacEntry { flags: old.flags & (NEW | MOVED), ..mine };
+            if is_learned(old) && old != mine && macs.replace(found, mine) {
                 cx.count(To::Updates, 1);
             }
             return None;
         }
+        let mine = MacEntry { flags: self.bridge.mac_events.marked(MOVED) | old.flags & NEW, ..mine };
         if is_learned(old) {
             if macs.replace(found, mine) {
                 self.bridge.note_move(old.port, mine.port, cx.turn);
@@ -161,6 +163,7 @@ impl L2Learn {
         if !self.bridge.take(domain, mine.port, cx.turn) {
             return cx.count(To::Limit, 1);
         }
+        let mine = MacEntry { flags: self.bridge.mac_events.marked(NEW), ..mine };
         if let Err(error) = macs.insert(key, mine) {
             self.bridge.give(domain, mine.port, cx.turn);
             if error == NotInserted::Full {

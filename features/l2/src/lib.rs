@@ -21,7 +21,7 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no classifier, ACL, policer, port mirroring, no events about MAC addresses. Frames to reserved group addresses
+//! Limits: no classifier, ACL, policer, port mirroring. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
 mod ager;
@@ -39,6 +39,7 @@ mod flood;
 mod fwd;
 mod input;
 mod learn;
+mod mac_events;
 mod meta;
 mod mode;
 mod output;
@@ -86,6 +87,7 @@ pub static PLUGIN: Plugin = Plugin {
         world.get::<Interfaces>().subscribe(mode::follow);
         ager::start(world);
         termination::start(world);
+        mac_events::start(world);
         ethernet::register_l2(world, "l2-input")
     },
     ..Plugin::EMPTY

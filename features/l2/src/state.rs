@@ -123,6 +123,11 @@ pub const BVI: u8 = 4;
 /// An operator made the entry: it neither ages nor is flushed.
 pub const PROVISIONED: u8 = 8;
 
+/// No client was told of the entry yet.
+pub const NEW: u8 = 16;
+/// The entry has moved since a client was told of it.
+pub const MOVED: u8 = 32;
+
 /// Generation numbers of a domain and a port, as entries hold them.
 #[inline(always)]
 pub const fn generation(domain: u8, port: u8) -> u16 {

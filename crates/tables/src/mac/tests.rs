@@ -31,6 +31,7 @@ enum Op {
     Replace(u32, u32),
     Remove(u32),
     Retain(u32),
+    Update(u32),
     Maintain,
 }
 
@@ -43,6 +44,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
             2 => (key.clone(), any::<u32>()).prop_map(|(k, v)| Op::Replace(k, v)),
             2 => key.clone().prop_map(Op::Remove),
             1 => (2..9u32).prop_map(Op::Retain),
+            1 => (2..9u32).prop_map(Op::Update),
             1 => Just(Op::Maintain),
         ],
         0..600,
@@ -85,6 +87,21 @@ proptest! {
                     }
                     let gone: HashMap<_, _> = oracle.extract_if(|_, e| !keep(*e)).collect();
                     prop_assert_eq!(removed, gone);
+                }
+                Op::Update(n) => {
+                    let new = |e: MacEntry| {
+                        e.port.is_multiple_of(n).then_some(MacEntry { stamp: e.stamp ^ 1, ..e })
+                    };
+                    let mut replaced = HashMap::new();
+                    for piece in 0..table.pieces() {
+                        table.update_piece(piece, |_, e| new(e), |k, e| _ = replaced.insert(k, e));
+                    }
+                    for (k, e) in &mut oracle {
+                        let changed = new(*e);
+                        prop_assert_eq!(replaced.remove(k), changed.map(|_| *e));
+                        *e = changed.unwrap_or(*e);
+                    }
+                    prop_assert!(replaced.is_empty());
                 }
                 Op::Maintain => {
                     drop(turn);

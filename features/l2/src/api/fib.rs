@@ -6,7 +6,7 @@ use crate::bridge::Bridge;
 use crate::fib::{FibEntry, NewEntry};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Message, Messages, Wire};
 use net::api::{InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
@@ -25,6 +25,12 @@ pub fn messages(m: &mut Messages<World>) {
         Ok(())
     });
     m.dump(fib);
+    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| want(w, c, r));
+    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2| want2(w, c, r));
+    m.answer::<L2MacsEvent>();
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibSetScanDelay| {
+        w.get::<Bridge>().set_mac_scan_delay(r.scan_delay.into())
+    });
 }
 
 /// Adds or deletes a MAC address of a bridge domain.
@@ -131,4 +137,102 @@ fn fib(
     let pieces = (0..).map_while(move |piece| bridge.entries(piece, now));
     let all = pieces.flatten().filter(move |entry| r.bd_id == u32::MAX || r.bd_id == entry.id);
     Ok(all.map(L2FibTableDetails::from))
+}
+
+/// What has happened to a MAC address.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[wire(prefix = "MAC_EVENT_ACTION_API_")]
+pub enum MacEventAction {
+    /// It was learned.
+    Add = 0,
+    /// It was forgotten.
+    Delete = 1,
+    /// It is at another interface.
+    Move = 2,
+}
+
+/// A MAC address, and what has happened to it.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacEntry {
+    /// The interface that it is at.
+    pub sw_if_index: InterfaceIndex,
+    /// The address.
+    pub mac_addr: MacAddress,
+    /// What has happened.
+    pub action: MacEventAction,
+    /// Not used.
+    pub flags: u8,
+}
+
+/// Asks for events of MAC addresses that are learned, move and are forgotten, sets the learn limit of all domains and forgets what was
+/// learned.
+#[derive(Message)]
+#[msg(events(L2MacsEvent))]
+pub struct WantL2MacsEvents {
+    /// Addresses that are learned at most.
+    #[wire(default = "1000")]
+    pub learn_limit: u32,
+    /// From one scan of the table to the next, in units of 10 ms.
+    #[wire(default = "10")]
+    pub scan_delay: u8,
+    /// Addresses that an event has at most, in tens.
+    #[wire(default = "10")]
+    pub max_macs_in_event: u8,
+    /// Ask, not stop asking.
+    #[wire(default = "true")]
+    pub enable_disable: bool,
+    /// Comes back with every event.
+    pub pid: u32,
+}
+
+/// Asks for events of MAC addresses that are learned, move and are forgotten.
+#[derive(Message)]
+pub struct WantL2MacsEvents2 {
+    /// Addresses that an event has at most, in tens.
+    #[wire(default = "10")]
+    pub max_macs_in_event: u8,
+    /// Ask, not stop asking.
+    #[wire(default = "true")]
+    pub enable_disable: bool,
+    /// Comes back with every event.
+    pub pid: u32,
+}
+
+/// What has happened to MAC addresses since the last event.
+#[derive(Message)]
+pub struct L2MacsEvent {
+    /// The addresses.
+    #[count(n_macs: u32)]
+    pub mac: Vec<MacEntry>,
+}
+
+/// Sets how often the table is scanned for such events.
+#[derive(Message)]
+pub struct L2fibSetScanDelay {
+    /// From one scan to the next, in units of 10 ms.
+    #[wire(default = "10")]
+    pub scan_delay: u16,
+}
+
+fn want(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents) -> Result<()> {
+    let bridge = w.get::<Bridge>();
+    if r.enable_disable {
+        bridge.tell_macs(w, c.client, r.max_macs_in_event, Some((r.learn_limit, r.scan_delay)))?;
+    } else {
+        bridge.stop_telling_macs(c.client)?;
+    }
+    c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
+    Ok(())
+}
+
+fn want2(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2) -> Result<()> {
+    let bridge = w.get::<Bridge>();
+    if r.enable_disable {
+        bridge.tell_macs(w, c.client, r.max_macs_in_event, None)?;
+    } else {
+        bridge.stop_telling_macs(c.client)?;
+    }
+    c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
+    Ok(())
 }

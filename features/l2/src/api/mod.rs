@@ -6,6 +6,7 @@ mod fib;
 mod port;
 mod termination;
 
+pub use fib::{L2MacsEvent, MacEntry, MacEventAction};
 pub use termination::*;
 #[cfg(test)]
 pub use {domain::*, fib::*, port::*};

@@ -6,6 +6,7 @@ mod domain;
 mod fib;
 mod flood;
 mod learn;
+mod mac_events;
 mod mode;
 mod tags;
 mod termination;

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tells a client which MAC addresses are learned, move, and are forgotten.
+//!
+//! While a client wants to know, workers mark entries that they learn or move. `l2fib-mac-events-process` goes over the table in slices,
+//! takes the marks off and tells of these entries: no number of new addresses at once is too much.
+
+use crate::api::{L2MacsEvent, MacEntry as Told, MacEventAction};
+use crate::bridge::Bridge;
+use crate::domain::DEFAULT_LEARN_LIMIT;
+use crate::state::{MOVED, NEW, is_learned};
+use cli::{Error, Result, retval};
+use graph::{Process, Signal, Sleep, Wake, World};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tables::mac::{MacEntry, MacKey};
+
+/// Nanoseconds of the unit in which clients say how often the table is scanned.
+const DELAY: u64 = 10_000_000;
+/// Clients say how many addresses an event has in units of this.
+const MACS: usize = 10;
+
+/// How a client wants to be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Wanted {
+    /// The client.
+    client: u32,
+    /// Addresses that an event has at most.
+    most: usize,
+    /// The learn limit of all domains is the client's.
+    limits: bool,
+}
+
+struct Control {
+    wanted: Option<Wanted>,
+    /// Nanoseconds from one scan to the next.
+    delay: u64,
+    /// Entries that were removed since the last scan.
+    removed: Vec<Told>,
+}
+
+/// What a client wants to know of MAC addresses.
+pub struct MacEvents {
+    /// Whether workers mark entries.
+    marks: AtomicBool,
+    control: Mutex<Control>,
+    signal: Signal,
+}
+
+impl MacEvents {
+    /// No client wants to know.
+    pub fn new(world: &World) -> Self {
+        let control = Control { wanted: None, delay: 10 * DELAY, removed: Vec::new() };
+        Self { marks: AtomicBool::new(false), control: Mutex::new(control), signal: world.processes.signal() }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().expect("no panic inside")
+    }
+
+    /// Flags of an entry that a worker has just learned (`NEW`) or moved (`MOVED`).
+    #[inline]
+    pub fn marked(&self, flag: u8) -> u8 {
+        if self.marks.load(Ordering::Relaxed) { flag } else { 0 }
+    }
+
+    /// Control: an entry was removed.
+    pub fn note_removed(&self, key: MacKey, entry: MacEntry) {
+        // One that no client was told of doesn't go either.
+        if self.marks.load(Ordering::Relaxed) && is_learned(entry) && entry.flags & NEW == 0 {
+            self.control().removed.push(told(key, entry, MacEventAction::Delete));
+        }
+    }
+}
+
+fn told(key: MacKey, entry: MacEntry, action: MacEventAction) -> Told {
+    let (sw_if_index, mac_addr) = (net::api::InterfaceIndex(entry.port), wire::MacAddr(key.mac()).into());
+    Told { sw_if_index, mac_addr, action, flags: 0 }
+}
+
+fn value(what: &str, expected: &str) -> Error {
+    Error::parse(format!("{what} is {expected}")).retval(retval::INVALID_VALUE)
+}
+
+impl Bridge {
+    /// Tells a client from now on; `macs` is how many addresses an event has, in tens. `limit` is a learn limit and a scan delay in units of
+    /// 10 ms: then all learned addresses are forgotten, and no more than so many are learned while the client wants to be told.
+    ///
+    /// # Errors
+    /// A number out of range (−7); another client is told already (−124).
+    pub fn tell_macs(&self, world: &World, client: u32, macs: u8, limit: Option<(u32, u8)>) -> Result<()> {
+        if macs == 0 {
+            return Err(value("max_macs_in_event", "1 to 255"));
+        }
+        if limit.is_some_and(|(limit, _)| limit == 0 || limit > DEFAULT_LEARN_LIMIT) {
+            return Err(value("learn_limit", "1 to 16777216"));
+        }
+        if limit.is_some_and(|(_, delay)| delay == 0) {
+            return Err(value("scan_delay", "1 to 255"));
+        }
+        let mut control = self.mac_events.control();
+        if control
+            .wanted
+            .is_some_and(|wanted| wanted.client != client && world.api.is_connected(wanted.client))
+        {
+            return Err(Error::failed("another client is told of MAC addresses already")
+                .retval(retval::L2_MACS_EVENT_CLIENT_PRESENT));
+        }
+        control.wanted = Some(Wanted { client, most: usize::from(macs) * MACS, limits: limit.is_some() });
+        if let Some((_, delay)) = limit {
+            control.delay = u64::from(delay) * DELAY;
+        }
+        drop(control);
+        if let Some((limit, _)) = limit {
+            self.learned.set_limit(limit);
+            self.flush_all(world);
+        }
+        self.mac_events.marks.store(true, Ordering::Relaxed);
+        self.mac_events.signal.raise();
+        Ok(())
+    }
+
+    /// Tells a client no longer.
+    ///
+    /// # Errors
+    /// Another client is told (−124).
+    pub fn stop_telling_macs(&self, client: u32) -> Result<()> {
+        let mut control = self.mac_events.control();
+        match control.wanted {
+            Some(wanted) if wanted.client != client => {
+                Err(Error::failed("another client is told of MAC addresses")
+                    .retval(retval::L2_MACS_EVENT_CLIENT_PRESENT))
+            }
+            wanted => {
+                control.wanted = None;
+                control.removed = Vec::new();
+                self.mac_events.marks.store(false, Ordering::Relaxed);
+                if wanted.is_some_and(|wanted| wanted.limits) {
+                    self.learned.set_limit(DEFAULT_LEARN_LIMIT);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets how often the table is scanned while a client is told, in units of 10 ms.
+    ///
+    /// # Errors
+    /// 0 (−7).
+    pub fn set_mac_scan_delay(&self, delay: u64) -> Result<()> {
+        if delay == 0 {
+            return Err(value("scan_delay", "at least 1"));
+        }
+        self.mac_events.control().delay = delay * DELAY;
+        self.mac_events.signal.raise();
+        Ok(())
+    }
+}
+
+struct Scanner {
+    bridge: Arc<Bridge>,
+    /// The next piece of the table.
+    piece: usize,
+    /// When the scan at hand began.
+    start: u64,
+    found: Vec<Told>,
+}
+
+impl Scanner {
+    /// Takes the marks of a slice off. Returns whether there is more.
+    fn scan(&mut self) -> bool {
+        let Self { bridge, piece, found, .. } = self;
+        const MARKS: u8 = NEW | MOVED;
+        cli::slice(|| {
+            *piece += 1;
+            let unmarked = |_, entry: MacEntry| {
+                (entry.flags & MARKS != 0).then_some(MacEntry { flags: entry.flags & !MARKS, ..entry })
+            };
+            bridge.macs.update_piece(*piece - 1, unmarked, |key, entry| {
+                let is_new = entry.flags & NEW != 0;
+                let action = if is_new { MacEventAction::Add } else { MacEventAction::Move };
+                found.push(told(key, entry, action));
+            })
+        })
+    }
+}
+
+impl Process for Scanner {
+    fn name(&self) -> &'static str {
+        "l2fib-mac-events-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        let (events, now) = (&self.bridge.mac_events, world.clock.now());
+        let (wanted, delay) = {
+            let mut control = events.control();
+            self.found.append(&mut control.removed);
+            (control.wanted, control.delay)
+        };
+        let Some(wanted) = wanted else {
+            (self.piece, self.found) = (0, Vec::new());
+            return Sleep::Event;
+        };
+        if !world.api.is_connected(wanted.client) {
+            // It has gone without a word.
+            let _ = self.bridge.stop_telling_macs(wanted.client);
+            return Sleep::Event;
+        }
+        if self.piece == 0 {
+            self.start = now;
+        }
+        let more = self.scan();
+        for mac in self.found.chunks(wanted.most) {
+            world.api.publish(&L2MacsEvent { mac: mac.to_vec() });
+        }
+        self.found.clear();
+        if more {
+            return Sleep::Until(now);
+        }
+        self.piece = 0;
+        Sleep::Until((self.start + delay).max(now))
+    }
+}
+
+/// Starts the process.
+pub fn start(world: &World) {
+    let bridge = world.get::<Bridge>();
+    let signal = bridge.mac_events.signal.clone();
+    let scanner = Scanner { bridge, piece: 0, start: 0, found: Vec::new() };
+    world.processes.spawn(Box::new(scanner), &signal);
+}
