@@ -82,8 +82,8 @@ fn value(what: &str, expected: &str) -> Error {
 }
 
 impl Bridge {
-    /// Tells a client from now on; `macs` is how many addresses an event has, in tens. `limit` is a learn limit and a scan delay in units of
-    /// 10 ms: then all learned addresses are forgotten, and no more than so many are learned while the client wants to be told.
+    /// Tells a client from now on, and forgets what was learned, so that the client hears of every address. `macs` is how many addresses an
+    /// event has, in tens. `limit` is the learn limit of all domains while the client wants to be told, and a scan delay in units of 10 ms.
     ///
     /// # Errors
     /// A number out of range (−7); another client is told already (−124).
@@ -112,8 +112,8 @@ impl Bridge {
         drop(control);
         if let Some((limit, _)) = limit {
             self.learned.set_limit(limit);
-            self.flush_all(world);
         }
+        self.flush_all(world);
         self.mac_events.marks.store(true, Ordering::Relaxed);
         self.mac_events.signal.raise();
         Ok(())

@@ -186,7 +186,7 @@ pub struct WantL2MacsEvents {
     pub pid: u32,
 }
 
-/// Asks for events of MAC addresses that are learned, move and are forgotten.
+/// Asks for events of MAC addresses that are learned, move and are forgotten, and forgets what was learned.
 #[derive(Message)]
 pub struct WantL2MacsEvents2 {
     /// Addresses that an event has at most, in tens.
