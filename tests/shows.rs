@@ -219,7 +219,7 @@ impl Loaded {
             // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree. What reads saved configurations holds
             // the text of one, and a difference a hash of each line on both sides; there are more than five lines for each `n`.
             let reads_saved = ["show config diff", "show config history"].iter().any(|l| line.starts_with(l));
-            let each = if reads_saved { 600 } else { 150 };
+            let each = if reads_saved { 600 } else { 250 };
             let most = (6 << 20) + each * n;
             assert!(taken <= most, "{line}: {taken} bytes were taken, more than {most}");
             if pieces > 3 {
