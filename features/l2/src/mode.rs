@@ -347,6 +347,57 @@ impl Bridge {
         }
     }
 
+    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends ([`OUTPUT`], [`EFP_FILTER`]).
+    ///
+    /// # Errors
+    /// An interface that isn't there, or isn't in layer-2 mode (−2).
+    pub fn bitmaps(&self, world: &World, sw_if: SwIfIndex) -> Result<(Features, u32)> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let input = match self.mode(sw_if) {
+            Some(Mode::Bridge { features, .. }) => features,
+            Some(Mode::Xconnect(_)) => Features::XCONNECT,
+            None => {
+                return Err(Error::failed(format!("{} is not in layer-2 mode", interface.name))
+                    .retval(retval::INVALID_SW_IF_INDEX));
+            }
+        };
+        let filter = if self.has_efp_filter(sw_if) { EFP_FILTER } else { 0 };
+        Ok((input.put(Features::VTR, vtr::rewrites(&interface).is_some()), OUTPUT | filter))
+    }
+
+    /// Switches bits of [`Self::bitmaps`] on or off.
+    ///
+    /// # Errors
+    /// As [`Self::bitmaps`]; bits of features that aren't built, or aren't switched so (−9).
+    pub fn set_bitmaps(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        (input, output): (Features, u32),
+        on: bool,
+    ) -> Result<()> {
+        let (input_now, output_now) = self.bitmaps(world, sw_if)?;
+        let is_bridged = matches!(self.mode(sw_if), Some(Mode::Bridge { .. }));
+        let (switched, now) =
+            if on { (input.without(input_now), !output_now) } else { (input.and(input_now), output_now) };
+        let own = if is_bridged { Features::SWITCHED } else { Features::NONE };
+        if switched.without(own) != Features::NONE || output & now & !EFP_FILTER != 0 {
+            let why = format!(
+                "bits {:#x} of received and {:#x} of sent frames can't be switched",
+                input.without(own).0,
+                output & !EFP_FILTER
+            );
+            return Err(Error::unsupported(why).retval(retval::UNIMPLEMENTED));
+        }
+        if output & EFP_FILTER != 0 {
+            self.set_efp_filter(world, sw_if, on)?;
+        }
+        if is_bridged {
+            self.set_port_features(world, sw_if, input, on)?;
+        }
+        Ok(())
+    }
+
     /// Switches features of received frames on or off for a bridged interface, and returns its bitmap.
     ///
     /// # Errors
@@ -371,6 +422,11 @@ impl Bridge {
         Ok(now)
     }
 }
+
+/// Bit of the bitmap of sent frames: the interface sends them.
+const OUTPUT: u32 = 1 << 0;
+/// Bit of the bitmap of sent frames: the EFP filter.
+const EFP_FILTER: u32 = 1 << 6;
 
 /// The error for an interface that isn't in a bridge domain.
 pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {

@@ -20,6 +20,14 @@ pub fn messages(m: &mut Messages<World>) {
         w.get::<Bridge>().set_efp_filter(w, r.sw_if_index.existing(w)?, r.enable_disable)
     });
     m.call(l2_flags);
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsGet| -> Result<L2FlagsGetReply> {
+        let (input, output) = w.get::<Bridge>().bitmaps(w, r.sw_if_index.existing(w)?)?;
+        Ok(L2FlagsGetReply { input_feature_bitmap: input.0, output_feature_bitmap: output })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsSet| -> Result<()> {
+        let bits = (Features(r.input_feature_bitmap), r.output_feature_bitmap);
+        w.get::<Bridge>().set_bitmaps(w, r.sw_if_index.existing(w)?, bits, r.is_set)
+    });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
         let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0)?);
         w.get::<Bridge>().set_port_features(w, sw_if, which, r.is_set).map(|_| ())
@@ -166,6 +174,36 @@ pub struct L2Flags {
 pub struct L2FlagsReply {
     /// Its features, at the bits of the input feature bitmap.
     pub resulting_feature_bitmap: u32,
+}
+
+/// Asks for the feature bitmaps of an interface in layer-2 mode.
+#[derive(Message)]
+#[msg(reply)]
+pub struct L2FlagsGet {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The bitmaps.
+#[derive(Message)]
+pub struct L2FlagsGetReply {
+    /// Features of received frames.
+    pub input_feature_bitmap: u32,
+    /// Features of frames that it sends.
+    pub output_feature_bitmap: u32,
+}
+
+/// Switches features of an interface in layer-2 mode, by their bits.
+#[derive(Message)]
+pub struct L2FlagsSet {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// On, not off.
+    pub is_set: bool,
+    /// Features of received frames.
+    pub input_feature_bitmap: u32,
+    /// Features of frames that it sends.
+    pub output_feature_bitmap: u32,
 }
 
 /// The features that flags name.

@@ -180,6 +180,25 @@ fn clients_connect_interfaces_and_switch_features() {
     assert_eq!(client.call(set(false, L2IntfFeatFlags::FLOOD | L2IntfFeatFlags::UU_FLOOD)), Ok(()));
     assert_eq!(client.call(get()).expect("bridged").flags.0, 1 | 2 | 16 | 32);
     assert_eq!(client.call(L2InterfaceFeatFlagsGet { sw_if_index: p0.into() }).err(), Some(-2));
+    let bits = |client: &mut msg::Loopback<'_, World>, sw_if: SwIfIndex| {
+        let r = client.call(L2FlagsGet { sw_if_index: sw_if.into() });
+        r.map(|r| (r.input_feature_bitmap, r.output_feature_bitmap))
+    };
+    let put = |sw_if: SwIfIndex, is_set, input_feature_bitmap, output_feature_bitmap| L2FlagsSet {
+        sw_if_index: sw_if.into(),
+        is_set,
+        input_feature_bitmap,
+        output_feature_bitmap,
+    };
+    let (learn, arp_term) = (1 << 9, 1 << 4);
+    let before = bits(&mut client, p2).expect("bridged").0;
+    assert_eq!(client.call(put(p2, false, learn | arp_term, 0)), Ok(()));
+    assert_eq!(bits(&mut client, p2), Ok((before & !(learn | arp_term), 1)));
+    assert_eq!(client.call(put(p2, true, learn, 1)), Ok(()));
+    assert_eq!(bits(&mut client, p2), Ok((before & !arp_term, 1)));
+    assert_eq!(client.call(put(p2, true, 1 << 14, 0)), Err(-9), "no ACL");
+    assert_eq!(client.call(put(p2, false, 0, 1)), Err(-9), "output");
+    assert_eq!(bits(&mut client, SwIfIndex(0)), Err(-2));
 }
 
 #[test]
