@@ -65,3 +65,46 @@ iperf3 -c 10.5.0.2 -t 1",
     assert!(table.contains(&mac) && table.contains("host-uml.100"), "no {mac} in\n{table}");
     site.finish();
 }
+
+/// Questions for a host are answered by its domain, and don't reach it.
+#[test]
+fn a_domain_answers_for_its_hosts() {
+    if require(&["root"]).is_none() {
+        return;
+    }
+    let Some((_lab, site)) = six::site(six::VETH) else { return };
+    let (router, left, right) = (site.router(), &site.left, &site.right);
+    let [left_mac, right_mac] = [left, right].map(|side| side.host.mac("eth0").to_string());
+    router.script(
+        "create bridge-domain 5
+         set interface l2 bridge host-left 5
+         set interface l2 bridge host-right 5
+         set bridge-domain arp term 5",
+    );
+    for (host, n) in [(&left.host, 2), (&right.host, 3)] {
+        host.ip(&format!("addr add 10.5.0.{n}/24 dev eth0"));
+        host.ip(&format!("-6 addr add 2001:db8:5::{n}/64 dev eth0 nodad"));
+    }
+    // It sends no ARP reply itself.
+    right.host.ip("link set dev eth0 arp off");
+    for to in ["10.5.0.2", "2001:db8:5::2"] {
+        right.host.ip(&format!("neigh replace {to} lladdr {left_mac} dev eth0 nud permanent"));
+    }
+    let ping = left.host.command("ping").args(["-n", "-c1", "-W1", "10.5.0.3"]).run();
+    assert!(ping.stdout.contains("100% packet loss"), "it answers by itself: {}", ping.stdout);
+    left.host.ip("neigh flush all");
+    for to in ["10.5.0.3", "2001:db8:5::3"] {
+        router.run(&format!("set bridge-domain arp entry 5 {to} {right_mac}"));
+    }
+    let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
+    let before = asked();
+    for to in ["10.5.0.3", "2001:db8:5::3"] {
+        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
+        assert!(known.contains(&right_mac), "{to}: {known}");
+    }
+    assert_eq!(asked(), before, "the solicitation isn't flooded");
+    let shown = router.run("show bridge-domain 5 arp");
+    assert_eq!(shown.matches(&format!("=> {right_mac}")).count(), 2, "{shown}");
+    site.finish();
+}
