@@ -10,7 +10,7 @@ use net::{Interface, Interfaces, SubFrames, SubInterface, Tags, Vlan};
 use std::ops::RangeInclusive;
 
 /// Sub-interfaces that are made in one turn of control.
-const SLICE: usize = 64;
+const SLICE: usize = 32;
 
 /// The tags of frames of one VLAN and no other.
 pub fn one_vlan(id: u16) -> SubFrames {
