@@ -47,11 +47,11 @@ impl Request {
     }
 }
 
-/// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP header, behind `l2` bytes of
-/// Ethernet header with its tags, which go back as they came. False if there is no such header.
+/// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP header. The reply gets an Ethernet header
+/// without tags: the interface's output puts its own in. False if there is no room for it.
 #[inline(always)]
 #[must_use]
-pub fn answer(b: &mut Buffer, l2: usize, mac: MacAddr, ip: Ipv4Addr) -> bool {
+pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     /// Payload of the shortest frame (IEEE 802.3 4A.4.2).
     const SHORTEST: usize = 46;
     // What stands behind belongs to nobody and needn't go back.
@@ -59,11 +59,11 @@ pub fn answer(b: &mut Buffer, l2: usize, mac: MacAddr, ip: Ipv4Addr) -> bool {
     let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
     let asker = (arp.sender_mac, arp.sender_ip());
     *arp = Arp::new(ArpOp::REPLY, (mac, ip), asker);
-    if l2 < Ethernet::LEN || !b.rewind(l2) {
+    if !b.rewind(Ethernet::LEN) {
         return false;
     }
     let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
-    (ethernet.dst, ethernet.src) = (asker.0, mac);
+    *ethernet = Ethernet::new(mac, asker.0, EtherType::ARP);
     b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
     b.flags.set(Flags::LOCAL);
     b.tx_if = b.rx_if;

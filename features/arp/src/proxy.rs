@@ -62,7 +62,7 @@ impl Node for ArpProxy {
         if TRACED {
             cx.trace(b, ArpTrace(Head::of(b)));
         }
-        let (rx_if, l2) = (b.rx_if, b.l2_len());
+        let rx_if = b.rx_if;
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
         // A probe asks whether an address is free on its own link: not for us to say. Nor is who asks for himself.
@@ -71,7 +71,7 @@ impl Node for ArpProxy {
             let last = cx.peek_feature(b).is_none_or(|next| next == self.drop);
             return if last { To::NotForUs } else { To::Continue };
         }
-        if !answer(b, l2, view.mac, arp.target_ip()) {
+        if !answer(b, view.mac, arp.target_ip()) {
             return To::NoHeader;
         }
         self.tx.replies.add(rx_if as usize, 1);

@@ -95,9 +95,9 @@ impl Build for ArpReply {
     }
 }
 
-/// The source address of the frame around the packet, and the length of its header.
+/// The source address of the frame around the packet.
 #[inline(always)]
-fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
+fn ethernet_source(b: &mut Buffer) -> Option<MacAddr> {
     let l2 = b.l2_len();
     if l2 < Ethernet::LEN || !b.rewind(l2) {
         return None;
@@ -105,7 +105,7 @@ fn ethernet_source(b: &mut Buffer) -> Option<(MacAddr, usize)> {
     let source = Ethernet::view(b.data()).map(|e| e.src);
     let pulled = b.pull(l2);
     debug_assert!(pulled);
-    Some((source?, l2))
+    source
 }
 
 /// Role of an address for the interface that received the packet.
@@ -257,7 +257,7 @@ impl Node for ArpReply {
         }
         let (rx_if, now) = (b.rx_if, cx.now());
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
-        let Some((source, l2)) = ethernet_source(b) else { return To::NoHeader };
+        let Some(source) = ethernet_source(b) else { return To::NoHeader };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
         if let Some(refused) = refuse(&arp, source, &view) {
             return refused;
@@ -284,7 +284,7 @@ impl Node for ArpReply {
                     // The answer goes out even if the queue to control is full.
                     self.note(&arp, rx_if, Evidence::Request, now);
                 }
-                if !answer(b, l2, view.mac, arp.target_ip()) {
+                if !answer(b, view.mac, arp.target_ip()) {
                     return To::NoHeader;
                 }
                 self.tx.replies.add(rx_if as usize, 1);

@@ -4,7 +4,7 @@
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{FrameTags, IfFlags, IfLanes, Interfaces, Tagged, Views, is_group, retag};
+use net::{FrameTags, IfFlags, IfLanes, Interfaces, TAG, Tagged, Views, is_group};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -122,10 +122,10 @@ impl EthernetInput {
             mark_group(b, destination);
         }
         match (ethertype, types.ip4) {
-            (EtherType::IP4, Some(taker)) => route(b, taker),
+            (EtherType::IP4, Some(taker)) => route(b, taker, HEADER),
             (EtherType::VLAN, _) => self.tagged(b, (from, run), (destination, ethertype), types, turn),
             _ => match types.find(ethertype) {
-                Some(taker) => route(b, taker),
+                Some(taker) => route(b, taker, HEADER),
                 None if ethertype.is_vlan() => {
                     self.tagged(b, (from, run), (destination, ethertype), types, turn)
                 }
@@ -134,7 +134,7 @@ impl EthernetInput {
         }
     }
 
-    /// Finds the sub-interface of a tagged frame. If that routes, the tags are taken off: the next nodes see an untagged frame. A frame
+    /// Finds the sub-interface of a tagged frame. If that routes, the packet starts behind the tags. A frame
     /// whose tag has only a priority belongs to the interface itself (IEEE 802.1Q 6.9.1).
     #[inline(always)]
     fn tagged(
@@ -177,9 +177,7 @@ impl EthernetInput {
         }
         let taker = types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
         let Some(taker) = taker else { return refuse(ethertype) };
-        let retagged = retag(b, count, &[]);
-        debug_assert!(retagged, "the tags were parsed");
-        route(b, taker)
+        route(b, taker, HEADER + TAG * count)
     }
 }
 
@@ -241,11 +239,11 @@ fn mark_group(b: &mut Buffer, destination: u64) {
     b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
 }
 
-/// Sends a packet to the node of its type, starting behind the Ethernet header.
+/// Sends a packet to the node of its type, starting behind the Ethernet header and its tags.
 #[inline(always)]
-fn route(b: &mut Buffer, Taker { node, verified }: Taker) -> To {
+fn route(b: &mut Buffer, Taker { node, verified }: Taker, header: usize) -> To {
     b.mark_l2();
-    let pulled = b.pull(HEADER);
+    let pulled = b.pull(header);
     debug_assert!(pulled);
     To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
 }

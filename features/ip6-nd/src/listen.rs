@@ -20,8 +20,6 @@ pub struct Came<'t> {
     pub here: &'t Here,
     /// The sender's station.
     pub source: MacAddr,
-    /// Bytes of the frame's header.
-    pub l2: usize,
     pub now: u64,
 }
 
@@ -45,16 +43,16 @@ impl Links {
         b: &mut Buffer,
         cx: &Cx<'t, TRACED>,
     ) -> Result<Came<'t>, Fault> {
-        let (source, l2) = ethernet_source(b)?;
+        let source = ethernet_source(b)?;
         let here = self.ours.of(b.rx_if, cx.turn).ok_or(Fault::NotEnabled)?;
         let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).unwrap_or_default();
-        Ok(Came { sw_if: b.rx_if, view, here, source, l2, now: cx.now() })
+        Ok(Came { sw_if: b.rx_if, view, here, source, now: cx.now() })
     }
 }
 
-/// The source address of the frame around the packet, and the length of its header.
+/// The source address of the frame around the packet.
 #[inline(always)]
-fn ethernet_source(b: &mut Buffer) -> Result<(MacAddr, usize), Fault> {
+fn ethernet_source(b: &mut Buffer) -> Result<MacAddr, Fault> {
     let l2 = b.l2_len();
     if l2 < Ethernet::LEN || !b.rewind(l2) {
         return Err(Fault::NoHeader);
@@ -62,7 +60,7 @@ fn ethernet_source(b: &mut Buffer) -> Result<(MacAddr, usize), Fault> {
     let source = Ethernet::view(b.data()).map(|e| e.src);
     let pulled = b.pull(l2);
     debug_assert!(pulled);
-    Ok((source.ok_or(Fault::NoHeader)?, l2))
+    source.ok_or(Fault::NoHeader)
 }
 
 /// Who takes note of messages of one type.

@@ -15,10 +15,7 @@ use net::Evidence;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use wire::nd::{ALL_NODES, NdOption, NdOptionKind, NdOptions, NeighborMessage, solicited_node};
-use wire::{Ethernet, Header, Ip6, MacAddr};
-
-/// Bytes of a layer-2 header at most: Ethernet with some tags.
-const MAX_L2: usize = 30;
+use wire::{EtherType, Ethernet, Header, Ip6, MacAddr};
 
 pub struct Solicitation {
     links: Links,
@@ -192,22 +189,21 @@ impl Ears {
     }
 }
 
-/// Puts the answer in the place of the question; the layer-2 header's tags go back as they came.
+/// Puts the answer in the place of the question. The frame has no tags: the interface's output puts its own in.
 #[inline(always)]
-fn put(b: &mut Buffer, l2: usize, own: MacAddr, answer: &Answer) -> bool {
-    let mut frame = [0; MAX_L2 + PACKET];
-    if l2 > MAX_L2 || !b.rewind(l2) {
+fn put(b: &mut Buffer, own: MacAddr, answer: &Answer) -> bool {
+    let mut frame = [0; Ethernet::LEN + PACKET];
+    if !b.rewind(Ethernet::LEN) {
         return false;
     }
-    frame[..l2].copy_from_slice(&b.data()[..l2]);
+    let to = answer.mac.unwrap_or(MacAddr::ip6_multicast(answer.to));
     if let Some(ethernet) = Ethernet::view_mut(&mut frame) {
-        ethernet.dst = answer.mac.unwrap_or(MacAddr::ip6_multicast(answer.to));
-        ethernet.src = own;
+        *ethernet = Ethernet::new(own, to, EtherType::IP6);
     }
     let message = NeighborMessage::advertisement(answer.flags, answer.target);
     let packet = packet(answer.from, answer.to, message, NdOptionKind::TARGET_LINK, own);
-    frame[l2..l2 + PACKET].copy_from_slice(&packet);
-    if !b.set_data(&frame[..l2 + PACKET]) {
+    frame[Ethernet::LEN..].copy_from_slice(&packet);
+    if !b.set_data(&frame) {
         return false;
     }
     b.flags = Flags(b.flags.0 & Flags::TRACED.0);
@@ -250,7 +246,7 @@ impl Node for Solicitation {
             Err(fault) => return fault.into(),
         };
         match answer {
-            Ok(answer) if put(b, came.l2, came.view.mac, &answer) => {
+            Ok(answer) if put(b, came.view.mac, &answer) => {
                 self.tx.replies.add(came.sw_if as usize, 1);
                 To::Output(came.view.output)
             }

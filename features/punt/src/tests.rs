@@ -211,6 +211,15 @@ fn all_ports_tcp_protocols_and_ip6() {
     let large = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
     rig.receive(&large);
     assert_eq!(rig.got(), Some((1, 0, large)), "all segments");
+    // Of a sub-interface: with its tags and their priority.
+    rig.run("create sub-interfaces t0 7");
+    rig.run("set interface state t0.7 up");
+    rig.run("set interface ip address t0.7 10.7.0.1/24");
+    let sub = rig.bench.world.get::<Interfaces>().find("t0.7").expect("made");
+    let mut tagged = pkt::ether(HOST, ROUTER).vlan(7).ip4("10.7.0.9", "10.7.0.1").udp(1, 2).build();
+    tagged[14] |= 0xa0;
+    rig.receive(&tagged);
+    assert_eq!(rig.got(), Some((sub.0, 0, tagged)));
 }
 
 #[test]
