@@ -10,6 +10,7 @@ mod mac_events;
 mod mode;
 mod tags;
 mod termination;
+mod topology;
 
 use crate::PLUGIN;
 use graph::drive::Bench;
