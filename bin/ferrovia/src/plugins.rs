@@ -25,6 +25,7 @@ pub static ALL: &[&Plugin] = &[
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,
     &l2::PLUGIN,
+    &span::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,
     &trace::PLUGIN,

@@ -30,7 +30,7 @@ impl Buffer {
         Pool::by_id(self.pool_id)
     }
 
-    fn next_segment(&self) -> Option<&Buffer> {
+    pub(crate) fn next_segment(&self) -> Option<&Buffer> {
         if !self.is_chained() {
             return None;
         }

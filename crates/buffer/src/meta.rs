@@ -28,6 +28,8 @@ impl Flags {
     pub const L2_MULTICAST: Self = Self(1 << 9);
     /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
     pub const TABLE: Self = Self(1 << 10);
+    /// A copy for a mirror port, of which no further copies are made for mirror ports.
+    pub const MIRRORED: Self = Self(1 << 11);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

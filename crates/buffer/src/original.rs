@@ -103,6 +103,28 @@ impl Original {
     }
 }
 
+impl Buffer {
+    /// Copies a packet: the copy has bytes of the first segment of its own, and shares the segments behind it. `None` if there is no buffer.
+    ///
+    /// # Panics
+    /// If the packet isn't of the cache's pool.
+    #[inline(always)]
+    pub fn duplicate(&self, cache: &mut Cache) -> Option<Owned> {
+        assert!(cache.pool().owns(NonNull::from(self)), "buffer of another pool");
+        let mut copy = cache.alloc()?;
+        copy.copy_meta(self);
+        // At the same offset: the marks of layers stay true.
+        copy.place(self.headroom(), self.len());
+        copy.data_mut().copy_from_slice(self.data());
+        if let Some(rest) = self.next_segment() {
+            rest.refs.fetch_add(1, Ordering::Relaxed);
+            copy.next = self.next;
+            copy.rest_len = self.rest_len;
+        }
+        Some(copy)
+    }
+}
+
 impl Drop for Original {
     fn drop(&mut self) {
         // SAFETY: the handle has a reference, which ends here.

@@ -4,13 +4,14 @@
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mac_events::MacEvents;
+use crate::mirror::{Mirrored, Nodes};
 use crate::mode::Mode;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
 use tables::mac::{MacEntry, MacKey, MacView};
@@ -28,6 +29,8 @@ pub struct Control {
     pub modes: BTreeMap<SwIfIndex, Mode>,
     /// Sub-interfaces with an EFP filter.
     pub filtering: BTreeSet<SwIfIndex>,
+    /// Interfaces whose frames are mirrored while they are switched.
+    pub mirrored: BTreeMap<SwIfIndex, Mirrored>,
     /// Generation numbers of ports, by interface index. They outlive the mode.
     pub port_generations: Vec<u8>,
     /// Generation numbers of domains, by index. They outlive the domain.
@@ -68,6 +71,8 @@ pub struct Bridge {
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
+    /// The nodes of port mirroring, once a feature has registered them.
+    pub(crate) mirror: OnceLock<Nodes>,
     control: Mutex<Control>,
 }
 
@@ -93,12 +98,14 @@ impl Shared for Bridge {
             mac_events: MacEvents::new(world),
             sightings: Sightings::new(world),
             ager: world.processes.signal(),
+            mirror: OnceLock::new(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
                 ids: vec![Some(0)],
                 retiring: Vec::new(),
                 modes: BTreeMap::new(),
                 filtering: BTreeSet::new(),
+                mirrored: BTreeMap::new(),
                 port_generations: Vec::new(),
                 domain_generations: vec![0],
                 default_limit: DEFAULT_LEARN_LIMIT,

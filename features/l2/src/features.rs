@@ -30,6 +30,8 @@ impl Features {
     pub const LEARN: Self = Self(1 << 9);
     /// VLAN tags are rewritten.
     pub const VTR: Self = Self(1 << 11);
+    /// Frames are copied to mirror ports.
+    pub const SPAN: Self = Self(1 << 19);
 
     /// Features that a domain and each of its interfaces switch on or off.
     pub const SWITCHED: Self = Self(
@@ -116,21 +118,24 @@ pub enum Step {
     Drop,
 }
 
+/// The nodes of features, in the order in which they run.
+pub const NODES: [(Features, &str); 11] = [
+    (Features::SPAN, "span-l2-input"),
+    (Features::VTR, "l2-input-vtr"),
+    (Features::LEARN, "l2-learn"),
+    (Features::FWD, "l2-fwd"),
+    (Features::UU_FWD, "l2-uu-fwd"),
+    (Features::UU_FLOOD, "l2-flood"),
+    (Features::ARP_TERM, "arp-term-l2bd"),
+    (Features::ARP_UFWD, "l2-uu-fwd"),
+    (Features::FLOOD, "l2-flood"),
+    (Features::XCONNECT, "l2-output"),
+    (Features::DROP, "feature-bitmap-drop"),
+];
+
 impl fmt::Display for Features {
     /// The nodes, in the order in which they run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NODES: [(Features, &str); 10] = [
-            (Features::VTR, "l2-input-vtr"),
-            (Features::LEARN, "l2-learn"),
-            (Features::FWD, "l2-fwd"),
-            (Features::UU_FWD, "l2-uu-fwd"),
-            (Features::UU_FLOOD, "l2-flood"),
-            (Features::ARP_TERM, "arp-term-l2bd"),
-            (Features::ARP_UFWD, "l2-uu-fwd"),
-            (Features::FLOOD, "l2-flood"),
-            (Features::XCONNECT, "l2-output"),
-            (Features::DROP, "feature-bitmap-drop"),
-        ];
         let mut space = "";
         for (feature, node) in NODES {
             if self.has(feature) {

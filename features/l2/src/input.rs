@@ -7,7 +7,7 @@ use crate::meta::L2Meta;
 use crate::state::{Port, Role, generation};
 use crate::trace::Addresses;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, Prefetch, ThreadIndex, Trace, Vector, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ pub struct L2Input {
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
+    /// The node of port mirroring.
+    #[dynamic]
+    Node(NodeIndex),
     #[next("l2-input-vtr")]
     Vtr,
     #[next("l2-learn")]
@@ -92,6 +95,8 @@ struct Origin {
     /// Features of the port that its domain has too.
     features: Features,
     generation: u16,
+    /// The node that all frames go to first, if they are mirrored.
+    mirror: Option<NodeIndex>,
 }
 
 impl Origin {
@@ -101,8 +106,8 @@ impl Origin {
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let (features, generation) = match (port, domain) {
             (Some(port), Some(domain)) => {
-                // Tag rewriting doesn't depend on the domain.
-                let own = port.features.and(Features::VTR);
+                // Tag rewriting and mirroring don't depend on the domain.
+                let own = port.features.and(Features::VTR.put(Features::SPAN, true));
                 (
                     port.features.and(domain.features).put(own, true),
                     generation(domain.generation, port.generation),
@@ -110,7 +115,14 @@ impl Origin {
             }
             _ => (Features::NONE, 0),
         };
-        Self { rx_if, port, features, generation }
+        let mirror = port.and_then(|port| bridge.mirrors_input(&port));
+        Self { rx_if, port, features, generation, mirror }
+    }
+
+    /// The first node of a frame that passes these features.
+    #[inline(always)]
+    fn first(&self, features: Features) -> To {
+        self.mirror.map_or_else(|| features.next().into(), To::Node)
     }
 }
 
@@ -150,7 +162,7 @@ impl L2Input {
         if let Role::Crossed(peer) = port.role {
             b.tx_if = peer;
             b.set_scratch(L2Meta::crossed(port.features));
-            return (port.features.next().into(), port.features);
+            return (from.first(port.features), port.features);
         }
         let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = header;
         let is_group = d0 & 1 != 0;
@@ -171,7 +183,7 @@ impl L2Input {
             macs.prefetch(MacKey::new([s0, s1, s2, s3, s4, s5], port.domain));
         }
         b.set_scratch(L2Meta::bridged(features, port.domain, shg, from.generation));
-        (features.next().into(), features)
+        (from.first(features), features)
     }
 }
 

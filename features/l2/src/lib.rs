@@ -11,6 +11,7 @@
 //!                  l2-input → l2-output                                          (cross-connect)
 //!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags)
 //!                                                 l2-output → l2-efp-filter → …  (ports that send only own frames)
+//!                  l2-input → span-l2-input → …, l2-output → span-l2-output → …  (mirrored ports; see `register_mirror`)
 //! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
 //! ```
 //!
@@ -21,7 +22,7 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no classifier, ACL, policer, port mirroring. Frames to reserved group addresses
+//! Limits: no classifier, ACL, policer. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
 mod ager;
@@ -41,6 +42,7 @@ mod input;
 mod learn;
 mod mac_events;
 mod meta;
+mod mirror;
 mod mode;
 mod output;
 mod state;
@@ -55,6 +57,7 @@ pub use bridge::Bridge;
 pub use domain::{DomainConfig, DomainInfo, MAX_DOMAIN_ID};
 pub use features::Features;
 pub use fib::FibEntry;
+pub use mirror::{InputSteps, Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
 
 use graph::{NodeDef, Plugin, StateDef};

@@ -107,7 +107,10 @@ impl Bridge {
         let interface = world.get::<Interfaces>().get(sw_if).ok();
         let rewrites = interface.as_ref().and_then(vtr::rewrites);
         let parent = interface.map(|interface| interface.parent.0);
-        let with_tags = |features: Features| features.put(Features::VTR, rewrites.is_some());
+        let mirrored = control.mirrored.get(&sw_if).copied().unwrap_or_default();
+        let with_own = |features: Features| {
+            features.put(Features::VTR, rewrites.is_some()).put(Features::SPAN, mirrored.received)
+        };
         let left = Port {
             role: Role::Left,
             features: Features::NONE,
@@ -116,15 +119,16 @@ impl Bridge {
             generation: control.port_generation(sw_if),
             rewrites,
             filter: parent.filter(|_| control.filtering.contains(&sw_if)),
+            mirrors_sent: mirrored.sent,
         };
         let port = match control.modes.get(&sw_if) {
             None => left,
             Some(Mode::Xconnect(peer)) => {
-                Port { role: Role::Crossed(peer.0), features: with_tags(Features::XCONNECT), ..left }
+                Port { role: Role::Crossed(peer.0), features: with_own(Features::XCONNECT), ..left }
             }
             Some(Mode::Bridge { id, kind, shg, features }) => Port {
                 role: if *kind == PortKind::Bvi { Role::Bvi } else { Role::Bridged },
-                features: with_tags(*features),
+                features: with_own(*features),
                 domain: control.index(*id).unwrap_or(0),
                 shg: *shg,
                 ..left
@@ -332,7 +336,9 @@ impl Bridge {
             let _ = self.leave(world, one, None);
         }
         self.remove_provisioned(|_, entry| entry.port == sw_if.0 && entry.flags & FILTER == 0);
-        self.control().filtering.remove(&sw_if);
+        let mut control = self.control();
+        control.filtering.remove(&sw_if);
+        control.mirrored.remove(&sw_if);
     }
 
     /// Features of the frames that a bridged interface receives.

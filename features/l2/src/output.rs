@@ -58,6 +58,7 @@ impl Build for L2Output {
 struct Target {
     tx_if: u32,
     port: Option<Port>,
+    /// The interface's output, or the node in front of it that mirrors.
     node: NodeIndex,
 }
 
@@ -65,7 +66,9 @@ impl L2Output {
     #[inline(always)]
     fn target(&self, tx_if: u32, turn: &Turn<'_>) -> Target {
         let view = self.interfaces.views(turn).get(tx_if as usize).unwrap_or_default();
-        Target { tx_if, port: self.bridge.ports.get(tx_if, turn).copied(), node: view.output }
+        let port = self.bridge.ports.get(tx_if, turn).copied();
+        let mirror = port.and_then(|port| self.bridge.mirrors_output(&port));
+        Target { tx_if, port, node: mirror.unwrap_or(view.output) }
     }
 
     #[inline(always)]
@@ -197,10 +200,13 @@ impl Node for L2EfpFilter {
             let domain = b.scratch::<L2Meta>().domain();
             cx.trace(b, FrameTrace { sw_if: b.tx_if, addresses: Addresses::of(b), domain });
         }
-        let parent = self.bridge.ports.get(b.tx_if, cx.turn).and_then(|port| port.filter);
+        let port = self.bridge.ports.get(b.tx_if, cx.turn);
+        let parent = port.and_then(|port| port.filter);
         let owner = parent.zip(Tagged::of(b));
         let owner = owner.and_then(|(parent, tagged)| self.interfaces.sub_of(parent, tagged.tags, cx.turn));
         let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
-        if owner == Some(b.tx_if) { EfpTo::Node(view.output) } else { EfpTo::OtherTags }
+        let mirror = port.and_then(|port| self.bridge.mirrors_output(port));
+        let node = mirror.unwrap_or(view.output);
+        if owner == Some(b.tx_if) { EfpTo::Node(node) } else { EfpTo::OtherTags }
     }
 }

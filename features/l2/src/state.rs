@@ -41,6 +41,8 @@ pub struct Port {
     pub rewrites: Option<Rewrites>,
     /// The parent, if the EFP filter is enabled.
     pub filter: Option<u32>,
+    /// Frames that the port sends are mirrored.
+    pub mirrors_sent: bool,
 }
 
 /// A member that flooded frames go to.

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `span`.
+
+use crate::control::{Directions, Level, Span};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages, Module, retval};
+use net::api::InterfaceIndex;
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "span", version: "2.0.0", crc: 0x034e_e02b, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(enable_disable);
+    m.dump(dump);
+}
+
+msg::flags! {
+    /// Which frames of the source are copied.
+    pub struct SpanState: u32 = enum "span_state" {
+        DISABLED = 0 => "SPAN_STATE_API_DISABLED",
+        RX = 1 => "SPAN_STATE_API_RX",
+        TX = 2 => "SPAN_STATE_API_TX",
+        RX_TX = 3 => "SPAN_STATE_API_RX_TX",
+    }
+}
+
+/// Copies frames of an interface to another one, or ends that.
+#[derive(Message)]
+pub struct SwInterfaceSpanEnableDisable {
+    /// The interface whose frames are copied.
+    pub sw_if_index_from: InterfaceIndex,
+    /// The interface that copies leave by; all bits set, with the state disabled: all that there are.
+    pub sw_if_index_to: InterfaceIndex,
+    /// Which frames are copied. Replaces what was set for the two interfaces.
+    pub state: SpanState,
+    /// While they are switched, not at the device.
+    pub is_l2: bool,
+}
+
+fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisable) -> Result<()> {
+    let SwInterfaceSpanEnableDisable { sw_if_index_from: from, sw_if_index_to: to, state, is_l2 } = r;
+    if state.0 > SpanState::RX_TX.0 {
+        let why = format!("there is no state {}", state.0);
+        return Err(Error::parse(why).retval(retval::UNIMPLEMENTED));
+    }
+    let directions =
+        Directions { rx: state.0 & SpanState::RX.0 != 0, tx: state.0 & SpanState::TX.0 != 0 };
+    let (span, level) = (w.get::<Span>(), Level::of(is_l2));
+    let is_off = directions == Directions::NONE;
+    if from == InterfaceIndex::NONE || to == InterfaceIndex::NONE && !is_off || from == to {
+        let why = "frames are copied from one interface to another one";
+        return Err(Error::parse(why).retval(retval::INVALID_INTERFACE));
+    }
+    let from = from.existing(w)?;
+    match to {
+        InterfaceIndex::NONE => span.clear(w, level, from),
+        InterfaceIndex(to) => span.set(w, level, (from, SwIfIndex(to)), directions),
+    }
+}
+
+/// Asks for the interfaces of which frames are copied.
+#[derive(Message)]
+#[msg(details)]
+pub struct SwInterfaceSpanDump {
+    /// While they are switched, not at the device.
+    pub is_l2: bool,
+}
+
+/// An interface of which frames are copied, and one that copies leave by.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct SwInterfaceSpanDetails {
+    /// The interface whose frames are copied.
+    pub sw_if_index_from: InterfaceIndex,
+    /// The interface that copies leave by.
+    pub sw_if_index_to: InterfaceIndex,
+    /// Which frames are copied.
+    pub state: SpanState,
+    /// While they are switched, not at the device.
+    pub is_l2: bool,
+}
+
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: SwInterfaceSpanDump,
+) -> Result<impl Iterator<Item = SwInterfaceSpanDetails> + use<>> {
+    let level = Level::of(r.is_l2);
+    Ok(w.get::<Span>().list().into_iter().filter_map(move |((from, to), mirror)| {
+        let Directions { rx, tx } = mirror[level as usize];
+        let state = SpanState(u32::from(rx) * SpanState::RX.0 | u32::from(tx) * SpanState::TX.0);
+        let details = SwInterfaceSpanDetails {
+            sw_if_index_from: from.into(),
+            sw_if_index_to: to.into(),
+            state,
+            is_l2: r.is_l2,
+        };
+        (state != SpanState::DISABLED).then_some(details)
+    }))
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{Directions, Level, Span};
+use cli::{Command, Matches, Output, Result, Table, Writer};
+use graph::World;
+use net::Interfaces;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set interface span",
+        usage: "<source:interface> ({disable | destination <destination:interface> [{both | rx | tx | disable}]} [l2])",
+        help: "Copy frames of an interface to another one (port mirroring), at the device or while they are switched (l2)",
+        run: set,
+    },
+    Command {
+        path: "show interface span",
+        usage: "",
+        help: "Interfaces of which frames are copied, and to which ones",
+        run: show,
+    },
+];
+
+fn set(w: &World, m: &Matches) -> Result<Output> {
+    let (interfaces, span) = (w.get::<Interfaces>(), w.get::<Span>());
+    let level = Level::of(m.flag("l2"));
+    let from = interfaces.find(m.str("source")).map_err(|e| e.at(m.span("source")))?;
+    if !m.has("destination") {
+        span.clear(w, level, from)?;
+        return Ok(Output::empty());
+    }
+    let at = || m.span("destination");
+    let to = interfaces.find(m.str("destination")).map_err(|e| e.at(at()))?;
+    let (rx, tx, off) = (m.flag("rx"), m.flag("tx"), m.flag("disable"));
+    let directions = Directions { rx: !tx && !off, tx: !rx && !off };
+    span.set(w, level, (from, to), directions).map_err(|e| e.at(at()))?;
+    Ok(Output::empty())
+}
+
+fn show(w: &World, _: &Matches) -> Result<Output> {
+    let table = Table::new().left("Source").left("Destination").left("Device").left("L2");
+    Ok(table.list(w.get::<Span>().list(), |w: &World, ((from, to), mirror), out: &mut Writer| {
+        let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+        let [device, l2] = mirror.map(Directions::word);
+        out.row([name(from).into(), name(to).into(), device.into(), l2.into()]);
+        Ok(())
+    }))
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `span-input`, `span-output`: copies of the frames that a device receives and sends.
+
+use crate::control::{Level, Span};
+use crate::mirror::{SpanTrace, copy, prepare, targets};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use net::Interfaces;
+use std::sync::Arc;
+
+/// `span-input` and `span-output`.
+pub struct SpanDevice<const TX: bool> {
+    span: Arc<Span>,
+    interfaces: Arc<Interfaces>,
+}
+
+/// Received frames.
+pub type SpanInput = SpanDevice<false>;
+/// Sent frames.
+pub type SpanOutput = SpanDevice<true>;
+
+#[derive(Next, Clone, Copy)]
+pub enum To {
+    #[next_feature]
+    Continue,
+    /// A copy: the output of the destination.
+    #[dynamic]
+    Node(NodeIndex),
+    /// frames of which copies were made
+    #[count]
+    #[counter("SPAN incoming packets processed")]
+    Mirrored,
+    /// no buffer for a copy
+    #[count]
+    NoBuffer,
+}
+
+impl<const TX: bool> Build for SpanDevice<TX> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { span: world.get(), interfaces: world.get() }
+    }
+}
+
+impl<const TX: bool> Node for SpanDevice<TX> {
+    const NAME: &'static str = if TX { "span-output" } else { "span-input" };
+    type Next = To;
+    type Trace = SpanTrace;
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let targets = targets(&self.span, (Level::Device, TX), b, cx);
+        if TRACED {
+            cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
+        }
+        if targets.is_empty() {
+            return To::Continue;
+        }
+        cx.count(To::Mirrored, 1);
+        prepare(b);
+        for to in targets {
+            // An interface that is being deleted has no output any more.
+            let Some(view) = self.interfaces.views(cx.turn).get(*to as usize).filter(|view| view.is_up()) else {
+                continue;
+            };
+            match copy(b, cx) {
+                Some(copy) => cx.emit(To::Node(view.output), copy),
+                None => cx.count(To::NoBuffer, 1),
+            }
+        }
+        To::Continue
+    }
+}

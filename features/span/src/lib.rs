@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Port mirroring (SPAN): copies of the frames that an interface receives or sends leave by other interfaces.
+//!
+//! ```text
+//! device-input arc:     span-input → …        copies → output of the destination
+//! interface-output arc: span-output → …       copies → output of the destination
+//! l2-input →            span-l2-input → …     copies → l2-output
+//! l2-output →           span-l2-output → …    copies → l2-output
+//! ```
+//!
+//! At device level, an interface is mirrored with all its sub-interfaces: copies are the frames on the wire. At layer 2, switched frames
+//! of a port or a sub-interface are mirrored: received ones as they came in, sent ones behind tag rewriting. These copies are sent by
+//! `l2-output`, so the destination has to be in layer-2 mode, and rewrites their tags.
+//!
+//! A copy is marked ([`buffer::Flags::MIRRORED`]) and never mirrored again.
+//!
+//! Limits: no sampling, no filter. What a bridge domain's BVI receives and sends isn't mirrored at layer 2.
+
+mod api;
+mod cli;
+mod config;
+mod control;
+mod device;
+mod mirror;
+#[cfg(test)]
+mod tests;
+mod switched;
+
+use control::Span;
+use graph::{Feature, NodeDef, Plugin, StateDef};
+
+/// Port mirroring.
+pub static PLUGIN: Plugin = Plugin {
+    name: "span",
+    about: "Port mirroring (SPAN)",
+    state: &[StateDef::of::<Span>()],
+    nodes: &[
+        NodeDef::of::<device::SpanInput>(),
+        NodeDef::of::<device::SpanOutput>(),
+        NodeDef::of::<switched::SpanL2Input>(),
+        NodeDef::of::<switched::SpanL2Output>(),
+    ],
+    features: &[
+        Feature { arc: "device-input", node: "span-input", before: &["super-path"], after: &[] },
+        Feature { arc: "interface-output", node: "span-output", before: &[], after: &[] },
+    ],
+    cli: cli::COMMANDS,
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    start: control::start,
+    ..Plugin::EMPTY
+};

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `span-l2-input`, `span-l2-output`: copies of the frames that a port receives and sends while they are switched.
+
+use crate::control::{Level, Span};
+use crate::mirror::{SpanTrace, copy, prepare, targets};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use l2::{Features, InputSteps, address_mirror_copy};
+use net::Interfaces;
+use std::sync::Arc;
+
+/// `span-l2-input` and `span-l2-output`.
+pub struct SpanL2<const TX: bool> {
+    span: Arc<Span>,
+    interfaces: Arc<Interfaces>,
+    steps: InputSteps,
+}
+
+/// Received frames.
+pub type SpanL2Input = SpanL2<false>;
+/// Sent frames.
+pub type SpanL2Output = SpanL2<true>;
+
+#[derive(Next, Clone, Copy)]
+pub enum To {
+    /// The next feature of a received frame, or the output of the interface.
+    #[dynamic]
+    Node(NodeIndex),
+    /// A copy.
+    #[next("l2-output")]
+    Copy,
+    /// frames of which copies were made
+    #[count]
+    #[counter("SPAN incoming packets processed")]
+    Mirrored,
+    /// no buffer for a copy
+    #[count]
+    NoBuffer,
+}
+
+impl<const TX: bool> Build for SpanL2<TX> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { span: world.get(), interfaces: world.get(), steps: InputSteps::new(world) }
+    }
+}
+
+impl<const TX: bool> Node for SpanL2<TX> {
+    const NAME: &'static str = if TX { "span-l2-output" } else { "span-l2-input" };
+    type Next = To;
+    type Trace = SpanTrace;
+
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let targets = targets(&self.span, (Level::L2, TX), b, cx);
+        if TRACED {
+            cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
+        }
+        if !targets.is_empty() {
+            cx.count(To::Mirrored, 1);
+            prepare(b);
+        }
+        for to in targets {
+            match copy(b, cx) {
+                Some(mut copy) => {
+                    address_mirror_copy(&mut copy, *to);
+                    cx.emit(To::Copy, copy);
+                }
+                None => cx.count(To::NoBuffer, 1),
+            }
+        }
+        if TX {
+            let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
+            To::Node(view.output)
+        } else {
+            To::Node(self.steps.behind(Features::SPAN, b))
+        }
+    }
+}
