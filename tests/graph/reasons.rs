@@ -7,6 +7,7 @@ mod ip;
 mod l2;
 mod link;
 mod reassembly;
+mod span;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -170,6 +171,7 @@ fn every_reason_is_reached() {
         reassembly::full,
         reassembly::shallow,
         l2::switching,
+        span::mirroring,
     ] {
         let mut walk = Walk::new();
         all.extend(walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name));

@@ -162,6 +162,39 @@ fn copies_share_their_tail_and_free_it_once() {
     assert_eq!(pool.release(), Ok(()));
 }
 
+/// A duplicate has the bytes of the first segment to itself and shares the others, and the packet stays as it is.
+#[test]
+fn duplicates_change_apart_and_outlive_each_other() {
+    for len in [1, 100, 2000, 2049, 9000] {
+        let (pool, mut cache) = pool(63 * 4);
+        let (mut b, packet) = packet_of(len, &mut cache);
+        b.mark_l2();
+        assert_eq!((b.pull(1), b.push::<1>().is_some()), (true, true));
+        (b.flags, b.rx_if, b.tx_if) = (Flags::LOCAL, 5, 6);
+        b.data_mut()[0] = packet[0];
+        let mut copy = b.duplicate(&mut cache).expect("a buffer");
+        assert_eq!((copy.flags, copy.rx_if, copy.tx_if, copy.headroom()), (Flags::LOCAL, 5, 6, b.headroom()));
+        assert_eq!((bytes_of(&copy), copy.packet_len()), (packet.clone(), packet.len()));
+        assert_eq!((copy.is_shared(), b.is_shared()), (b.is_chained(), b.is_chained()));
+        copy.data_mut()[0] = 0x55;
+        assert_eq!(bytes_of(&b), packet);
+        b.data_mut()[0] = 0x66;
+        assert_eq!(copy.data()[0], 0x55);
+        // A duplicate of a duplicate, which outlives both.
+        let last = copy.duplicate(&mut cache).expect("a buffer");
+        cache.free(b);
+        cache.free(copy);
+        assert!(!last.is_shared());
+        assert_eq!(bytes_of(&last)[1..], packet[1..]);
+        let others = overwrite(&mut cache);
+        assert!(last.duplicate(&mut cache).is_none(), "no buffer is left");
+        assert_eq!(bytes_of(&last)[1..], packet[1..]);
+        others.into_iter().chain([last]).for_each(|b| cache.free(b));
+        drop(cache);
+        assert_eq!(pool.release(), Ok(()));
+    }
+}
+
 /// Whoever frees what in which order, by frames, handles, another thread or without a cache: what a copy shares is never given to
 /// another packet.
 #[test]

@@ -135,9 +135,15 @@ impl Bench {
     /// Lets a frame come in by an interface as drivers do: it starts the arc `device-input`, and goes to `ethernet-input` if no
     /// feature is enabled there. It waits for the next turn.
     pub fn arrive(&mut self, sw_if: SwIfIndex, frame: &[u8]) {
+        self.arrive_as(sw_if, frame, |_| {});
+    }
+
+    /// As [`Self::arrive`], with metadata that a driver sets.
+    pub fn arrive_as(&mut self, sw_if: SwIfIndex, frame: &[u8], prepare: impl FnOnce(&mut Buffer)) {
         let arc = self.world.arc("device-input");
         let mut b = self.buffer(frame);
         b.rx_if = sw_if.0;
+        prepare(&mut b);
         let first = arc.and_then(|arc| self.rt.start_arc(arc, sw_if, &mut b));
         let node = first.unwrap_or_else(|| self.index("ethernet-input"));
         self.rt.inject(node, b);

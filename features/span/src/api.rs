@@ -45,8 +45,7 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisa
         let why = format!("there is no state {}", state.0);
         return Err(Error::parse(why).retval(retval::UNIMPLEMENTED));
     }
-    let directions =
-        Directions { rx: state.0 & SpanState::RX.0 != 0, tx: state.0 & SpanState::TX.0 != 0 };
+    let directions = Directions { rx: state.0 & SpanState::RX.0 != 0, tx: state.0 & SpanState::TX.0 != 0 };
     let (span, level) = (w.get::<Span>(), Level::of(is_l2));
     let is_off = directions == Directions::NONE;
     if from == InterfaceIndex::NONE || to == InterfaceIndex::NONE && !is_off || from == to {
@@ -89,7 +88,7 @@ fn dump(
     let level = Level::of(r.is_l2);
     Ok(w.get::<Span>().list().into_iter().filter_map(move |((from, to), mirror)| {
         let Directions { rx, tx } = mirror[level as usize];
-        let state = SpanState(u32::from(rx) * SpanState::RX.0 | u32::from(tx) * SpanState::TX.0);
+        let state = SpanState(u32::from(rx) | u32::from(tx) << 1);
         let details = SwInterfaceSpanDetails {
             sw_if_index_from: from.into(),
             sw_if_index_to: to.into(),

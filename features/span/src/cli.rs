@@ -9,7 +9,7 @@ use net::Interfaces;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set interface span",
-        usage: "<source:interface> ({disable | destination <destination:interface> [{both | rx | tx | disable}]} [l2])",
+        usage: "<source:interface> {({destination <destination:interface>} [{both | rx | tx | disable}] [l2]) | (disable [l2])}",
         help: "Copy frames of an interface to another one (port mirroring), at the device or while they are switched (l2)",
         run: set,
     },

@@ -30,6 +30,9 @@ pub enum To {
     #[count]
     #[counter("SPAN incoming packets processed")]
     Mirrored,
+    /// copies for interfaces that are down
+    #[count]
+    Down,
     /// no buffer for a copy
     #[count]
     NoBuffer,
@@ -57,8 +60,10 @@ impl<const TX: bool> Node for SpanDevice<TX> {
         cx.count(To::Mirrored, 1);
         prepare(b);
         for to in targets {
-            // An interface that is being deleted has no output any more.
-            let Some(view) = self.interfaces.views(cx.turn).get(*to as usize).filter(|view| view.is_up()) else {
+            // One that is being deleted is down.
+            let view = self.interfaces.views(cx.turn).get(*to as usize);
+            let Some(view) = view.filter(|view| view.is_up()) else {
+                cx.count(To::Down, 1);
                 continue;
             };
             match copy(b, cx) {

@@ -15,7 +15,9 @@
 //!
 //! A copy is marked ([`buffer::Flags::MIRRORED`]) and never mirrored again.
 //!
-//! Limits: no sampling, no filter. What a bridge domain's BVI receives and sends isn't mirrored at layer 2.
+//! Each copy of a flooded frame is a frame that its port sends: it is mirrored for each port that is a source.
+//!
+//! Limits: no sampling, no filter. What a loopback interface receives isn't mirrored, and nothing of a BVI at layer 2.
 
 mod api;
 mod cli;
@@ -23,9 +25,9 @@ mod config;
 mod control;
 mod device;
 mod mirror;
+mod switched;
 #[cfg(test)]
 mod tests;
-mod switched;
 
 use control::Span;
 use graph::{Feature, NodeDef, Plugin, StateDef};

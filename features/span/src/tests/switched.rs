@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Copies at layer 2.
+
+use super::*;
+
+/// Sub-interface p0.100 and p1 are connected with each other, and p2 is alone in domain 55.
+fn crossed(ports: usize) -> Rig {
+    let mut rig = Rig::new(ports);
+    rig.sub("p0 100");
+    rig.cli("set interface l2 xconnect p0.100 p1");
+    rig.cli("set interface l2 xconnect p1 p0.100");
+    rig.cli("set interface l2 bridge p2 55");
+    rig
+}
+
+#[test]
+fn received_and_sent_frames_are_copied_to_a_switched_interface() {
+    let mut rig = crossed(3);
+    for (word, received, sent) in [("rx", true, false), ("tx", false, true), ("both", true, true)] {
+        rig.cli(&format!("set interface span p0.100 l2 destination p2 {word}"));
+        for (n, len) in [14, 255, 257, 1514, 5000].into_iter().enumerate() {
+            let frame = tagged(&[(Q, 100)], &frame(len, n as u8));
+            let ports = |other, copied| if copied { vec![other, 2] } else { vec![other] };
+            assert_eq!(rig.pass(0, &frame), at(&ports(1, received), &frame), "{word}: {len} bytes received");
+            assert_eq!(rig.pass(1, &frame), at(&ports(0, sent), &frame), "{word}: {len} bytes sent");
+        }
+    }
+    assert_eq!((rig.mirrored("span-l2-input"), rig.mirrored("span-l2-output")), (10, 10));
+    // The frames of the device itself are others.
+    let untagged = frame(100, 0);
+    rig.cli("set interface l2 xconnect p0 p1");
+    assert_eq!(rig.pass(0, &untagged), at(&[1], &untagged));
+    rig.cli("set interface span p0.100 disable l2");
+    let frame = tagged(&[(Q, 100)], &frame(100, 0));
+    assert_eq!((rig.pass(0, &frame), rig.pass(1, &frame)), (at(&[1], &frame), at(&[0], &frame)));
+}
+
+/// Received frames are copied as they came in, sent ones as they leave. The destination rewrites tags of both.
+#[test]
+fn tags_are_rewritten_for_the_port_and_for_the_destination() {
+    let mut rig = crossed(3);
+    rig.sub("p2 300");
+    rig.sub("p2 33 dot1ad 400 inner-dot1q 500 exact-match");
+    for (sub, count) in [("p2.300", 1), ("p2.33", 2)] {
+        rig.cli(&format!("set interface l2 bridge {sub} 7"));
+        rig.cli(&format!("set interface l2 tag-rewrite {sub} pop {count}"));
+        rig.cli(&format!("set interface span p0.100 l2 destination {sub}"));
+    }
+    rig.cli("set interface l2 tag-rewrite p0.100 pop 1");
+    let plain = frame(500, 4);
+    let own = tagged(&[(Q, 100)], &plain);
+    let copies = [tagged(&[(Q, 300)], &own), tagged(&[(AD, 400), (Q, 500)], &own)];
+    let mut want = [at(&[1], &plain), at(&[2], &copies[0]), at(&[2], &copies[1])].concat();
+    want.sort();
+    assert_eq!(rig.pass(0, &own), want);
+    let mut want = [at(&[0], &own), at(&[2], &copies[0]), at(&[2], &copies[1])].concat();
+    want.sort();
+    assert_eq!(rig.pass(1, &plain), want);
+}
+
+/// Received frames are copied whether they are forwarded or not; sent ones only if the EFP filter lets them leave.
+#[test]
+fn frames_are_copied_in_front_of_the_input_features_and_behind_the_filter() {
+    let mut rig = crossed(3);
+    rig.cli("set interface l2 efp-filter p0.100");
+    rig.cli("set interface span p0.100 l2 destination p2");
+    let (own, other) = (tagged(&[(Q, 100)], &frame(60, 4)), tagged(&[(Q, 101)], &frame(60, 5)));
+    assert_eq!(rig.pass(1, &own), at(&[0, 2], &own));
+    assert_eq!(rig.pass(1, &other), []);
+    assert_eq!(rig.bench.count("l2-efp-filter", "L2 EFP filter post-rewrite drops"), 1);
+    rig.cli("set interface l2 bridge p0.100 8");
+    assert_eq!(rig.pass(0, &own), at(&[2], &own), "there is no other member");
+}
+
+#[test]
+fn each_port_that_a_flood_leaves_by_is_mirrored() {
+    let mut rig = Rig::new(5);
+    for port in ["p0", "p1", "p2"] {
+        rig.cli(&format!("set interface l2 bridge {port} 1"));
+        rig.cli(&format!("set interface span {port} l2 destination p3"));
+    }
+    rig.cli("set interface l2 bridge p3 2");
+    rig.cli("set interface l2 bridge p4 2");
+    let mut frame = frame(700, 0);
+    frame[0] = 0xff;
+    assert_eq!(rig.pass(0, &frame), at(&[1, 2, 3, 3, 3], &frame));
+    assert_eq!((rig.mirrored("span-l2-input"), rig.mirrored("span-l2-output")), (1, 2));
+    // Copies aren't learned from, and don't reach other members.
+    assert!(!rig.cli("show l2fib bd_id 2").contains("02:aa"));
+}
+
+#[test]
+fn copies_are_not_copied_again_and_keep_their_split_horizon_group() {
+    let mut rig = crossed(4);
+    rig.cli("set interface l2 bridge p3 55");
+    for line in ["p1 l2 destination p2", "p2 l2 destination p3", "p2 destination p3"] {
+        rig.cli(&format!("set interface span {line}"));
+    }
+    let frame = tagged(&[(Q, 100)], &frame(100, 0));
+    assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
+    for port in ["p1 9 5", "p2 55 5"] {
+        rig.cli(&format!("set interface l2 bridge {port}"));
+    }
+    rig.cli("set interface l2 bridge p0 9");
+    assert_eq!(rig.pass(1, &frame), at(&[0], &frame));
+    assert_eq!(rig.bench.count("l2-output", "L2 split horizon drops"), 1);
+    rig.cli("set interface l2 bridge p2 55 6");
+    assert_eq!(rig.pass(1, &frame), at(&[0, 2], &frame));
+}
+
+/// What is set holds in whatever mode, and copies need a switched destination.
+#[test]
+fn mirroring_outlives_the_mode_of_both_ends() {
+    let mut rig = crossed(3);
+    rig.cli("set interface l3 p2");
+    rig.cli("set interface span p0.100 l2 destination p2");
+    let frame = tagged(&[(Q, 100)], &frame(100, 0));
+    assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
+    assert_eq!(rig.bench.count("l2-output-bad-intf", "L2 output to interface not in L2 mode or deleted"), 1);
+    rig.cli("set interface l2 xconnect p2 p1");
+    assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
+    rig.cli("set interface l3 p0.100");
+    assert_eq!(rig.pass(0, &frame), []);
+    rig.cli("set interface l2 xconnect p0.100 p1");
+    assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
+}
