@@ -154,7 +154,7 @@ impl Span {
     /// The destinations of a source in each direction.
     fn destinations(&self, level: Level, from: SwIfIndex) -> [Vec<u32>; 2] {
         let mirrors = self.mirrors();
-        let own = mirrors.iter().filter(|((source, _), _)| *source == from);
+        let own = mirrors.range((from, SwIfIndex(0))..=(from, SwIfIndex(u32::MAX)));
         let own = own.map(|((_, to), mirror)| (to.0, mirror[level as usize]));
         [
             own.clone().filter(|(_, directions)| directions.rx).map(|(to, _)| to).collect(),
@@ -176,14 +176,29 @@ impl Span {
                 enable(world, "device-input", SpanInput::NAME, from, !rx.is_empty())?;
                 self.put(level, false, from, rx);
                 // Frames of sub-interfaces leave by the outputs of these.
-                let subs = world.get::<Interfaces>().subs(from);
-                for sw_if in [from].into_iter().chain(subs) {
-                    enable(world, "interface-output", SpanOutput::NAME, sw_if, !tx.is_empty())?;
-                    self.put(level, true, sw_if, tx.clone());
+                for sw_if in [from].into_iter().chain(world.get::<Interfaces>().subs(from)) {
+                    self.publish_output(world, sw_if, tx.clone())?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Publishes the destinations of what leaves a device by the output of this interface.
+    fn publish_output(&self, world: &World, sw_if: SwIfIndex, targets: Vec<u32>) -> Result<()> {
+        enable(world, "interface-output", SpanOutput::NAME, sw_if, !targets.is_empty())?;
+        self.put(Level::Device, true, sw_if, targets);
+        Ok(())
+    }
+
+    /// Mirrors what a new sub-interface sends, if that of its device is mirrored.
+    fn follow(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        if interface.sub.is_none() {
+            return Ok(());
+        }
+        let [_, tx] = self.destinations(Level::Device, interface.parent);
+        if tx.is_empty() { Ok(()) } else { self.publish_output(world, sw_if, tx) }
     }
 
     fn put(&self, level: Level, is_tx: bool, sw_if: SwIfIndex, targets: Vec<u32>) {
@@ -232,12 +247,11 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
     l2::register_mirror(world, "span-l2-input", "span-l2-output")?;
     let span: Arc<Span> = world.get();
     world.get::<Interfaces>().subscribe(move |world, event| {
-        let IfEvent::Added(sw_if) = event else { return };
-        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        if interface.sub.is_some()
-            && let Err(error) = span.publish(world, Level::Device, interface.parent)
+        if let IfEvent::Added(sw_if) = event
+            && let Err(error) = span.follow(world, sw_if)
         {
-            log::warn!("{}: frames that it sends aren't mirrored: {error}", interface.name);
+            let name = world.get::<Interfaces>().name(sw_if);
+            log::warn!("{name}: frames that it sends aren't mirrored: {error}");
         }
     });
     Ok(())
