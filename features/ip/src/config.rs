@@ -163,13 +163,14 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
 }
 
 /// The numbers of the tables of a protocol, and of the other.
-struct Ids {
+pub struct Ids {
     own: BTreeMap<TableIndex, u32>,
     other: BTreeMap<TableIndex, u32>,
 }
 
 impl Ids {
-    fn new<F: Net>(world: &World) -> Self {
+    /// Those that there are.
+    pub fn new<F: Net>(world: &World) -> Self {
         fn of<F: Net>(world: &World) -> BTreeMap<TableIndex, u32> {
             world.get::<Fib<F>>().list_tables().iter().map(|t| (t.index, t.id)).collect()
         }
@@ -177,7 +178,8 @@ impl Ids {
     }
 }
 
-fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: &Path<F::Addr>) -> String {
+/// A path of a route in `table`, as commands have it.
+pub fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: &Path<F::Addr>) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
     let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
     let mut text = match path.kind {

@@ -54,6 +54,7 @@ mod metrics;
 mod not_enabled;
 mod options;
 mod path_mtu;
+pub mod paths;
 mod protocols;
 mod rewrite;
 mod route_counts;

@@ -2,7 +2,7 @@
 //! Routes that features follow, as tunnels do to their far ends.
 
 use super::list::{ListId, State};
-use super::{Extension, Fib, Net, Path, PathKind, TableIndex};
+use super::{Extension, Fib, Net, Path, PathKind, PathListInfo, TableIndex};
 use crate::{AdjIndex, ObjectType};
 use cli::Error;
 use graph::World;
@@ -32,6 +32,19 @@ impl Tracked {
         }
     }
 
+    /// Follows paths of a feature's own, as a route with these paths would, until [`Self::release`]. [`Self::table`] is the default one.
+    ///
+    /// # Errors
+    /// As [`Fib::set`].
+    pub fn over<F: Net>(world: &World, paths: &[Path<F::Addr>]) -> Result<Self, Error> {
+        world.get::<Fib<F>>().track_paths(world, TableIndex::DEFAULT, paths)
+    }
+
+    /// The paths and what they lead to now.
+    pub fn paths<F: Net>(self, world: &World) -> Option<PathListInfo<F>> {
+        world.get::<Fib<F>>().path_list(self.list_of::<F>()?.0)
+    }
+
     /// Stops to follow the route. No packet may be sent to the adjacency any more.
     pub fn release(self, world: &World) {
         if self.is_v6 {
@@ -59,10 +72,18 @@ impl Tracked {
 impl<F: Net> Fib<F> {
     fn track(&self, world: &World, table_id: u32, address: F::Addr) -> Result<Tracked, Error> {
         let table = self.find_table(table_id)?;
-        let paths = [Path::new(PathKind::Recursive { table, nexthop: address })];
+        self.track_paths(world, table, &[Path::new(PathKind::Recursive { table, nexthop: address })])
+    }
+
+    fn track_paths(
+        &self,
+        world: &World,
+        table: TableIndex,
+        paths: &[Path<F::Addr>],
+    ) -> Result<Tracked, Error> {
         self.with(world, |inner, cx| {
-            self.check(inner, &paths)?;
-            let list = inner.intern(cx, &paths);
+            self.check(inner, paths)?;
+            let list = inner.intern(cx, paths);
             if let Some(list) = inner.lists.get_mut(list) {
                 list.trackers += 1;
             }

@@ -228,6 +228,7 @@ fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     forwarding(w, route, text);
 }
 
+/// A path and its state, for `show`.
 pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);

@@ -3,11 +3,11 @@
 
 mod address;
 mod adjacency;
-mod fib;
+pub mod fib;
 mod load;
 mod objects;
 mod path_mtu;
-mod route;
+pub mod route;
 mod table;
 
 use crate::{container, super_path};
@@ -17,16 +17,12 @@ use graph::{SwIfIndex, World};
 use net::{Fib, Interfaces, Net, TableIndex};
 use wire::{Ip4, Ip6};
 
-const ROUTE: &str = "[add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] \
-     {via {<nexthop:ip> [<interface:interface>] [next-hop-table <nexthop-table:u32>] \
-     | ip4-lookup-in-table <lookup:u32> | ip6-lookup-in-table <lookup6:u32> \
-     | ip4-source-lookup-in-table <source-lookup:u32> | ip6-source-lookup-in-table <source-lookup6:u32> \
-     | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
-     | {rx-ip4|rx-ip6} <rx-interface:interface> | udp-encap <encap:u32> \
-     | <interface:interface>} \
-     [weight <weight:1-255>] [preference <preference:u8>] [resolve-via-host|resolve-via-attached]}... \
-     | [add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
-     | add file <file:string>";
+const ROUTE: &str = concat!(
+    "[add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] {",
+    crate::path_usage!(),
+    "}... | [add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
+     | add file <file:string>"
+);
 
 const FIB: &str = "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
 const FIB_HELP: &str = "Routes; with a prefix who set it, with an address what it takes";

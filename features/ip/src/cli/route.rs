@@ -31,7 +31,11 @@ pub struct Line<F: Net> {
     pub paths: Vec<Path<F::Addr>>,
 }
 
-fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Addr>, Error> {
+/// A path that a line names. A next hop without an interface or a table is looked up in `table`.
+///
+/// # Errors
+/// An interface or a table that isn't there; a lookup of the other protocol.
+pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Addr>, Error> {
     let fixed = [
         (&["drop", "blackhole"][..], AdjIndex::DROP),
         (&["punt"], AdjIndex::PUNT),
