@@ -16,6 +16,7 @@ pub static ALL: &[&Plugin] = &[
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,
     &port_range::PLUGIN,
+    &l3xc::PLUGIN,
     &punt::PLUGIN,
     &ping::PLUGIN,
     &teib::PLUGIN,

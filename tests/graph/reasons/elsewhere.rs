@@ -28,6 +28,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("l2-flood/again", "more copies than a vector takes: features/l2/src/tests/flood.rs"),
     ("l2-flood/L2 replication failures", "no buffer is left for a copy: features/l2/src/tests/flood.rs"),
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),
+    ("l3xc-input-*", "features/l3xc/src/tests.rs"),
     ("*-replicate/again", "more copies than a vector takes: features/mfib/src/tests/many.rs"),
     ("*/gone", "an entry is removed below a packet on its way"),
     ("*-mfib-forward-lookup/no_entry", "each table has entries for all groups"),

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::CrossConnects;
+use cli::{Command, Matches, Output, Result, Table, Writer};
+use graph::{SwIfIndex, World};
+use ip::{Ip, paths};
+use net::{Interfaces, TableIndex};
+use std::net::IpAddr;
+use wire::{Ip4, Ip6};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "l3xc",
+        usage: concat!("[add|del] <source:interface> [ip4|ip6] [{", ip::path_usage!(), "}...]"),
+        help: "Send all unicast packets that an interface receives by these paths, or let them be routed again",
+        run,
+    },
+    Command { path: "show l3xc", usage: "", help: "Layer-3 cross-connects", run: show },
+];
+
+/// Whether a path without a word of its protocol is one of IPv6.
+fn is_v6(path: &Matches) -> bool {
+    let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
+    nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
+}
+
+fn run(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().find(m.str("source")).map_err(|e| e.at(m.span("source")))?;
+    let is_ip6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
+    if is_ip6 { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) }
+}
+
+fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<Output> {
+    let all = w.get::<CrossConnects<F>>();
+    if m.flag("del") {
+        all.delete(w, sw_if)?;
+        return Ok(Output::empty());
+    }
+    let read = |path: Matches| paths::read::<F>(w, &path, TableIndex::DEFAULT);
+    all.update(w, sw_if, m.groups("via").map(read).collect::<Result<_>>()?)?;
+    Ok(Output::empty())
+}
+
+/// A row for each path, with its state.
+fn rows<F: Ip>(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
+    let tracked = w.get::<CrossConnects<F>>().tracked(sw_if);
+    let Some(info) = tracked.and_then(|tracked| tracked.paths::<F>(w)) else { return };
+    let name = w.get::<Interfaces>().name(sw_if);
+    for ((path, _), state) in info.paths.iter().zip(&info.states) {
+        let text = paths::describe::<F>(w, path, *state);
+        out.row([name.clone().into(), F::NAME.into(), text.into()]);
+    }
+}
+
+fn show(w: &World, _: &Matches) -> Result<Output> {
+    let table = Table::new().left("Interface").left("Protocol").left("Path");
+    let ip4 = w.get::<CrossConnects<Ip4>>().list().into_iter().map(|(sw_if, _)| (sw_if, false));
+    let ip6 = w.get::<CrossConnects<Ip6>>().list().into_iter().map(|(sw_if, _)| (sw_if, true));
+    Ok(table.list(ip4.chain(ip6).collect::<Vec<_>>(), |w: &World, (sw_if, is_ip6), out: &mut Writer| {
+        if is_ip6 {
+            rows::<Ip6>(w, sw_if, out)
+        } else {
+            rows::<Ip4>(w, sw_if, out)
+        }
+        Ok(())
+    }))
+}

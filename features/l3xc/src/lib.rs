@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Layer-3 cross-connects: all unicast packets of one protocol that an interface receives take given paths, whatever their destination,
+//! our own addresses included. No route is looked up.
+//!
+//! `l3xc-input-ip4` and `l3xc-input-ip6` stand on the arcs of received unicast packets, behind checks of sources. The paths are those of
+//! a route: they follow next hops that go down, other routes and interfaces, and several paths share the flows.
+//!
+//! Limits: packets to groups are forwarded as usual. Packets of a cross-connected interface don't take the super-path.
+
+mod api;
+mod cli;
+mod config;
+mod control;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use control::CrossConnects;
+use graph::{Feature, NodeDef, Plugin, StateDef};
+use wire::{Ip4, Ip6};
+
+/// Layer-3 cross-connects.
+pub static PLUGIN: Plugin = Plugin {
+    name: "l3xc",
+    about: "Layer-3 cross-connects",
+    state: &[StateDef::of::<CrossConnects<Ip4>>(), StateDef::of::<CrossConnects<Ip6>>()],
+    nodes: &[NodeDef::configured::<node::Input<Ip4>>(), NodeDef::configured::<node::Input<Ip6>>()],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "l3xc-input-ip4",
+            before: &["ip4-not-enabled"],
+            after: &["ip4-rx-urpf-strict", "ip4-source-and-port-range-check-rx"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "l3xc-input-ip6",
+            before: &["ip6-not-enabled"],
+            after: &["ip6-rx-urpf-strict"],
+        },
+    ],
+    cli: cli::COMMANDS,
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    ..Plugin::EMPTY
+};
