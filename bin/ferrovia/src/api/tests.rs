@@ -193,6 +193,7 @@ fn requests_that_change_nothing_are_known() {
         "ip_route_lookup",
         "ip_route_lookup_v2",
         "l2_interface_feat_flags_get",
+        "l3xc_plugin_get_version",
         "show_threads",
         "show_version",
         "show_vpe_system_time",
