@@ -353,7 +353,8 @@ impl Bridge {
         }
     }
 
-    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends ([`OUTPUT`], [`EFP_FILTER`]).
+    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends ([`OUTPUT`],
+    /// [`SPAN_OUTPUT`], [`EFP_FILTER`]).
     ///
     /// # Errors
     /// An interface that isn't there, or isn't in layer-2 mode (−2).
@@ -368,7 +369,10 @@ impl Bridge {
             }
         };
         let filter = if self.has_efp_filter(sw_if) { EFP_FILTER } else { 0 };
-        Ok((input.put(Features::VTR, vtr::rewrites(&interface).is_some()), OUTPUT | filter))
+        let mirrored = self.control().mirrored.get(&sw_if).copied().unwrap_or_default();
+        let span = if mirrored.sent { SPAN_OUTPUT } else { 0 };
+        let input = input.put(Features::VTR, vtr::rewrites(&interface).is_some());
+        Ok((input.put(Features::SPAN, mirrored.received), OUTPUT | span | filter))
     }
 
     /// Switches bits of [`Self::bitmaps`] on or off.
@@ -431,6 +435,8 @@ impl Bridge {
 
 /// Bit of the bitmap of sent frames: the interface sends them.
 const OUTPUT: u32 = 1 << 0;
+/// Bit of the bitmap of sent frames: they are copied to mirror ports.
+const SPAN_OUTPUT: u32 = 1 << 1;
 /// Bit of the bitmap of sent frames: the EFP filter.
 const EFP_FILTER: u32 = 1 << 6;
 

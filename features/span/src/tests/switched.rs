@@ -108,6 +108,20 @@ fn copies_are_not_copied_again_and_keep_their_split_horizon_group() {
     assert_eq!(rig.pass(1, &frame), at(&[0, 2], &frame));
 }
 
+#[test]
+fn feature_bitmaps_have_the_bits_of_mirroring() {
+    let mut rig = crossed(3);
+    let world = rig.world();
+    let (bridge, port) = (world.get::<l2::Bridge>(), rig.ports[1]);
+    let bits = || bridge.bitmaps(&world, port).map(|(input, output)| (input.0, output)).expect("switched");
+    for (word, want) in
+        [("rx", (1 << 19 | 2, 1)), ("tx", (2, 3)), ("both", (1 << 19 | 2, 3)), ("disable", (2, 1))]
+    {
+        rig.cli(&format!("set interface span p1 l2 destination p2 {word}"));
+        assert_eq!(bits(), want, "{word}");
+    }
+}
+
 /// What is set holds in whatever mode, and copies need a switched destination.
 #[test]
 fn mirroring_outlives_the_mode_of_both_ends() {
