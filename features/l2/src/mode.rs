@@ -353,8 +353,7 @@ impl Bridge {
         }
     }
 
-    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends ([`OUTPUT`],
-    /// [`SPAN_OUTPUT`], [`EFP_FILTER`]).
+    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends.
     ///
     /// # Errors
     /// An interface that isn't there, or isn't in layer-2 mode (−2).
