@@ -171,6 +171,7 @@ fn every_reason_is_reached() {
         reassembly::full,
         reassembly::shallow,
         l2::switching,
+        l2::termination,
         span::mirroring,
     ] {
         let mut walk = Walk::new();

@@ -48,7 +48,7 @@ impl Request {
 }
 
 /// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP header. The reply gets an Ethernet header
-/// without tags: the interface's output puts its own in. False if there is no room for it.
+/// without tags: the interface's output puts its own in. False if the request came in no Ethernet frame.
 #[inline(always)]
 #[must_use]
 pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
@@ -59,7 +59,7 @@ pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
     let asker = (arp.sender_mac, arp.sender_ip());
     *arp = Arp::new(ArpOp::REPLY, (mac, ip), asker);
-    if !b.rewind(Ethernet::LEN) {
+    if b.l2_len() < Ethernet::LEN || !b.rewind(Ethernet::LEN) {
         return false;
     }
     let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };

@@ -71,3 +71,37 @@ pub fn switching(w: &mut Walk) {
     w.run("set interface l2 xconnect pg11 pg0");
     at(w, "l2-output/L2 Output interface not valid", "pg11", &[frame(1, 2)]);
 }
+
+/// ARP and ND termination.
+pub fn termination(w: &mut Walk) {
+    for line in [
+        "create packet-generator interface pg10",
+        "set interface state pg10 up",
+        "set interface l2 bridge pg10 5",
+        "set bridge-domain arp term 5",
+        "set bridge-domain arp entry 5 10.0.0.1 02:aa:00:00:00:99",
+        "set bridge-domain arp entry 5 2001:db8::1 02:aa:00:00:00:99",
+    ] {
+        w.run(line);
+    }
+    let ask = pkt::arp_request(HOST, "10.0.0.2", "10.0.0.1").build();
+    let reply = with(pkt::arp_reply(HOST, "10.0.0.2", ROUTER, "10.0.0.1").build(), 0, &[0xff; 6]);
+    let group = pkt::ether(HOST, "33:33:ff:00:00:01").ip6("2001:db8::2", "ff02::1:ff00:1").ttl(255);
+    let target = "2001:db8::1".parse::<std::net::Ipv6Addr>().expect("an address").octets();
+    let question = [&target[..], &[1, 1, 2, 0xaa, 0, 0, 0, 1]].concat();
+    let solicit = group.icmp6(wire::Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0).payload(question).build();
+    for (counter, frame) in [
+        ("ARP replies sent", ask.clone()),
+        ("advertisements", solicit),
+        ("ARP replies received", reply),
+        ("too_short", ask[..30].to_vec()),
+        ("L2 type not ethernet", with(ask.clone(), 14, &[0, 6])),
+        ("L3 type not IP4", with(ask.clone(), 16, &[8, 6])),
+        ("ARP opcode not request", with(ask.clone(), 20, &[0, 9])),
+        ("ARP hw addr does not match L2 frame src addr", with(ask.clone(), 6, &host(9))),
+        ("IP4 source address not local to subnet", with(ask.clone(), 28, &[224, 0, 0, 1])),
+        ("ARP probe or announcement dropped", with(with(ask.clone(), 28, &[0; 4]), 38, &[0; 4])),
+    ] {
+        w.at(&format!("arp-term-l2bd/{counter}"), "ethernet-input", "pg10", &[frame], |_| {});
+    }
+}

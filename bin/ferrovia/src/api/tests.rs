@@ -192,6 +192,7 @@ fn requests_that_change_nothing_are_known() {
         "ip_reassembly_get",
         "ip_route_lookup",
         "ip_route_lookup_v2",
+        "l2_flags_get",
         "l2_interface_feat_flags_get",
         "l3xc_plugin_get_version",
         "show_threads",
@@ -206,6 +207,9 @@ fn requests_that_change_nothing_are_known() {
         "want_ip6_ra_events",
         "want_ip_neighbor_events",
         "want_ip_neighbor_events_v2",
+        "want_l2_arp_term_events",
+        "want_l2_macs_events",
+        "want_l2_macs_events2",
         "want_ping_finished_events",
     ]);
     assert_eq!(looks, known);

@@ -109,6 +109,8 @@ impl Model {
             |m: &Member| m.domain == rx.domain && m.place != rx.place && (rx.shg == 0 || m.shg != rx.shg);
         let all = self.members.iter().flatten().filter(|m| others(m)).copied().collect::<Vec<_>>();
         let known = destination.filter(|_| domain.forward);
+        // Where destinations aren't looked up, unicast is flooded as groups are.
+        let floods_unknown = domain.uu_flood || !domain.forward && domain.flood;
         let to = match (destination, known) {
             (None, _) => {
                 if domain.flood {
@@ -123,7 +125,7 @@ impl Model {
                 member.into_iter().filter(|m| others(m)).collect()
             }
             _ => {
-                if domain.uu_flood {
+                if floods_unknown {
                     all
                 } else {
                     Vec::new()
