@@ -113,17 +113,17 @@ impl Interfaces {
 
     /// Removes frames from the parent's tree. The tree goes with its last sub-interface, and is replaced when most of it is unused.
     fn leave_frames(&self, parent: SwIfIndex, frames: SubFrames) {
-        let subs = self.subs(parent);
+        let left = self.inner().subs.get(&parent).map_or(0, |subs| subs.len());
         let is_wasteful = self.vlans.read(parent.0, |tree| {
             tree.is_some_and(|tree| {
                 tree.remove(frames);
-                tree.is_wasteful(subs.len())
+                tree.is_wasteful(left)
             })
         });
-        if subs.is_empty() {
+        if left == 0 {
             self.vlans.clear(parent.0);
         } else if is_wasteful {
-            let tree = VlanTree::default();
+            let (subs, tree) = (self.subs(parent), VlanTree::default());
             let inner = self.inner();
             for sw_if in subs {
                 let sub = inner.all.get(sw_if.at()).and_then(Option::as_ref).and_then(|i| i.sub);
