@@ -25,7 +25,7 @@ use cli::Date;
 /// Entries of a table that are kept; the others are counted where a command has a summary.
 const ENTRIES: usize = 1000;
 /// Bytes of one file; the rest of longer ones is cut.
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 2 << 20;
 /// Number of interfaces that are asked for one by one.
 const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
