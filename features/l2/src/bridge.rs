@@ -6,6 +6,7 @@ use crate::features::Features;
 use crate::mac_events::MacEvents;
 use crate::mirror::{Mirrored, Nodes};
 use crate::mode::Mode;
+use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
@@ -92,7 +93,7 @@ impl Shared for Bridge {
             ports: Slots::new(world.qsbr.clone()),
             domains,
             macs: MacTable::new(world.qsbr.clone()),
-            learned: Learned::new(DEFAULT_LEARN_LIMIT),
+            learned: Learned::new(world.startup::<Startup>().limit()),
             learned_at: Slots::new(world.qsbr.clone()),
             last_scan: AtomicU64::new(0),
             mac_events: MacEvents::new(world),

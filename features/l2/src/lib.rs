@@ -45,6 +45,7 @@ mod meta;
 mod mirror;
 mod mode;
 mod output;
+mod startup_conf;
 mod state;
 mod termination;
 #[cfg(test)]
@@ -62,12 +63,14 @@ pub use mode::{Mode, PortKind};
 
 use graph::{NodeDef, Plugin, StateDef};
 use net::Interfaces;
+use startup::StartupDef;
 
 /// Layer-2 switching.
 pub static PLUGIN: Plugin = Plugin {
     name: "l2",
     about: "Layer-2 switching: bridge domains, cross-connects, BVI",
     state: &[StateDef::of::<Bridge>()],
+    startup: &[StartupDef::of::<startup_conf::Startup>()],
     nodes: &[
         NodeDef::of::<input::L2Input>(),
         NodeDef::of::<vtr::L2InputVtr>(),

@@ -7,6 +7,7 @@
 use crate::api::{L2MacsEvent, MacEntry as Told, MacEventAction};
 use crate::bridge::Bridge;
 use crate::domain::DEFAULT_LEARN_LIMIT;
+use crate::startup_conf::Startup;
 use crate::state::{MOVED, NEW, is_learned};
 use cli::{Error, Result, retval};
 use graph::{Process, Signal, Sleep, Wake, World};
@@ -123,7 +124,7 @@ impl Bridge {
     ///
     /// # Errors
     /// Another client is told (−124).
-    pub fn stop_telling_macs(&self, client: u32) -> Result<()> {
+    pub fn stop_telling_macs(&self, world: &World, client: u32) -> Result<()> {
         let mut control = self.mac_events.control();
         match control.wanted {
             Some(wanted) if wanted.client != client => {
@@ -135,7 +136,7 @@ impl Bridge {
                 control.removed = Vec::new();
                 self.mac_events.marks.store(false, Ordering::Relaxed);
                 if wanted.is_some_and(|wanted| wanted.limits) {
-                    self.learned.set_limit(DEFAULT_LEARN_LIMIT);
+                    self.learned.set_limit(world.startup::<Startup>().limit());
                 }
                 Ok(())
             }
@@ -202,7 +203,7 @@ impl Process for Scanner {
         };
         if !world.api.is_connected(wanted.client) {
             // It has gone without a word.
-            let _ = self.bridge.stop_telling_macs(wanted.client);
+            let _ = self.bridge.stop_telling_macs(world, wanted.client);
             return Sleep::Event;
         }
         if self.piece == 0 {

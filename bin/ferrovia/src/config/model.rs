@@ -37,8 +37,6 @@ pub struct Config {
     pub logging: Logging,
     /// `node`: ISA variants.
     pub node: NodeVariants,
-    /// `l2learn { limit N }`
-    pub l2learn_limit: Option<u32>,
     /// `config`: the saved configuration.
     pub saved: Saved,
     /// The sections of plugins.

@@ -228,11 +228,6 @@ pub static SECTIONS: &[Section] = &[
         Word::new("node", |c| &mut c.node, "the variant that a node, or every other node, runs"),
     ),
     Section::new(
-        "l2learn",
-        "learning of MAC addresses",
-        &[Word::new("limit", |c| &mut c.l2learn_limit, "MAC addresses at most").pending("MAC learning")],
-    ),
-    Section::new(
         "l2fib",
         "the MAC table",
         &[

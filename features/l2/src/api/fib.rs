@@ -220,7 +220,7 @@ fn want(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents) -> Result<()> {
     if r.enable_disable {
         bridge.tell_macs(w, c.client, r.max_macs_in_event, Some((r.learn_limit, r.scan_delay)))?;
     } else {
-        bridge.stop_telling_macs(c.client)?;
+        bridge.stop_telling_macs(w, c.client)?;
     }
     c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
     Ok(())
@@ -231,7 +231,7 @@ fn want2(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2) -> Result<()> {
     if r.enable_disable {
         bridge.tell_macs(w, c.client, r.max_macs_in_event, None)?;
     } else {
-        bridge.stop_telling_macs(c.client)?;
+        bridge.stop_telling_macs(w, c.client)?;
     }
     c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
     Ok(())

@@ -4,6 +4,7 @@
 use super::*;
 use crate::api::*;
 use net::api::InterfaceIndex;
+use startup::text::{Source, tokens};
 
 fn want(learn_limit: u32, max_macs_in_event: u8, enable_disable: bool) -> WantL2MacsEvents {
     WantL2MacsEvents { learn_limit, scan_delay: 10, max_macs_in_event, enable_disable, pid: 7 }
@@ -81,6 +82,23 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     let mut suspended = Some(client.suspend());
     rig.pass(0, &frame(40, 98, 0));
     assert!(told(&mut rig, &mut suspended).is_empty());
+}
+
+/// What startup.conf says is the limit again when a client that set another one is gone.
+#[test]
+fn the_limit_of_startup_conf_comes_back() {
+    let source = Source::file("startup.conf", "{ limit 7 }");
+    let tokens = tokens(&source).expect("braces in pairs");
+    let mut startup = startup::Values::new(PLUGIN.startup);
+    startup.read("l2learn", &mut startup::Cursor::new(&source, &tokens)).expect("declared").expect("right");
+    let bench = Bench::configured(&graph::WorldConfig { startup, ..Default::default() }, PLUGINS);
+    let bridge = bench.world.get::<crate::Bridge>();
+    assert_eq!(bridge.learned(), (0, 7));
+    let mut client = bench.api();
+    assert_eq!(client.call(want(50, 1, true)), Ok(()));
+    assert_eq!(bridge.learned(), (0, 50));
+    assert_eq!(client.call(want(1, 1, false)), Ok(()));
+    assert_eq!(bridge.learned(), (0, 7));
 }
 
 #[test]
