@@ -15,6 +15,7 @@ mod generator;
 mod guest;
 mod host;
 mod lldp;
+mod mirror;
 mod mixed;
 mod multicast;
 mod multipath;
