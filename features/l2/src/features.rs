@@ -118,6 +118,50 @@ pub enum Step {
     Drop,
 }
 
+/// Adds the nodes of [`Step`] to a node's enum of ways, and makes such a way of a [`Step`].
+macro_rules! steps {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
+        $(#[$meta])*
+        #[derive(graph::Next, Clone, Copy, PartialEq, Eq, Debug)]
+        $vis enum $name {
+            $($body)*
+            #[next("l2-input-vtr")]
+            Vtr,
+            #[next("l2-learn")]
+            Learn,
+            #[next("l2-fwd")]
+            Fwd,
+            #[next("l2-uu-fwd")]
+            UuFwd,
+            #[next("arp-term-l2bd")]
+            ArpTerm,
+            #[next("l2-flood")]
+            Flood,
+            #[next("l2-output")]
+            Output,
+            #[next("feature-bitmap-drop")]
+            NoFeature,
+        }
+
+        impl From<$crate::features::Step> for $name {
+            #[inline(always)]
+            fn from(step: $crate::features::Step) -> Self {
+                match step {
+                    $crate::features::Step::Vtr => Self::Vtr,
+                    $crate::features::Step::Learn => Self::Learn,
+                    $crate::features::Step::Fwd => Self::Fwd,
+                    $crate::features::Step::UuFwd => Self::UuFwd,
+                    $crate::features::Step::ArpTerm => Self::ArpTerm,
+                    $crate::features::Step::Flood => Self::Flood,
+                    $crate::features::Step::Output => Self::Output,
+                    $crate::features::Step::Drop => Self::NoFeature,
+                }
+            }
+        }
+    };
+}
+pub(crate) use steps;
+
 /// The nodes of features, in the order in which they run.
 pub const NODES: [(Features, &str); 11] = [
     (Features::SPAN, "span-l2-input"),

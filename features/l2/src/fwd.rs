@@ -3,12 +3,12 @@
 
 use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
-use crate::features::{Features, Step};
+use crate::features::{Features, Step, steps};
 use crate::meta::L2Meta;
 use crate::state::{FILTER, Role, generation, is_learned};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
+use graph::{Build, Cx, Node, ThreadIndex, Vector, World};
 use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
@@ -19,40 +19,35 @@ pub struct L2Fwd {
     bvi: ToBvi,
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    #[next("l2-output")]
-    Output,
-    #[next("l2-uu-fwd")]
-    UuFwd,
-    #[next("l2-flood")]
-    Flood,
-    #[next("ethernet-input")]
-    Bvi,
-    /// destination is unknown, and the domain does not flood such frames
-    #[drop]
-    #[counter("L2 forward misses")]
-    Miss,
-    /// destination is at the port that the frame came from
-    #[drop]
-    #[counter("Reflection Drop")]
-    Reflection,
-    /// destination has a filter entry
-    #[drop]
-    #[counter("Filter Mac Drop")]
-    Filtered,
-    /// destination has the entry of a BVI that has another address
-    #[drop]
-    #[counter("BVI L3 MAC mismatch")]
-    BviMismatch,
-    /// frames whose destination was looked up
-    #[count]
-    #[counter("L2 forward packets")]
-    Packets,
-    /// frames whose destination is known
-    #[count]
-    #[counter("L2 forward hits")]
-    Hits,
+steps! {
+    pub enum To {
+        #[next("ethernet-input")]
+        Bvi,
+        /// destination is unknown, and the domain does not flood such frames
+        #[drop]
+        #[counter("L2 forward misses")]
+        Miss,
+        /// destination is at the port that the frame came from
+        #[drop]
+        #[counter("Reflection Drop")]
+        Reflection,
+        /// destination has a filter entry
+        #[drop]
+        #[counter("Filter Mac Drop")]
+        Filtered,
+        /// destination has the entry of a BVI that has another address
+        #[drop]
+        #[counter("BVI L3 MAC mismatch")]
+        BviMismatch,
+        /// frames whose destination was looked up
+        #[count]
+        #[counter("L2 forward packets")]
+        Packets,
+        /// frames whose destination is known
+        #[count]
+        #[counter("L2 forward hits")]
+        Hits,
+    }
 }
 
 impl Build for L2Fwd {
@@ -69,9 +64,8 @@ impl L2Fwd {
         meta.features = features.0;
         b.set_scratch(meta);
         match features.and(Features::UNICAST).next() {
-            Step::UuFwd => To::UuFwd,
-            Step::Flood => To::Flood,
-            _ => To::Miss,
+            Step::Drop => To::Miss,
+            step => step.into(),
         }
     }
 

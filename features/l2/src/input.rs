@@ -2,12 +2,12 @@
 //! `l2-input`: which features a frame passes.
 
 use crate::bridge::Bridge;
-use crate::features::{Features, Step};
+use crate::features::{Features, steps};
 use crate::meta::L2Meta;
 use crate::state::{Port, Role, generation};
 use crate::trace::Addresses;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
+use graph::{Build, Cx, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -22,50 +22,19 @@ pub struct L2Input {
     bridge: Arc<Bridge>,
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    /// The node of port mirroring.
-    #[dynamic]
-    Node(NodeIndex),
-    #[next("l2-input-vtr")]
-    Vtr,
-    #[next("l2-learn")]
-    Learn,
-    #[next("l2-fwd")]
-    Fwd,
-    #[next("l2-uu-fwd")]
-    UuFwd,
-    #[next("arp-term-l2bd")]
-    ArpTerm,
-    #[next("l2-flood")]
-    Flood,
-    #[next("l2-output")]
-    Output,
-    #[next("feature-bitmap-drop")]
-    NoFeature,
-    /// interface is not in layer-2 mode, or the frame is shorter than an Ethernet header
-    #[drop]
-    #[counter("L2 input drops")]
-    NoMode,
-    /// frames received by layer-2 switching
-    #[count]
-    #[counter("L2 input packets")]
-    Packets,
-}
-
-impl From<Step> for To {
-    #[inline(always)]
-    fn from(step: Step) -> Self {
-        match step {
-            Step::Vtr => Self::Vtr,
-            Step::Learn => Self::Learn,
-            Step::Fwd => Self::Fwd,
-            Step::UuFwd => Self::UuFwd,
-            Step::ArpTerm => Self::ArpTerm,
-            Step::Flood => Self::Flood,
-            Step::Output => Self::Output,
-            Step::Drop => Self::NoFeature,
-        }
+steps! {
+    pub enum To {
+        /// The node of port mirroring.
+        #[dynamic]
+        Node(NodeIndex),
+        /// interface is not in layer-2 mode, or the frame is shorter than an Ethernet header
+        #[drop]
+        #[counter("L2 input drops")]
+        NoMode,
+        /// frames received by layer-2 switching
+        #[count]
+        #[counter("L2 input packets")]
+        Packets,
     }
 }
 

@@ -2,12 +2,12 @@
 //! `l2-learn`: at which port a frame's source is (IEEE 802.1Q 8.7).
 
 use crate::bridge::Bridge;
-use crate::features::{Features, Step};
+use crate::features::{Features, steps};
 use crate::meta::L2Meta;
 use crate::state::{FILTER, MOVED, NEW, STATIC, is_learned, stamp};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, Vector, World};
+use graph::{Build, Cx, Node, ThreadIndex, Vector, World};
 use simd::Isa;
 use std::sync::Arc;
 use tables::mac::{Found, MacEntry, MacKey, MacView, NotInserted};
@@ -16,58 +16,36 @@ pub struct L2Learn {
     bridge: Arc<Bridge>,
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    #[next("l2-fwd")]
-    Fwd,
-    #[next("l2-uu-fwd")]
-    UuFwd,
-    #[next("arp-term-l2bd")]
-    ArpTerm,
-    #[next("l2-flood")]
-    Flood,
-    #[next("feature-bitmap-drop")]
-    NoFeature,
-    /// source has a static entry on another port
-    #[drop]
-    #[counter("L2 mac move violations")]
-    MoveViolation,
-    /// source has a filter entry
-    #[drop]
-    #[counter("L2 filter mac drops")]
-    Filtered,
-    /// frames whose source was looked up
-    #[count]
-    #[counter("L2 learn packets")]
-    Packets,
-    /// sources that were unknown
-    #[count]
-    #[counter("L2 learn misses")]
-    Misses,
-    /// sources that moved to another port
-    #[count]
-    #[counter("L2 mac moves")]
-    Moves,
-    /// sources that were not learned because a limit was reached
-    #[count]
-    #[counter("L2 not learned due to limit")]
-    Limit,
-    /// entries whose time of last use was updated
-    #[count]
-    #[counter("L2 learn hit updates")]
-    Updates,
-}
-
-impl From<Step> for To {
-    #[inline(always)]
-    fn from(step: Step) -> Self {
-        match step {
-            Step::Fwd => Self::Fwd,
-            Step::UuFwd => Self::UuFwd,
-            Step::ArpTerm => Self::ArpTerm,
-            Step::Flood => Self::Flood,
-            Step::Vtr | Step::Learn | Step::Output | Step::Drop => Self::NoFeature,
-        }
+steps! {
+    pub enum To {
+        /// source has a static entry on another port
+        #[drop]
+        #[counter("L2 mac move violations")]
+        MoveViolation,
+        /// source has a filter entry
+        #[drop]
+        #[counter("L2 filter mac drops")]
+        Filtered,
+        /// frames whose source was looked up
+        #[count]
+        #[counter("L2 learn packets")]
+        Packets,
+        /// sources that were unknown
+        #[count]
+        #[counter("L2 learn misses")]
+        Misses,
+        /// sources that moved to another port
+        #[count]
+        #[counter("L2 mac moves")]
+        Moves,
+        /// sources that were not learned because a limit was reached
+        #[count]
+        #[counter("L2 not learned due to limit")]
+        Limit,
+        /// entries whose time of last use was updated
+        #[count]
+        #[counter("L2 learn hit updates")]
+        Updates,
     }
 }
 

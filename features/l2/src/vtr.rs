@@ -2,12 +2,12 @@
 //! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames that the port sends.
 
 use crate::bridge::Bridge;
-use crate::features::{Features, Step};
+use crate::features::{Features, steps};
 use crate::meta::L2Meta;
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use cli::{Error, Result, retval};
-use graph::{Build, Cx, Next, Node, SwIfIndex, ThreadIndex, World};
+use graph::{Build, Cx, Node, SwIfIndex, ThreadIndex, World};
 use net::{IfKind, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -214,26 +214,13 @@ pub struct L2InputVtr {
     bridge: Arc<Bridge>,
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    #[next("l2-learn")]
-    Learn,
-    #[next("l2-fwd")]
-    Fwd,
-    #[next("l2-uu-fwd")]
-    UuFwd,
-    #[next("arp-term-l2bd")]
-    ArpTerm,
-    #[next("l2-flood")]
-    Flood,
-    #[next("l2-output")]
-    Output,
-    #[next("feature-bitmap-drop")]
-    NoFeature,
-    /// frame has fewer tags than are taken off
-    #[drop]
-    #[counter("L2 input tag rewrite drops")]
-    TooFewTags,
+steps! {
+    pub enum To {
+        /// frame has fewer tags than are taken off
+        #[drop]
+        #[counter("L2 input tag rewrite drops")]
+        TooFewTags,
+    }
 }
 
 impl Build for L2InputVtr {
@@ -262,14 +249,6 @@ impl Node for L2InputVtr {
         if !done {
             return To::TooFewTags;
         }
-        match meta.features().behind(Features::VTR).next() {
-            Step::Learn => To::Learn,
-            Step::Fwd => To::Fwd,
-            Step::UuFwd => To::UuFwd,
-            Step::ArpTerm => To::ArpTerm,
-            Step::Flood => To::Flood,
-            Step::Output => To::Output,
-            Step::Vtr | Step::Drop => To::NoFeature,
-        }
+        meta.features().behind(Features::VTR).next().into()
     }
 }

@@ -4,11 +4,11 @@
 use super::Sighting;
 use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
-use crate::features::{Features, Step};
+use crate::features::{Features, steps};
 use crate::meta::L2Meta;
 use crate::state::Role;
 use buffer::{Buffer, Flags};
-use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Head, Node, ThreadIndex, Trace, World};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -22,70 +22,52 @@ pub struct ArpTerm {
     bvi: ToBvi,
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    /// The answer leaves by the port that received the question.
-    #[next("l2-output")]
-    Output,
-    /// The answer is for the domain's own router.
-    #[next("ethernet-input")]
-    Bvi,
-    #[next("l2-uu-fwd")]
-    UuFwd,
-    #[next("l2-flood")]
-    Flood,
-    #[next("feature-bitmap-drop")]
-    NoFeature,
-    /// ARP requests answered
-    #[count]
-    #[counter("ARP replies sent")]
-    Replies,
-    /// neighbour solicitations answered
-    #[count]
-    Advertisements,
-    /// ARP replies
-    #[count]
-    #[counter("ARP replies received")]
-    RepliesReceived,
-    /// hosts that clients weren't told of: control is too far behind
-    #[count]
-    Untold,
-    /// packet is shorter than an ARP packet
-    #[drop]
-    TooShort,
-    /// hardware type or address length is not that of Ethernet (RFC 826)
-    #[drop]
-    #[counter("L2 type not ethernet")]
-    L2Type,
-    /// protocol type or address length is not that of IPv4 (RFC 826)
-    #[drop]
-    #[counter("L3 type not IP4")]
-    L3Type,
-    /// operation is neither request nor reply
-    #[drop]
-    #[counter("ARP opcode not request")]
-    Opcode,
-    /// sender's MAC address differs from the frame's source
-    #[drop]
-    #[counter("ARP hw addr does not match L2 frame src addr")]
-    SourceMismatch,
-    /// sender's address is not that of one host
-    #[drop]
-    #[counter("IP4 source address not local to subnet")]
-    SenderAddress,
-    /// probe is a reply, or asks for no address (RFC 5227 2.1.1)
-    #[drop]
-    #[counter("ARP probe or announcement dropped")]
-    Probe,
-}
-
-impl From<Step> for To {
-    fn from(step: Step) -> Self {
-        match step {
-            Step::UuFwd => Self::UuFwd,
-            Step::Flood => Self::Flood,
-            _ => Self::NoFeature,
-        }
+steps! {
+    pub enum To {
+        /// The answer is for the domain's own router.
+        #[next("ethernet-input")]
+        Bvi,
+        /// ARP requests answered
+        #[count]
+        #[counter("ARP replies sent")]
+        Replies,
+        /// neighbour solicitations answered
+        #[count]
+        Advertisements,
+        /// ARP replies
+        #[count]
+        #[counter("ARP replies received")]
+        RepliesReceived,
+        /// hosts that clients weren't told of: control is too far behind
+        #[count]
+        Untold,
+        /// packet is shorter than an ARP packet
+        #[drop]
+        TooShort,
+        /// hardware type or address length is not that of Ethernet (RFC 826)
+        #[drop]
+        #[counter("L2 type not ethernet")]
+        L2Type,
+        /// protocol type or address length is not that of IPv4 (RFC 826)
+        #[drop]
+        #[counter("L3 type not IP4")]
+        L3Type,
+        /// operation is neither request nor reply
+        #[drop]
+        #[counter("ARP opcode not request")]
+        Opcode,
+        /// sender's MAC address differs from the frame's source
+        #[drop]
+        #[counter("ARP hw addr does not match L2 frame src addr")]
+        SourceMismatch,
+        /// sender's address is not that of one host
+        #[drop]
+        #[counter("IP4 source address not local to subnet")]
+        SenderAddress,
+        /// probe is a reply, or asks for no address (RFC 5227 2.1.1)
+        #[drop]
+        #[counter("ARP probe or announcement dropped")]
+        Probe,
     }
 }
 
@@ -99,7 +81,7 @@ impl Trace for TermTrace {
     }
 }
 
-/// What comes of a frame.
+/// The result of parsing a frame.
 enum Found {
     /// It goes on; it may tell of a host.
     Other(Option<(IpAddr, MacAddr)>),
