@@ -90,7 +90,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = "set bridge-domain default-learn-limit";
         config.push(Phase::FEATURES, format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
     }
-    config.list(Phase::FEATURES, bridge.hosts(None), |_, (id, ip, mac), lines| {
+    config.list(Phase::FEATURES, bridge.clone().hosts(None), |_, (id, ip, mac), lines| {
         let line = format!("set bridge-domain arp entry {id} {ip} {mac}");
         lines.push(line.clone(), format!("{line} del"));
     });

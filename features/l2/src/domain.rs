@@ -398,6 +398,11 @@ impl Bridge {
         control.domains.get(&id).map(|state| control.info(world, id, state))
     }
 
+    /// How many members a domain has, without the unknown-unicast port.
+    pub fn member_count(&self, id: u32) -> usize {
+        self.control().domains.get(&id).map_or(0, |domain| domain.members.len())
+    }
+
     /// The ids of all domains but 0, ascending.
     pub fn domain_ids(&self) -> Vec<u32> {
         self.control().domains.keys().copied().collect()

@@ -11,6 +11,7 @@ use crate::startup_conf::Startup;
 use crate::state::{MOVED, NEW, is_learned};
 use cli::{Error, Result, retval};
 use graph::{Process, Signal, Sleep, Wake, World};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tables::mac::{MacEntry, MacKey};
@@ -19,6 +20,8 @@ use tables::mac::{MacEntry, MacKey};
 const DELAY: u64 = 10_000_000;
 /// Clients say how many addresses an event has in units of this.
 const MACS: usize = 10;
+/// Addresses that the client is told of in one turn at most. The next ones wait, and so does the scan.
+const TURN: usize = 1024;
 
 /// How a client wants to be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +38,8 @@ struct Control {
     wanted: Option<Wanted>,
     /// Nanoseconds from one scan to the next.
     delay: u64,
-    /// Entries that were removed since the last scan.
-    removed: Vec<Told>,
+    /// Removed entries that the client wasn't told of yet.
+    removed: VecDeque<Told>,
 }
 
 /// What a client wants to know of MAC addresses.
@@ -50,7 +53,7 @@ pub struct MacEvents {
 impl MacEvents {
     /// No client wants to know.
     pub fn new(world: &World) -> Self {
-        let control = Control { wanted: None, delay: 10 * DELAY, removed: Vec::new() };
+        let control = Control { wanted: None, delay: 10 * DELAY, removed: VecDeque::new() };
         Self { marks: AtomicBool::new(false), control: Mutex::new(control), signal: world.processes.signal() }
     }
 
@@ -68,7 +71,7 @@ impl MacEvents {
     pub fn note_removed(&self, key: MacKey, entry: MacEntry) {
         // One that no client was told of doesn't go either.
         if self.marks.load(Ordering::Relaxed) && is_learned(entry) && entry.flags & NEW == 0 {
-            self.control().removed.push(told(key, entry, MacEventAction::Delete));
+            self.control().removed.push_back(told(key, entry, MacEventAction::Delete));
         }
     }
 }
@@ -133,7 +136,7 @@ impl Bridge {
             }
             wanted => {
                 control.wanted = None;
-                control.removed = Vec::new();
+                control.removed = VecDeque::new();
                 self.mac_events.marks.store(false, Ordering::Relaxed);
                 if wanted.is_some_and(|wanted| wanted.limits) {
                     self.learned.set_limit(world.startup::<Startup>().limit());
@@ -159,11 +162,12 @@ impl Bridge {
 
 struct Scanner {
     bridge: Arc<Bridge>,
-    /// The next piece of the table.
+    /// The next piece of the table; 0 between two scans.
     piece: usize,
     /// When the scan at hand began.
     start: u64,
-    found: Vec<Told>,
+    /// Entries whose marks were taken off and that the client wasn't told of yet.
+    found: VecDeque<Told>,
 }
 
 impl Scanner {
@@ -179,7 +183,7 @@ impl Scanner {
             bridge.macs.update_piece(*piece - 1, unmarked, |key, entry| {
                 let is_new = entry.flags & NEW != 0;
                 let action = if is_new { MacEventAction::Add } else { MacEventAction::Move };
-                found.push(told(key, entry, action));
+                found.push_back(told(key, entry, action));
             })
         })
     }
@@ -192,13 +196,14 @@ impl Process for Scanner {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let (events, now) = (&self.bridge.mac_events, world.clock.now());
-        let (wanted, delay) = {
+        let (wanted, delay, mut tell, removed) = {
             let mut control = events.control();
-            self.found.append(&mut control.removed);
-            (control.wanted, control.delay)
+            let n = control.removed.len().min(TURN);
+            let tell = control.removed.drain(..n).collect::<Vec<_>>();
+            (control.wanted, control.delay, tell, control.removed.len())
         };
         let Some(wanted) = wanted else {
-            (self.piece, self.found) = (0, Vec::new());
+            (self.piece, self.found) = (0, VecDeque::new());
             return Sleep::Event;
         };
         if !world.api.is_connected(wanted.client) {
@@ -206,19 +211,20 @@ impl Process for Scanner {
             let _ = self.bridge.stop_telling_macs(world, wanted.client);
             return Sleep::Event;
         }
-        if self.piece == 0 {
-            self.start = now;
+        if self.found.is_empty() {
+            if self.piece == 0 {
+                self.start = now;
+            }
+            if !self.scan() {
+                self.piece = 0;
+            }
         }
-        let more = self.scan();
-        for mac in self.found.chunks(wanted.most) {
+        tell.extend(self.found.drain(..self.found.len().min(TURN - tell.len())));
+        for mac in tell.chunks(wanted.most) {
             world.api.publish(&L2MacsEvent { mac: mac.to_vec() });
         }
-        self.found.clear();
-        if more {
-            return Sleep::Until(now);
-        }
-        self.piece = 0;
-        Sleep::Until((self.start + delay).max(now))
+        let waits = self.piece > 0 || !self.found.is_empty() || removed > 0;
+        Sleep::Until(if waits { now } else { now.max(self.start + delay) })
     }
 }
 
@@ -226,6 +232,6 @@ impl Process for Scanner {
 pub fn start(world: &World) {
     let bridge = world.get::<Bridge>();
     let signal = bridge.mac_events.signal.clone();
-    let scanner = Scanner { bridge, piece: 0, start: 0, found: Vec::new() };
+    let scanner = Scanner { bridge, piece: 0, start: 0, found: VecDeque::new() };
     world.processes.spawn(Box::new(scanner), &signal);
 }

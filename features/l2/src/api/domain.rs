@@ -215,7 +215,7 @@ pub struct BridgeFlags {
     pub bd_id: u32,
     /// On, not off.
     pub is_set: bool,
-    /// What is switched; the rest stays as it is.
+    /// The features to switch. The others don't change.
     pub flags: BdFlags,
 }
 

@@ -139,7 +139,7 @@ fn fib(
     Ok(all.map(L2FibTableDetails::from))
 }
 
-/// What has happened to a MAC address.
+/// The kind of an event.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "MAC_EVENT_ACTION_API_")]
@@ -152,14 +152,14 @@ pub enum MacEventAction {
     Move = 2,
 }
 
-/// A MAC address, and what has happened to it.
+/// An event of a MAC address.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacEntry {
     /// The interface that it is at.
     pub sw_if_index: InterfaceIndex,
     /// The address.
     pub mac_addr: MacAddress,
-    /// What has happened.
+    /// The kind of the event.
     pub action: MacEventAction,
     /// Not used.
     pub flags: u8,
@@ -199,10 +199,10 @@ pub struct WantL2MacsEvents2 {
     pub pid: u32,
 }
 
-/// What has happened to MAC addresses since the last event.
+/// Events of MAC addresses.
 #[derive(Message)]
 pub struct L2MacsEvent {
-    /// The addresses.
+    /// The events, in any order.
     #[count(n_macs: u32)]
     pub mac: Vec<MacEntry>,
 }

@@ -165,7 +165,7 @@ pub struct L2Flags {
     pub sw_if_index: InterfaceIndex,
     /// On, not off.
     pub is_set: bool,
-    /// What is switched: learn 1, forward 2, flood 4, flood of unknown unicast 8, ARP termination 16.
+    /// The features to switch, by bit: learn 1, forward 2, flood 4, flood of unknown unicast 8, ARP termination 16.
     pub feature_bitmap: u32,
 }
 
@@ -246,7 +246,7 @@ pub struct L2InterfaceFeatFlagsSet {
     pub sw_if_index: InterfaceIndex,
     /// On, not off.
     pub is_set: bool,
-    /// What is switched; the rest stays as it is.
+    /// The features to switch. The others don't change.
     pub flags: L2IntfFeatFlags,
 }
 

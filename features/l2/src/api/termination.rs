@@ -72,7 +72,7 @@ fn hosts(
     _: &Caller<'_, World>,
     r: BdIpMacDump,
 ) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
-    let all = w.get::<Bridge>().hosts((r.bd_id != u32::MAX).then_some(r.bd_id)).into_iter();
+    let all = w.get::<Bridge>().hosts((r.bd_id != u32::MAX).then_some(r.bd_id));
     Ok(all
         .map(|(bd_id, ip, mac)| BdIpMacDetails { entry: BdIpMac { bd_id, ip: ip.into(), mac: mac.into() } }))
 }

@@ -11,6 +11,9 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use wire::MacAddr;
 
 fn name(w: &World, sw_if: SwIfIndex) -> String {
     w.get::<Interfaces>().name(sw_if)
@@ -86,66 +89,59 @@ fn domain_line(w: &World, out: &mut String, d: &DomainInfo) {
     line(out, DOMAIN, cells);
 }
 
-fn members(w: &World, out: &mut String, d: &DomainInfo) {
-    let port =
-        d.uu_fwd.map(|sw_if| MemberInfo { sw_if, shg: 0, generation: 0, is_bvi: false, floods: false });
-    let all: Vec<_> = d.members.iter().copied().chain(port).collect();
-    if all.is_empty() {
-        return;
-    }
-    out.push('\n');
-    head(out, MEMBER);
-    for m in all {
-        let star = |on: bool| if on { "*" } else { "-" }.to_string();
-        let cells = [
-            name(w, m.sw_if),
-            m.sw_if.to_string(),
-            m.generation.to_string(),
-            m.shg.to_string(),
-            star(m.is_bvi),
-            star(m.floods),
-            tags(w, m.sw_if),
-        ];
-        line(out, MEMBER, cells);
-    }
+fn member_line(w: &World, out: &mut String, m: &MemberInfo) {
+    let star = |on: bool| if on { "*" } else { "-" }.to_string();
+    let cells = [
+        name(w, m.sw_if),
+        m.sw_if.to_string(),
+        m.generation.to_string(),
+        m.shg.to_string(),
+        star(m.is_bvi),
+        star(m.floods),
+        tags(w, m.sw_if),
+    ];
+    line(out, MEMBER, cells);
 }
 
-/// Hosts that a domain answers for.
-fn hosts(w: &World, out: &mut String, id: u32) {
-    let hosts = w.get::<Bridge>().hosts(Some(id));
-    if !hosts.is_empty() {
-        out.push_str("\n  IP4/IP6 to MAC table for ARP Termination\n");
-        hosts.iter().for_each(|(_, ip, mac)| _ = writeln!(out, "{ip:>40} => {mac}"));
-    }
+fn member_json(w: &World, m: &MemberInfo) -> Value {
+    json!({ "interface": name(w, m.sw_if), "sw_if_index": m.sw_if.0, "isn": m.generation, "shg": m.shg,
+        "bvi": m.is_bvi, "flood": m.floods, "vlan_tag_rewrite": tags(w, m.sw_if) })
 }
 
-fn domain_json(w: &World, d: &DomainInfo) -> Value {
-    let members = d.members.iter().map(|m| {
-        json!({ "interface": name(w, m.sw_if), "sw_if_index": m.sw_if.0, "isn": m.generation, "shg": m.shg,
-            "bvi": m.is_bvi, "flood": m.floods, "vlan_tag_rewrite": tags(w, m.sw_if) })
-    });
-    let members: Vec<_> = members.collect();
-    let hosts = w.get::<Bridge>().hosts(Some(d.id)).into_iter();
-    let hosts = hosts.map(|(_, ip, mac)| json!({ "ip": ip.to_string(), "mac": mac.to_string() }));
-    json!({
-        "bd_id": d.id,
-        "index": d.index,
-        "bsn": d.generation,
-        "mac_age": d.config.mac_age,
-        "learn": d.config.learn,
-        "forward": d.config.forward,
-        "uu_flood": d.config.uu_flood,
-        "flood": d.config.flood,
-        "arp_term": d.config.arp_term,
-        "arp_ufwd": d.config.arp_ufwd,
-        "tag": d.config.tag,
-        "learned": d.learned.0,
-        "learn_limit": d.learned.1,
-        "bvi": d.bvi.map(|sw_if| name(w, sw_if)),
-        "uu_fwd": d.uu_fwd.map(|sw_if| name(w, sw_if)),
-        "members": members,
-        "hosts": hosts.collect::<Vec<_>>(),
-    })
+/// Begins the object of a domain.
+fn domain_json(w: &World, d: &DomainInfo, out: &mut Writer) {
+    out.object();
+    out.field("bd_id", d.id);
+    out.field("index", d.index);
+    out.field("bsn", d.generation);
+    out.field("mac_age", d.config.mac_age);
+    out.field("learn", d.config.learn);
+    out.field("forward", d.config.forward);
+    out.field("uu_flood", d.config.uu_flood);
+    out.field("flood", d.config.flood);
+    out.field("arp_term", d.config.arp_term);
+    out.field("arp_ufwd", d.config.arp_ufwd);
+    out.field("tag", d.config.tag.as_str());
+    out.field("learned", d.learned.0);
+    out.field("learn_limit", d.learned.1);
+    out.field("bvi", d.bvi.map(|sw_if| name(w, sw_if)));
+    out.field("uu_fwd", d.uu_fwd.map(|sw_if| name(w, sw_if)));
+}
+
+/// The parts of a domain, in their order.
+enum Part {
+    Domain(u32),
+    /// A member by its place in the domain; behind the last one, the unknown-unicast port.
+    Member(usize),
+    Hosts,
+    Host(IpAddr, MacAddr),
+    End,
+}
+
+fn parts(bridge: &Arc<Bridge>, id: u32) -> impl Iterator<Item = Part> + use<> {
+    let members = (0..=bridge.member_count(id)).map(Part::Member);
+    let hosts = bridge.clone().hosts(Some(id)).map(|(_, ip, mac)| Part::Host(ip, mac));
+    [Part::Domain(id)].into_iter().chain(members).chain([Part::Hosts]).chain(hosts).chain([Part::End])
 }
 
 /// `show bridge-domain`.
@@ -168,26 +164,75 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
     }
     let with = |part: &str| m.flag("detail") || m.flag(part);
     let (with_members, with_hosts, with_tag) = (with("int"), with("arp"), with("bd-tag"));
-    let mut first = true;
-    Ok(Output::list(ids, move |w: &World, id, out: &mut Writer| {
-        let Some(domain) = w.get::<Bridge>().domain_info(w, id) else { return Ok(()) };
-        let is_first = std::mem::take(&mut first);
-        out.text(|text| {
-            if is_first {
-                head(text, DOMAIN);
+    let all = ids.into_iter().flat_map(move |id| parts(&bridge, id));
+    // The domain at hand, and whether the table of its members, or hosts, has begun.
+    let (mut first, mut domain, mut has_head) = (true, None, false);
+    Ok(Output::list(all, move |w: &World, part, out: &mut Writer| {
+        if let Part::Domain(id) = part {
+            (domain, has_head) = (w.get::<Bridge>().domain_info(w, id), false);
+        }
+        // One that was deleted meanwhile isn't shown.
+        let Some(d) = &domain else { return Ok(()) };
+        match part {
+            Part::Domain(_) => {
+                let is_first = std::mem::take(&mut first);
+                out.text(|text| {
+                    if is_first {
+                        head(text, DOMAIN);
+                    }
+                    domain_line(w, text, d);
+                });
+                domain_json(w, d, out);
+                out.array("members");
             }
-            domain_line(w, text, &domain);
-            if with_members {
-                members(w, text, &domain);
+            Part::Member(at) => {
+                let uu_fwd = d.uu_fwd.filter(|_| at == d.members.len());
+                let uu_fwd = uu_fwd.map(|sw_if| MemberInfo {
+                    sw_if,
+                    shg: 0,
+                    generation: 0,
+                    is_bvi: false,
+                    floods: false,
+                });
+                let member = d.members.get(at).copied();
+                let Some(shown) = member.or(uu_fwd) else { return Ok(()) };
+                if with_members {
+                    let begins = !std::mem::replace(&mut has_head, true);
+                    out.text(|text| {
+                        if begins {
+                            text.push('\n');
+                            head(text, MEMBER);
+                        }
+                        member_line(w, text, &shown);
+                    });
+                }
+                member.iter().for_each(|member| out.value(|| member_json(w, member)));
             }
-            if with_hosts {
-                hosts(w, text, id);
+            Part::Hosts => {
+                has_head = false;
+                out.end();
+                out.array("hosts");
             }
-            if with_tag && !domain.config.tag.is_empty() {
-                _ = writeln!(text, "  BD-Tag: {}", domain.config.tag);
+            Part::Host(ip, mac) => {
+                if with_hosts {
+                    let begins = !std::mem::replace(&mut has_head, true);
+                    out.text(|text| {
+                        if begins {
+                            text.push_str("\n  IP4/IP6 to MAC table for ARP Termination\n");
+                        }
+                        _ = writeln!(text, "{:>40} => {mac}", ip.to_string());
+                    });
+                }
+                out.value(|| json!({ "ip": ip.to_string(), "mac": mac.to_string() }));
             }
-        });
-        out.value(|| domain_json(w, &domain));
+            Part::End => {
+                out.end();
+                out.end();
+                if with_tag && !d.config.tag.is_empty() {
+                    out.text(|text| _ = writeln!(text, "  BD-Tag: {}", d.config.tag));
+                }
+            }
+        }
         Ok(())
     }))
 }

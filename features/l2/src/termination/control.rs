@@ -5,7 +5,12 @@ use crate::bridge::Bridge;
 use cli::{Error, Result, retval};
 use graph::World;
 use std::net::IpAddr;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 use wire::MacAddr;
+
+/// A host that a domain answers for: the domain's id, the host's addresses.
+pub type Host = (u32, IpAddr, MacAddr);
 
 impl Bridge {
     /// Lets a domain answer for a host. A host has one MAC address: another one replaces it.
@@ -52,18 +57,27 @@ impl Bridge {
     pub fn remove_hosts(&self, world: &World, id: u32) -> Result<()> {
         let mut control = self.control();
         let domain = control.domain(id)?;
-        for ip in std::mem::take(&mut domain.hosts).into_keys() {
-            domain.published_hosts.set(ip, None);
-        }
+        domain.hosts.clear();
+        domain.published_hosts.clear();
         drop(control);
         world.note_config_change();
         Ok(())
     }
 
-    /// Hosts that domains answer for: by domain id and address; of one domain, or of all.
-    pub fn hosts(&self, of: Option<u32>) -> Vec<(u32, IpAddr, MacAddr)> {
+    /// Hosts that domains answer for, of one domain or of all, by domain id and address. They are read in slices.
+    pub fn hosts(self: Arc<Self>, of: Option<u32>) -> impl Iterator<Item = Host> + use<> {
+        cli::pieces(move |last, n| self.hosts_behind(of, last, n), |(id, ip, _)| (*id, *ip))
+    }
+
+    /// Up to `n` hosts behind the last one that was read.
+    fn hosts_behind(&self, of: Option<u32>, last: Option<(u32, IpAddr)>, n: usize) -> Vec<Host> {
+        let first = last.map_or(0, |(id, _)| id);
+        let ids = of.map_or(first..=u32::MAX, |id| id.max(first)..=id);
         let control = self.control();
-        let domains = control.domains.iter().filter(|(id, _)| of.is_none_or(|of| of == **id));
-        domains.flat_map(|(id, domain)| domain.hosts.iter().map(|(ip, mac)| (*id, *ip, *mac))).collect()
+        let hosts = control.domains.range(ids).flat_map(|(id, domain)| {
+            let behind = last.filter(|(last, _)| last == id).map_or(Unbounded, |(_, ip)| Excluded(ip));
+            domain.hosts.range((behind, Unbounded)).map(|(ip, mac)| (*id, *ip, *mac))
+        });
+        hosts.take(n).collect()
     }
 }

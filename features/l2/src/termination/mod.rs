@@ -45,6 +45,11 @@ impl Hosts {
         self.parts.get(self.part(ip), turn)?.get(&ip).copied()
     }
 
+    /// Control: removes all hosts.
+    pub fn clear(&self) {
+        (0..PARTS).for_each(|part| _ = self.parts.clear(part));
+    }
+
     /// Control: sets a host's MAC address, or removes the host.
     pub fn set(&self, ip: IpAddr, mac: Option<MacAddr>) {
         let part = self.part(ip);
