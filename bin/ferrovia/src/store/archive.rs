@@ -31,7 +31,7 @@ impl Archive {
     /// Begins a file behind the last one, which must be complete. Its text is written by [`Self::step`].
     ///
     /// # Errors
-    /// A path that a tar archive can't have (a name of more than 100 bytes); what the system says.
+    /// A path that a tar archive can't have (a name of more than 100 bytes); a failed write.
     pub fn begin(&mut self, path: &Path, text: String) -> io::Result<()> {
         debug_assert_eq!(self.text.0.len(), self.text.1, "the last file is complete");
         let mut header = Header::new_ustar();
@@ -49,7 +49,7 @@ impl Archive {
     /// Writes a piece of the last file. Returns whether it is complete.
     ///
     /// # Errors
-    /// What the system says.
+    /// A failed write.
     pub fn step(&mut self) -> io::Result<bool> {
         let (text, at) = &mut self.text;
         let end = text.len().min(*at + PIECE);
@@ -66,7 +66,7 @@ impl Archive {
     /// Ends the archive.
     ///
     /// # Errors
-    /// What the system says.
+    /// A failed write.
     pub fn finish(&mut self) -> io::Result<()> {
         self.out.write_all(&[0; 2 * BLOCK])?;
         self.out.try_finish()?;

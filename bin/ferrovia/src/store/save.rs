@@ -89,9 +89,9 @@ struct Save {
     /// Position of the file name in the command.
     place: Option<Range<usize>>,
     by: String,
-    /// The end of the text.
+    /// The text after `pieces`.
     body: Body,
-    /// What comes before: a text that grows to a hundred megabytes would be copied each time.
+    /// Completed pieces of the text. A single string of a hundred megabytes would be copied each time it grows.
     pieces: Vec<String>,
     /// Number of lines.
     n: usize,

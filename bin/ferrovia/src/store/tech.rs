@@ -31,7 +31,7 @@ const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
 const CONFIG: usize = 1 << 20;
 
-/// Bytes of a file's name, without what says its kind.
+/// Bytes of the name of the archive's folder, and of a file without its suffix. A tar archive can't have much longer ones.
 const NAME: usize = 90;
 
 const OWN: &str = "show tech-support";
@@ -228,6 +228,7 @@ impl<W: World> Gather<W> {
         let Some(archive) = &mut self.archive else { return Ok(()) };
         let folder = self.path.file_name().map_or("tech-support".into(), |n| n.to_string_lossy());
         let folder = folder.trim_end_matches(".tar.gz").trim_end_matches(".tgz");
+        let folder = &folder[..folder.floor_char_boundary(NAME)];
         let text = without(&self.secrets, text);
         archive.begin(&Path::new(folder).join(name), text)?;
         self.files += 1;
