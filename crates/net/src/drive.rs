@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A device and a transmit node that lead nowhere, for tests and benches beside [`graph::drive`].
 
-use crate::{Device, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
+use crate::{Device, IfCounters, IfKind, Interfaces, Neighbor, Neighbors, NewInterface};
 use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
@@ -112,4 +112,133 @@ impl Node for Recorder {
         self.recorded.0.lock().expect("no panic").push((self.sw_if, bytes));
         TxTo::Sent
     }
+}
+
+/// An instance with ports `p0`, `p1`, … that are up and keep what they send, for tests of plugins.
+pub struct Rig {
+    /// Runs the instance.
+    pub bench: Bench,
+    /// The ports, by number.
+    pub ports: Vec<SwIfIndex>,
+    sent: Arc<Recorded>,
+}
+
+/// The MAC address of a port of a [`Rig`].
+pub fn port_mac(i: usize) -> MacAddr {
+    MacAddr([2, 0xfe, 0, 0, 0, i as u8])
+}
+
+impl Rig {
+    /// An instance with these plugins, `interface` among them, and as many ports.
+    pub fn new(plugins: &'static [&'static Plugin], ports: usize) -> Self {
+        let mut bench = Bench::new(plugins);
+        bench.settle();
+        bench.world.declare::<Recorded>();
+        let mut rig = Self { ports: Vec::new(), sent: bench.world.get(), bench };
+        (0..ports).for_each(|i| rig.add_port(i));
+        rig
+    }
+
+    /// Adds port `i`; there is none of this number, or it was deleted.
+    ///
+    /// # Panics
+    /// If an interface has its name.
+    pub fn add_port(&mut self, i: usize) {
+        let world = self.world();
+        let new = ethernet(format!("p{i}"), port_mac(i));
+        let made = world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if));
+        let sw_if = made.expect("created");
+        match self.ports.get_mut(i) {
+            Some(port) => *port = sw_if,
+            None => self.ports.push(sw_if),
+        }
+        self.cli(&format!("set interface state p{i} up"));
+    }
+
+    /// Deletes a port.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn delete_port(&mut self, i: usize) {
+        let world = self.world();
+        world.get::<Interfaces>().delete(&world, self.ports[i]).expect("deleted");
+        self.bench.settle();
+    }
+
+    /// The instance.
+    pub fn world(&self) -> Arc<World> {
+        self.bench.world.clone()
+    }
+
+    /// What a command says, once all that it began is done.
+    ///
+    /// # Panics
+    /// If the command fails.
+    #[track_caller]
+    pub fn cli(&mut self, line: &str) -> String {
+        let said = self.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        self.bench.settle();
+        said
+    }
+
+    /// Return value and text of a command that fails.
+    ///
+    /// # Panics
+    /// If it doesn't.
+    #[track_caller]
+    pub fn refused(&mut self, line: &str) -> (i32, String) {
+        let error = self.bench.cli(line).expect_err(line);
+        (error.code(), error.to_string())
+    }
+
+    /// Frames come in by a port, as a driver brings them.
+    pub fn receive_all(&mut self, port: usize, frames: &[Vec<u8>]) {
+        for frame in frames {
+            self.bench.arrive(self.ports[port], frame);
+        }
+        self.bench.settle();
+    }
+
+    /// What is sent, by number of the port, when frames come in by one.
+    pub fn pass_all(&mut self, port: usize, frames: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
+        self.receive_all(port, frames);
+        self.sent()
+    }
+
+    /// What is sent, by number of the port, when a frame comes in by one.
+    pub fn pass(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        self.pass_all(port, &[frame.to_vec()])
+    }
+
+    /// What was sent since the last call, sorted by number of the port, then by bytes.
+    pub fn sent(&self) -> Vec<(usize, Vec<u8>)> {
+        let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if).expect("a port");
+        let mut sent: Vec<_> = self.sent.take().into_iter().map(|(sw_if, b)| (number(sw_if), b)).collect();
+        sent.sort();
+        sent
+    }
+
+    /// Seconds go by.
+    pub fn seconds(&mut self, n: u64) {
+        for _ in 0..n {
+            self.bench.world.clock.adjust(1_000_000_000);
+            self.bench.settle();
+        }
+    }
+
+    /// A counter of a node.
+    pub fn count(&self, node: &str, counter: &str) -> u64 {
+        self.bench.count(node, counter)
+    }
+
+    /// Packets of an interface, received and sent.
+    pub fn packets(&self, sw_if: SwIfIndex) -> (u64, u64) {
+        let counters = self.bench.world.get::<IfCounters>();
+        (counters.rx.sum(sw_if.at()).0, counters.tx.sum(sw_if.at()).0)
+    }
+}
+
+/// A frame at each of these ports, as [`Rig::sent`] has it.
+pub fn at(ports: &[usize], frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+    ports.iter().map(|port| (*port, frame.to_vec())).collect()
 }

@@ -25,8 +25,12 @@ pub fn messages(m: &mut Messages<World>) {
         Ok(())
     });
     m.dump(fib);
-    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| want(w, c, r));
-    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2| want2(w, c, r));
+    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| {
+        let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } = r;
+        let r = WantL2MacsEvents2 { max_macs_in_event, enable_disable, pid };
+        want(w, c, r, Some((learn_limit, scan_delay)))
+    });
+    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2| want(w, c, r, None));
     m.answer::<L2MacsEvent>();
     m.call(|w: &World, _: &Caller<'_, World>, r: L2fibSetScanDelay| {
         w.get::<Bridge>().set_mac_scan_delay(r.scan_delay.into())
@@ -215,21 +219,12 @@ pub struct L2fibSetScanDelay {
     pub scan_delay: u16,
 }
 
-fn want(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents) -> Result<()> {
+/// Starts or ends events for a client; `limits`: the learn limit and the scan delay, which only the older
+/// message sets.
+fn want(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2, limits: Option<(u32, u8)>) -> Result<()> {
     let bridge = w.get::<Bridge>();
     if r.enable_disable {
-        bridge.tell_macs(w, c.client, r.max_macs_in_event, Some((r.learn_limit, r.scan_delay)))?;
-    } else {
-        bridge.stop_telling_macs(w, c.client)?;
-    }
-    c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
-    Ok(())
-}
-
-fn want2(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2) -> Result<()> {
-    let bridge = w.get::<Bridge>();
-    if r.enable_disable {
-        bridge.tell_macs(w, c.client, r.max_macs_in_event, None)?;
+        bridge.tell_macs(w, c.client, r.max_macs_in_event, limits)?;
     } else {
         bridge.stop_telling_macs(w, c.client)?;
     }

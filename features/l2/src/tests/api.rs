@@ -44,13 +44,13 @@ fn join(sw_if: SwIfIndex, bd_id: u32, port_type: L2PortType) -> SwInterfaceSetL2
 
 #[test]
 fn messages_are_as_published() {
-    let rig = Rig::new(0);
+    let rig = rig(0);
     assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
 }
 
 #[test]
 fn clients_create_and_change_domains() {
-    let rig = Rig::new(2);
+    let rig = rig(2);
     let mut client = rig.bench.api();
     assert_eq!(client.call(add(5)), Ok(()));
     assert_eq!(client.call(add(5)), Err(-119));
@@ -100,7 +100,7 @@ fn clients_create_and_change_domains() {
 
 #[test]
 fn clients_add_and_read_entries() {
-    let rig = Rig::bridged(2);
+    let rig = bridged(2);
     let mut client = rig.bench.api();
     let entry = |n: u8, sw_if: SwIfIndex| L2fibAddDel {
         mac: MacAddress(host(n).octets()),
@@ -143,7 +143,7 @@ fn clients_add_and_read_entries() {
 
 #[test]
 fn clients_connect_interfaces_and_switch_features() {
-    let rig = Rig::new(3);
+    let rig = rig(3);
     let mut client = rig.bench.api();
     let connect = |rx: SwIfIndex, tx: SwIfIndex, enable| SwInterfaceSetL2Xconnect {
         rx_sw_if_index: rx.into(),
@@ -203,7 +203,7 @@ fn clients_connect_interfaces_and_switch_features() {
 
 #[test]
 fn clients_make_and_delete_bvis() {
-    let mut rig = Rig::bridged(1);
+    let mut rig = bridged(1);
     let world = rig.world();
     let interfaces = world.get::<Interfaces>();
     let mut client = rig.bench.api();

@@ -8,7 +8,7 @@ use testkit::pkt;
 /// Mutated frames never panic, no buffer is lost, and every copy that is sent has the bytes of the frame that came in.
 #[test]
 fn mutated_frames_are_switched_as_they_are() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     for line in [
         "create loopback interface",
         "set interface state loop0 up",
@@ -56,7 +56,7 @@ fn mutated_frames_are_switched_as_they_are() {
 /// What comes in is sent, flooded or dropped by a reason: the sums of a vector of unicast frames agree.
 #[test]
 fn every_frame_is_sent_or_counted() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set bridge-domain uu-flood 1 disable");
     rig.cli("l2fib add 02:aa:00:00:00:07 1 filter");
     rig.cli("l2fib add 02:aa:00:00:00:08 1 p1 static");

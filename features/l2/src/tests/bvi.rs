@@ -10,7 +10,7 @@ const BVI: MacAddr = MacAddr([0xde, 0xad, 0, 0, 0, 0]);
 
 /// Ports 0 and 1 and `loop0` with 10.0.0.1/24 in domain 1; port 2 routes, with 10.0.2.1/24.
 fn routed() -> (Rig, SwIfIndex) {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     for line in [
         "create loopback interface",
         "set interface state loop0 up",
@@ -132,7 +132,7 @@ fn all_tags_are_taken_off_for_the_bvi() {
 /// The BVI's group holds back group frames, but not what it asks or sends to one host.
 #[test]
 fn the_bvis_split_horizon_group_does_not_stop_questions() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     for line in [
         "create loopback interface",
         "set interface state loop0 up",
@@ -183,7 +183,7 @@ fn a_bvi_has_a_static_entry_that_follows_its_address() {
 /// A loopback interface that is an ordinary member gets no floods, which would come back in.
 #[test]
 fn a_loopback_that_is_no_bvi_gets_no_floods() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("create loopback interface");
     rig.cli("set interface state loop0 up");
     rig.cli("set interface l2 bridge loop0 1");

@@ -6,7 +6,7 @@ use crate::Bridge;
 
 #[test]
 fn domains_are_created_shown_and_deleted() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     assert_eq!(rig.cli("show bridge-domain"), "no bridge-domains in use\n");
     rig.cli("create bridge-domain 7 learn 0 uu-flood 0 mac-age 5 bd-tag \"my domain\"");
     rig.cli("set interface l2 bridge p0 7 3");
@@ -42,7 +42,7 @@ fn domains_are_created_shown_and_deleted() {
 /// An index is used again only when no worker can learn in the domain that had it, and that domain's entries are gone.
 #[test]
 fn a_new_domain_knows_nothing_of_the_one_before() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     let world = rig.world();
     let bridge = world.get::<Bridge>();
     rig.cli(&format!("l2fib add {} 1 p0 static", host(1)));
@@ -72,7 +72,7 @@ fn a_new_domain_knows_nothing_of_the_one_before() {
 
 #[test]
 fn a_domain_is_created_by_its_first_member_and_its_uu_port_leaves_with_it() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     rig.cli("set interface l2 bridge p0 5 uu-fwd");
     let bridge = rig.world().get::<Bridge>();
     assert_eq!(bridge.domain_ids(), [5]);
@@ -88,7 +88,7 @@ fn what_is_configured_is_written_and_read_back() {
         let ours = lines.into_iter().filter(|l| l.text.contains("bridge") || l.text.contains("l2"));
         ours.map(|l| (l.text, l.undo)).collect::<Vec<_>>()
     };
-    let mut rig = Rig::new(4);
+    let mut rig = rig(4);
     for line in [
         "create loopback interface",
         "create bridge-domain 1 mac-age 5 bd-tag \"a b\"",
@@ -107,7 +107,7 @@ fn what_is_configured_is_written_and_read_back() {
     }
     rig.pass(0, &frame(1, 99, 0));
     let said = commands(&rig);
-    let mut other = Rig::new(4);
+    let mut other = Rig::new(PLUGINS, 4);
     other.cli("create loopback interface");
     for (line, _) in said.iter().filter(|(line, _)| !line.starts_with("create loopback")) {
         other.cli(line);

@@ -6,7 +6,7 @@ use crate::Bridge;
 
 #[test]
 fn an_address_that_is_silent_is_forgotten() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set bridge-domain mac-age 1 2");
     rig.cli(&format!("l2fib add {} 1 p0", host(9)));
     let world = rig.world();
@@ -31,7 +31,7 @@ fn an_address_that_is_silent_is_forgotten() {
 
 #[test]
 fn nothing_ages_without_an_age() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.pass(0, &frame(1, 99, 0));
     rig.bench.world.clock.adjust(100_000 * SECOND);
     rig.seconds(61);
@@ -40,7 +40,7 @@ fn nothing_ages_without_an_age() {
 
 #[test]
 fn a_flush_is_effective_for_the_next_frame() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     let world = rig.world();
     let to = frame(2, 1, 0);
     for line in [
@@ -70,7 +70,7 @@ fn a_flush_is_effective_for_the_next_frame() {
 /// A worker that learns with the numbers of before a flush makes an entry that isn't used, and the scan removes it.
 #[test]
 fn an_entry_of_before_a_flush_is_not_used() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     let world = rig.world();
     let bridge = world.get::<Bridge>();
     rig.pass(0, &frame(1, 99, 0));
@@ -94,7 +94,7 @@ fn an_entry_of_before_a_flush_is_not_used() {
 /// Generation numbers have 8 bits. An entry stays flushed when they come round before the ager has removed it.
 #[test]
 fn no_number_of_flushes_brings_an_entry_back() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     for line in ["l2fib flush-mac interface p0", "l2fib flush-mac bridge-domain 1"] {
         rig.pass(0, &frame(1, 99, 0));
         for _ in 0..256 {
@@ -107,7 +107,7 @@ fn no_number_of_flushes_brings_an_entry_back() {
 
 #[test]
 fn entries_of_operators_stay_until_they_are_deleted() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli(&format!("l2fib add {} 1 p0", host(1)));
     rig.cli(&format!("l2fib add {} 1 p1 static", host(2)));
     rig.cli("l2fib flush-mac all");
@@ -131,7 +131,7 @@ fn entries_of_operators_stay_until_they_are_deleted() {
 
 #[test]
 fn entries_are_shown_as_text_and_json() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.pass(0, &frame(1, 99, 0));
     rig.cli(&format!("l2fib add {} 1 filter", host(3)));
     let shown = rig.cli("show l2fib all");

@@ -10,7 +10,7 @@ const GROUP: MacAddr = MacAddr([1, 0, 0x5e, 1, 2, 3]);
 /// Long frames share the part behind their head; the bytes of each copy are the whole frame's.
 #[test]
 fn each_copy_of_a_group_frame_has_all_bytes() {
-    let mut rig = Rig::bridged(5);
+    let mut rig = bridged(5);
     for dst in [MacAddr::BROADCAST, GROUP] {
         for len in [14, 60, 255, 256, 257, 1514, 5000, 9018] {
             let mut frame = frame_to(host(1), dst, 3);
@@ -27,7 +27,7 @@ fn each_copy_of_a_group_frame_has_all_bytes() {
 /// A sender on this host may leave the checksum to the device. The copies share the bytes behind their head, so it is finished before.
 #[test]
 fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
-    let mut rig = Rig::bridged(4);
+    let mut rig = bridged(4);
     let ether = pkt::ether(host(1), MacAddr::BROADCAST);
     let want = ether.ip4("10.0.0.1", "10.0.0.255").udp(1, 2).payload_len(1000).build();
     assert_eq!(wire::l4::verify(&want[14..]), Ok(wire::l4::Verdict::Valid));
@@ -47,7 +47,7 @@ fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
 /// A vector of broadcasts to many ports makes more copies than are made at once. None is lost as long as there are buffers.
 #[test]
 fn many_copies_are_made_in_portions() {
-    let mut rig = Rig::bridged(30);
+    let mut rig = bridged(30);
     let frames: Vec<_> = (0..60).map(|n| frame_to(host(1), MacAddr::BROADCAST, n)).collect();
     rig.receive_all(0, &frames);
     let others: Vec<usize> = (1..30).collect();
@@ -60,7 +60,7 @@ fn many_copies_are_made_in_portions() {
 
 #[test]
 fn a_split_horizon_group_keeps_frames_apart() {
-    let mut rig = Rig::new(4);
+    let mut rig = rig(4);
     rig.cli("create bridge-domain 1");
     for (port, shg) in [(0, " 5"), (1, " 5"), (2, " 6"), (3, "")] {
         rig.cli(&format!("set interface l2 bridge p{port} 1{shg}"));
@@ -77,7 +77,7 @@ fn a_split_horizon_group_keeps_frames_apart() {
 
 #[test]
 fn unknown_unicast_is_dropped_where_it_is_not_flooded() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set bridge-domain uu-flood 1 disable");
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
     assert_eq!(rig.count("l2-fwd", "L2 forward misses"), 1);
@@ -89,7 +89,7 @@ fn unknown_unicast_is_dropped_where_it_is_not_flooded() {
 
 #[test]
 fn groups_are_dropped_where_they_are_not_flooded() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set bridge-domain flood 1 disable");
     assert_eq!(rig.pass(0, &frame_to(host(1), GROUP, 0)), []);
     assert_eq!(rig.count("feature-bitmap-drop", "L2 feature forwarding disabled"), 1);
@@ -104,7 +104,7 @@ fn groups_are_dropped_where_they_are_not_flooded() {
 
 #[test]
 fn unknown_unicast_goes_to_its_port_alone() {
-    let mut rig = Rig::bridged(4);
+    let mut rig = bridged(4);
     rig.cli("set interface l2 bridge p3 1 uu-fwd");
     let unknown = frame(1, 2, 0);
     assert_eq!(rig.pass(0, &unknown), at(&[3], &unknown));
@@ -123,7 +123,7 @@ fn unknown_unicast_goes_to_its_port_alone() {
 
 #[test]
 fn arp_requests_can_go_to_the_unknown_unicast_port_alone() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     let arp = testkit::pkt::arp_request("02:aa:00:00:00:01", "10.0.0.1", "10.0.0.2").pad_to(60).build();
     rig.cli("set bridge-domain arp-ufwd 1");
     assert_eq!(rig.pass(0, &arp), at(&[1, 2], &arp), "there is no such port");
@@ -135,7 +135,7 @@ fn arp_requests_can_go_to_the_unknown_unicast_port_alone() {
 
 #[test]
 fn a_lonely_port_floods_to_nobody() {
-    let mut rig = Rig::bridged(1);
+    let mut rig = bridged(1);
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
     assert_eq!(rig.pass(0, &frame_to(host(1), GROUP, 0)), []);
     assert_eq!(rig.count("l2-flood", "L2 replication complete"), 2);
@@ -143,7 +143,7 @@ fn a_lonely_port_floods_to_nobody() {
 
 #[test]
 fn domain_0_drops() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     rig.cli("set interface l2 bridge p0 0");
     rig.cli("set interface l2 bridge p1 0");
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
@@ -153,7 +153,7 @@ fn domain_0_drops() {
 
 #[test]
 fn a_port_that_is_down_sends_nothing_and_others_do() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.cli("set interface state p1 down");
     let group = frame_to(host(1), GROUP, 0);
     assert_eq!(rig.pass(0, &group), at(&[2], &group));

@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn unknown_unicast_is_flooded_and_known_unicast_goes_to_one_port() {
-    let mut rig = Rig::bridged(4);
+    let mut rig = bridged(4);
     let first = frame(1, 2, 1);
     assert_eq!(rig.pass(0, &first), at(&[1, 2, 3], &first), "2 is unknown; nothing goes back");
     let back = frame(2, 1, 2);
@@ -20,7 +20,7 @@ fn unknown_unicast_is_flooded_and_known_unicast_goes_to_one_port() {
 /// One vector of many frames takes the staged path of the nodes.
 #[test]
 fn a_vector_is_forwarded_as_its_frames_are_one_by_one() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     for n in 0..60 {
         rig.receive_all(usize::from(n % 2), &[frame(n, 200, n)]);
     }
@@ -44,7 +44,7 @@ fn a_vector_is_forwarded_as_its_frames_are_one_by_one() {
 
 #[test]
 fn a_move_is_learned_at_once() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.pass(0, &frame(1, 9, 0));
     let to = frame(2, 1, 1);
     assert_eq!(rig.pass(2, &to), at(&[0], &to));
@@ -57,7 +57,7 @@ fn a_move_is_learned_at_once() {
 
 #[test]
 fn a_static_entry_does_not_move() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.cli(&format!("l2fib add {} 1 p0 static", host(1)));
     assert_eq!(rig.pass(1, &frame(1, 9, 0)), []);
     assert_eq!(rig.count("l2-learn", "L2 mac move violations"), 1);
@@ -69,7 +69,7 @@ fn a_static_entry_does_not_move() {
 
 #[test]
 fn an_operators_entry_that_is_not_static_may_move_and_counts_then() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.cli(&format!("l2fib add {} 1 p0", host(1)));
     let bridge = rig.world().get::<crate::Bridge>();
     assert_eq!(bridge.learned().0, 0);
@@ -84,7 +84,7 @@ fn an_operators_entry_that_is_not_static_may_move_and_counts_then() {
 
 #[test]
 fn a_filter_drops_from_and_to_an_address() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli(&format!("l2fib add {} 1 filter", host(7)));
     assert_eq!(rig.pass(0, &frame(1, 7, 0)), []);
     assert_eq!(rig.count("l2-fwd", "Filter Mac Drop"), 1);
@@ -99,7 +99,7 @@ fn a_filter_drops_from_and_to_an_address() {
 
 #[test]
 fn a_frame_is_not_sent_back_where_it_came_from() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.pass(0, &frame(1, 9, 0));
     rig.pass(0, &frame(2, 9, 0));
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
@@ -108,7 +108,7 @@ fn a_frame_is_not_sent_back_where_it_came_from() {
 
 #[test]
 fn groups_and_the_zero_address_are_not_learned() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     for src in [MacAddr([1, 0, 0x5e, 0, 0, 1]), MacAddr::ZERO] {
         let frame = frame_to(src, host(9), 0);
         assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
@@ -120,7 +120,7 @@ fn groups_and_the_zero_address_are_not_learned() {
 
 #[test]
 fn learning_stops_at_the_limit_and_frames_are_still_forwarded() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set bridge-domain learn-limit 1 3");
     for n in 1..=5 {
         let frame = frame(n, 99, n);
@@ -140,7 +140,7 @@ fn learning_stops_at_the_limit_and_frames_are_still_forwarded() {
 /// A port that sends ever new sources gets as many entries as it leaves for others.
 #[test]
 fn a_port_with_many_addresses_leaves_room_for_others() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     let world = rig.world();
     let bridge = world.get::<crate::Bridge>();
     bridge.learned.set_limit(20);
@@ -161,7 +161,7 @@ fn a_port_with_many_addresses_leaves_room_for_others() {
 
 #[test]
 fn learning_and_forwarding_can_be_switched_off() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.cli("set bridge-domain learn 1 disable");
     rig.pass(0, &frame(1, 9, 0));
     let to = frame(2, 1, 1);
@@ -182,7 +182,7 @@ fn learning_and_forwarding_can_be_switched_off() {
 
 #[test]
 fn the_same_address_is_another_one_in_another_domain() {
-    let mut rig = Rig::bridged(4);
+    let mut rig = bridged(4);
     rig.cli("set interface l2 bridge p2 2");
     rig.cli("set interface l2 bridge p3 2");
     rig.pass(0, &frame(1, 9, 0));

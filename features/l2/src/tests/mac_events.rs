@@ -32,7 +32,7 @@ fn told(
 
 #[test]
 fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.pass(0, &frame(99, 98, 0));
     let mut client = rig.bench.api();
     assert_eq!(client.call(want(0, 1, true)), Err(-7));
@@ -103,7 +103,7 @@ fn the_limit_of_startup_conf_comes_back() {
 
 #[test]
 fn the_second_message_sets_no_limit() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.pass(0, &frame(1, 98, 0));
     let mut client = rig.bench.api();
     let want2 = |enable_disable| WantL2MacsEvents2 { max_macs_in_event: 1, enable_disable, pid: 7 };

@@ -8,7 +8,7 @@ use testkit::pkt;
 
 #[test]
 fn a_cross_connect_has_one_direction() {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     rig.cli("set interface l2 xconnect p0 p1");
     rig.cli("set interface l2 xconnect p1 p2");
     rig.cli("set interface l2 bridge p2 1");
@@ -26,7 +26,7 @@ fn a_cross_connect_has_one_direction() {
 
 #[test]
 fn tags_stay_and_runts_pass() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     let mut tagged = frame(1, 2, 4);
     tagged.splice(12..12, [0x81, 0, 0x20, 7, 0x81, 0, 0, 9]);
     assert_eq!(rig.pass(0, &tagged), at(&[1], &tagged));
@@ -38,7 +38,7 @@ fn tags_stay_and_runts_pass() {
 
 #[test]
 fn a_new_mode_ends_the_old_one() {
-    let mut rig = Rig::bridged(3);
+    let mut rig = bridged(3);
     rig.cli("set interface l2 xconnect p0 p1");
     let frame = frame(1, 2, 0);
     assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
@@ -59,7 +59,7 @@ fn a_new_mode_ends_the_old_one() {
 
 #[test]
 fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     rig.cli("set interface l2 xconnect p0 p1");
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
     assert_eq!(rig.count("l2-output", "L2 Output interface not valid"), 1);
@@ -82,7 +82,7 @@ fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
 /// Packets of an interface that is switched are never routed, although it has an address and a route.
 #[test]
 fn nothing_is_routed_from_a_switched_interface() {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     for line in [
         "set interface ip address p0 10.0.0.1/24",
         "set interface ip address p1 10.0.1.1/24",
@@ -120,7 +120,7 @@ fn nothing_is_routed_from_a_switched_interface() {
 
 #[test]
 fn workers_see_the_role_of_an_interface() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     let world = rig.world();
     let interfaces = world.get::<Interfaces>();
     let role = |sw_if| interfaces.get(sw_if).expect("there").l2;
@@ -151,7 +151,7 @@ impl net::Device for Noting {
 
 #[test]
 fn a_port_is_promiscuous_while_it_is_switched() {
-    let mut rig = Rig::new(1);
+    let mut rig = rig(1);
     let world = rig.world();
     let device = Arc::new(Noting::default());
     let new = net::NewInterface { device: device.clone(), ..ethernet("q0", port_mac(9)) };
@@ -174,7 +174,7 @@ fn a_port_is_promiscuous_while_it_is_switched() {
 
 #[test]
 fn traces_name_domain_addresses_and_features() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     let frame = frame(1, 2, 0);
     let port = rig.ports[0];
     rig.bench.rt.trace().order(::graph::NodeIndex(999), 1, ::graph::TraceLog::room(16), 0);
@@ -191,7 +191,7 @@ fn traces_name_domain_addresses_and_features() {
 
 #[test]
 fn an_interface_that_is_deleted_leaves_nothing_behind() {
-    let mut rig = Rig::bridged(4);
+    let mut rig = bridged(4);
     let world = rig.world();
     let bridge = world.get::<Bridge>();
     rig.cli("set interface l2 xconnect p3 p2");
@@ -221,7 +221,7 @@ fn an_interface_that_is_deleted_leaves_nothing_behind() {
 
 #[test]
 fn wrong_modes_are_refused() {
-    let mut rig = Rig::new(2);
+    let mut rig = rig(2);
     assert_eq!(rig.refused("set interface l2 bridge local0 1").0, -71);
     assert_eq!(rig.refused("set interface l2 bridge p0 16777216").0, -122);
     assert_eq!(rig.refused("set interface l2 bridge p0 1 bvi").0, -7);

@@ -15,22 +15,20 @@ fn tagged(tags: &[(u16, u16)], frame: &[u8]) -> Vec<u8> {
     frame[..12].iter().copied().chain(tags).chain(frame[12..].iter().copied()).collect()
 }
 
-impl Rig {
-    /// Makes sub-interfaces, which are up, members of domain 1.
-    fn subs(&mut self, lines: &[&str]) {
-        for line in lines {
-            let name = self.cli(&format!("create sub-interfaces {line}"));
-            let name = name.trim_end();
-            self.cli(&format!("set interface state {name} up"));
-            self.cli(&format!("set interface l2 bridge {name} 1"));
-        }
+/// Makes sub-interfaces, which are up, members of domain 1.
+fn subs(rig: &mut Rig, lines: &[&str]) {
+    for line in lines {
+        let name = rig.cli(&format!("create sub-interfaces {line}"));
+        let name = name.trim_end();
+        rig.cli(&format!("set interface state {name} up"));
+        rig.cli(&format!("set interface l2 bridge {name} 1"));
     }
 }
 
 #[test]
 fn sub_interfaces_are_ports_that_leave_tags_alone() {
-    let mut rig = Rig::new(3);
-    rig.subs(&["p0 100", "p1 200", "p2 1 dot1q 7 inner-dot1q 8 exact-match"]);
+    let mut rig = rig(3);
+    subs(&mut rig, &["p0 100", "p1 200", "p2 1 dot1q 7 inner-dot1q 8 exact-match"]);
     let plain = frame(1, 2, 5);
     let sent = tagged(&[(Q, 0xa064)], &plain);
     assert_eq!(rig.pass(0, &sent), at(&[1, 2], &sent), "as it came, priority too");
@@ -51,8 +49,8 @@ fn sub_interfaces_are_ports_that_leave_tags_alone() {
 
 #[test]
 fn vlans_meet_through_rewrites() {
-    let mut rig = Rig::new(4);
-    rig.subs(&["p0 100", "p1 200", "p2 300 dot1ad 300 inner-dot1q 8 exact-match"]);
+    let mut rig = rig(4);
+    subs(&mut rig, &["p0 100", "p1 200", "p2 300 dot1ad 300 inner-dot1q 8 exact-match"]);
     rig.cli("set interface l2 bridge p3 1");
     for line in ["p0.100 pop 1", "p1.200 pop 1", "p2.300 pop 2", "p3 disable"] {
         rig.cli(&format!("set interface l2 tag-rewrite {line}"));
@@ -73,7 +71,7 @@ fn vlans_meet_through_rewrites() {
 
 #[test]
 fn the_interface_itself_can_push() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     rig.cli("set interface l2 tag-rewrite p0 push dot1ad 10 20");
     let plain = frame(1, 2, 5);
     let pushed = tagged(&[(AD, 10), (Q, 20)], &plain);
@@ -94,8 +92,8 @@ fn the_interface_itself_can_push() {
 
 #[test]
 fn a_filter_lets_only_own_frames_leave() {
-    let mut rig = Rig::new(2);
-    rig.subs(&["p0 100", "p1 200"]);
+    let mut rig = rig(2);
+    subs(&mut rig, &["p0 100", "p1 200"]);
     rig.cli("set interface l2 tag-rewrite p0.100 translate 1-1 dot1q 5");
     rig.cli("set interface l2 efp-filter p0.100");
     let plain = frame(1, 2, 5);
@@ -122,8 +120,8 @@ fn a_filter_lets_only_own_frames_leave() {
 
 #[test]
 fn rewrites_that_cant_be_are_refused() {
-    let mut rig = Rig::new(1);
-    rig.subs(&["p0 100", "p0 1 dot1q any", "p0 2 dot1q 7 inner-dot1q any"]);
+    let mut rig = rig(1);
+    subs(&mut rig, &["p0 100", "p0 1 dot1q any", "p0 2 dot1q 7 inner-dot1q any"]);
     for (line, want) in [
         ("p0 pop 1", -72),
         ("p0 translate 1-1 dot1q 5", -72),

@@ -15,8 +15,8 @@ const ASKER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
 const KNOWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
 /// Three ports of a domain that answers for `KNOWN` and `KNOWN6` with `host(1)`.
-fn rig() -> Rig {
-    let mut rig = Rig::bridged(3);
+fn terminating() -> Rig {
+    let mut rig = bridged(3);
     rig.cli("set bridge-domain arp term 1");
     for ip in [IpAddr::V4(KNOWN), KNOWN6.into()] {
         rig.cli(&format!("set bridge-domain arp entry 1 {ip} {}", host(1)));
@@ -71,7 +71,7 @@ fn advertisement(of: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr)) -> Vec<u8> {
 
 #[test]
 fn a_domain_answers_for_hosts_that_are_configured() {
-    let mut rig = rig();
+    let mut rig = terminating();
     let asker = (host(7), ASKER);
     let answer = at(&[0], &reply((host(1), KNOWN), asker));
     assert_eq!(rig.pass(0, &request(asker, KNOWN)), answer, "nothing is flooded");
@@ -93,7 +93,7 @@ fn a_domain_answers_for_hosts_that_are_configured() {
 
 #[test]
 fn what_it_does_not_know_is_flooded_as_it_is() {
-    let mut rig = rig();
+    let mut rig = terminating();
     let (asker, asker6) = ((host(7), ASKER), (host(7), ASKER6));
     let own = (host(1), KNOWN);
     let unspecified = (host(7), Ipv6Addr::UNSPECIFIED);
@@ -148,7 +148,7 @@ fn what_it_does_not_know_is_flooded_as_it_is() {
 
 #[test]
 fn bad_arp_packets_are_dropped_by_name() {
-    let mut rig = rig();
+    let mut rig = terminating();
     let good = request((host(7), ASKER), KNOWN);
     let changed = |at: usize, bytes: &[u8]| {
         let mut frame = good.clone();
@@ -184,7 +184,7 @@ fn bad_arp_packets_are_dropped_by_name() {
 /// Tags stay, or are rewritten as those of all frames of the port.
 #[test]
 fn questions_behind_tags_are_answered_behind_tags() {
-    let mut rig = rig();
+    let mut rig = terminating();
     rig.cli("create sub-interfaces p0 7");
     rig.cli("set interface state p0.7 up");
     rig.cli("set interface l2 bridge p0.7 1");
@@ -206,7 +206,7 @@ fn questions_behind_tags_are_answered_behind_tags() {
 
 #[test]
 fn clients_set_hosts_and_hear_of_them() {
-    let mut rig = Rig::bridged(2);
+    let mut rig = bridged(2);
     let entry = |bd_id, ip: &str, n| BdIpMac {
         bd_id,
         ip: Address::from(ip.parse::<IpAddr>().expect("an address")),
@@ -272,7 +272,7 @@ fn clients_set_hosts_and_hear_of_them() {
 /// A port that floods sightings loses its own, not those of others.
 #[test]
 fn a_port_that_is_noisy_keeps_no_other_silent() {
-    let mut rig = rig();
+    let mut rig = terminating();
     let mut client = rig.bench.api();
     assert_eq!(client.call(WantL2ArpTermEvents { enable: true, pid: 1 }), Ok(()));
     let suspended = client.suspend();
@@ -294,7 +294,7 @@ fn a_port_that_is_noisy_keeps_no_other_silent() {
 
 #[test]
 fn a_domains_own_router_is_answered_too() {
-    let mut rig = rig();
+    let mut rig = terminating();
     rig.cli("bvi create instance 1");
     rig.cli("set interface state bvi1 up");
     rig.cli("set interface l2 bridge bvi1 1 bvi");
@@ -322,7 +322,7 @@ fn a_domains_own_router_is_answered_too() {
 
 #[test]
 fn hosts_are_shown() {
-    let mut rig = rig();
+    let mut rig = terminating();
     let shown = rig.cli("show bridge-domain 1 arp");
     assert!(shown.contains(&format!("10.0.0.1 => {}", host(1))), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");

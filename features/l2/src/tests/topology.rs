@@ -48,7 +48,7 @@ enum What {
     UuFlood,
 }
 
-/// What a domain does and knows.
+/// A bridge domain of the model: its flags and its table of stations.
 #[derive(Clone, Debug)]
 struct Domain {
     learn: bool,
@@ -198,7 +198,7 @@ proptest! {
 
     #[test]
     fn frames_go_where_a_plain_bridge_sends_them(made in members(), ops in ops()) {
-        let mut rig = Rig::new(PORTS);
+        let mut rig = rig(PORTS);
         for id in 1..=DOMAINS {
             rig.cli(&format!("create bridge-domain {id}"));
         }

@@ -9,7 +9,7 @@ const NOTHING: &str = "Source  Destination  Device  L2\n";
 
 #[test]
 fn commands_replace_show_and_end() {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     assert_eq!(rig.cli("show interface span"), NOTHING);
     assert_eq!(rig.cli("show interface span -j"), "[]\n");
     for line in [
@@ -51,16 +51,16 @@ fn commands_replace_show_and_end() {
         let error = rig.bench.cli(&format!("set interface span {line}")).expect_err(line);
         assert!(error.to_string().contains(want), "{line}: {error}");
     }
-    rig.sub("p0 1");
+    sub(&mut rig, "p0 1");
     assert!(rig.bench.cli("set interface span p0.1 destination p1").is_err(), "at the device");
     rig.cli("set interface span p0.1 l2 destination p1");
 }
 
 #[test]
 fn messages_set_and_dump() {
-    let mut rig = Rig::new(3);
+    let mut rig = rig(3);
     let [a, b, c] = [0, 1, 2].map(|i: usize| InterfaceIndex::from(rig.ports[i]));
-    rig.sub("p0 1");
+    sub(&mut rig, "p0 1");
     let sub = InterfaceIndex(rig.ports[2].0 + 1);
     let (none, gone) = (InterfaceIndex::NONE, InterfaceIndex(99));
     let set = |from, to, state, is_l2| SwInterfaceSpanEnableDisable {
@@ -112,7 +112,7 @@ fn messages_set_and_dump() {
 #[test]
 fn mirrors_go_with_either_interface() {
     for gone in [0, 2] {
-        let mut rig = Rig::new(4);
+        let mut rig = rig(4);
         rig.cli("set interface l2 xconnect p0 p1");
         rig.cli("set interface l2 xconnect p1 p0");
         rig.cli("set interface l2 bridge p2 1");

@@ -9,7 +9,7 @@ use wire::offload::{Csum, Offload};
 
 /// Ports 0 and 1 are connected with each other.
 fn crossed(ports: usize) -> Rig {
-    let mut rig = Rig::new(ports);
+    let mut rig = rig(ports);
     rig.cli("set interface l2 xconnect p0 p1");
     rig.cli("set interface l2 xconnect p1 p0");
     rig
@@ -29,7 +29,7 @@ fn copies_of_received_and_sent_frames_have_all_bytes() {
             assert_eq!(rig.pass(1, &frame), at(&ports(0, sent), &frame), "{word}: {len} bytes sent");
         }
     }
-    assert_eq!((rig.mirrored("span-input"), rig.mirrored("span-output")), (24, 24));
+    assert_eq!((mirrored(&rig, "span-input"), mirrored(&rig, "span-output")), (24, 24));
     rig.cli("set interface span p0 disable");
     let frame = frame(100, 0);
     assert_eq!((rig.pass(0, &frame), rig.pass(1, &frame)), (at(&[1], &frame), at(&[0], &frame)));
@@ -69,11 +69,11 @@ fn copies_are_not_copied_again() {
 
 #[test]
 fn frames_of_sub_interfaces_are_copied_as_they_are_on_the_wire() {
-    let mut rig = Rig::new(4);
-    rig.sub("p0 100");
+    let mut rig = rig(4);
+    sub(&mut rig, "p0 100");
     rig.cli("set interface span p0 destination p2");
     // One that comes later is mirrored too.
-    rig.sub("p0 200");
+    sub(&mut rig, "p0 200");
     for (sub, other) in [("p0.100", "p1"), ("p1", "p0.100"), ("p0.200", "p3"), ("p3", "p0.200")] {
         rig.cli(&format!("set interface l2 xconnect {sub} {other}"));
     }
@@ -93,7 +93,7 @@ fn frames_of_sub_interfaces_are_copied_as_they_are_on_the_wire() {
 #[test]
 fn copies_can_leave_in_a_vlan() {
     let mut rig = crossed(3);
-    rig.sub("p2 9");
+    sub(&mut rig, "p2 9");
     rig.cli("set interface span p0 destination p2.9 rx");
     let frame = frame(100, 1);
     assert_eq!(rig.pass(0, &frame), [at(&[1], &frame), at(&[2], &tagged(&[(Q, 9)], &frame))].concat());
@@ -101,7 +101,7 @@ fn copies_can_leave_in_a_vlan() {
 
 #[test]
 fn routed_packets_are_copied_with_the_super_path_and_without_it() {
-    let mut rig = Rig::new(4);
+    let mut rig = rig(4);
     for (i, port) in [(0u8, "p0"), (1, "p1")] {
         rig.cli(&format!("set interface ip address {port} 10.0.{i}.1/24"));
         let world = rig.world();

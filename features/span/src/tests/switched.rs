@@ -5,8 +5,8 @@ use super::*;
 
 /// Sub-interface p0.100 and p1 are connected with each other, and p2 is alone in domain 55.
 fn crossed(ports: usize) -> Rig {
-    let mut rig = Rig::new(ports);
-    rig.sub("p0 100");
+    let mut rig = rig(ports);
+    sub(&mut rig, "p0 100");
     rig.cli("set interface l2 xconnect p0.100 p1");
     rig.cli("set interface l2 xconnect p1 p0.100");
     rig.cli("set interface l2 bridge p2 55");
@@ -25,7 +25,7 @@ fn received_and_sent_frames_are_copied_to_a_switched_interface() {
             assert_eq!(rig.pass(1, &frame), at(&ports(0, sent), &frame), "{word}: {len} bytes sent");
         }
     }
-    assert_eq!((rig.mirrored("span-l2-input"), rig.mirrored("span-l2-output")), (10, 10));
+    assert_eq!((mirrored(&rig, "span-l2-input"), mirrored(&rig, "span-l2-output")), (10, 10));
     // The frames of the device itself are others.
     let untagged = frame(100, 0);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -39,8 +39,8 @@ fn received_and_sent_frames_are_copied_to_a_switched_interface() {
 #[test]
 fn tags_are_rewritten_for_the_port_and_for_the_destination() {
     let mut rig = crossed(3);
-    rig.sub("p2 300");
-    rig.sub("p2 33 dot1ad 400 inner-dot1q 500 exact-match");
+    sub(&mut rig, "p2 300");
+    sub(&mut rig, "p2 33 dot1ad 400 inner-dot1q 500 exact-match");
     for (sub, count) in [("p2.300", 1), ("p2.33", 2)] {
         rig.cli(&format!("set interface l2 bridge {sub} 7"));
         rig.cli(&format!("set interface l2 tag-rewrite {sub} pop {count}"));
@@ -74,7 +74,7 @@ fn frames_are_copied_in_front_of_the_input_features_and_behind_the_filter() {
 
 #[test]
 fn each_port_that_a_flood_leaves_by_is_mirrored() {
-    let mut rig = Rig::new(5);
+    let mut rig = rig(5);
     for port in ["p0", "p1", "p2"] {
         rig.cli(&format!("set interface l2 bridge {port} 1"));
         rig.cli(&format!("set interface span {port} l2 destination p3"));
@@ -84,7 +84,7 @@ fn each_port_that_a_flood_leaves_by_is_mirrored() {
     let mut frame = frame(700, 0);
     frame[0] = 0xff;
     assert_eq!(rig.pass(0, &frame), at(&[1, 2, 3, 3, 3], &frame));
-    assert_eq!((rig.mirrored("span-l2-input"), rig.mirrored("span-l2-output")), (1, 2));
+    assert_eq!((mirrored(&rig, "span-l2-input"), mirrored(&rig, "span-l2-output")), (1, 2));
     // Copies aren't learned from, and don't reach other members.
     assert!(!rig.cli("show l2fib bd_id 2").contains("02:aa"));
 }
