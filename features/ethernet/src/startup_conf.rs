@@ -7,7 +7,7 @@ use startup::{Section, Word};
 /// The MTU unless another one is given, and the largest that may be.
 const MTU: u16 = 9000;
 
-/// What the section says.
+/// The settings of the section `ethernet`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Startup {
     default_mtu: Option<u32>,

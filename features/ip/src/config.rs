@@ -169,7 +169,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Those that there are.
+    /// Of all tables that exist now.
     pub fn new<F: Net>(world: &World) -> Self {
         fn of<F: Net>(world: &World) -> BTreeMap<TableIndex, u32> {
             world.get::<Fib<F>>().list_tables().iter().map(|t| (t.index, t.id)).collect()

@@ -66,7 +66,7 @@ pub struct Bridge {
     pub(crate) learned_at: Slots<AtomicU32>,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
-    /// What a client wants to know of MAC addresses.
+    /// Events of MAC addresses for a client that asked for them.
     pub(crate) mac_events: MacEvents,
     /// Hosts that workers have seen, on their way to clients.
     pub(crate) sightings: Sightings,

@@ -109,7 +109,7 @@ fn asks(b: &Buffer) -> bool {
     }
 }
 
-/// Those of [`Features::QUESTIONS`] that a frame to a group doesn't pass.
+/// Which of the [`Features::QUESTIONS`] (ARP termination, unicast forwarding of ARP) don't apply to a frame to a group.
 #[inline(never)]
 fn not_asked(b: &Buffer) -> Features {
     match Ethernet::l3_at(b.data()) {

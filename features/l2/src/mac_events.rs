@@ -42,7 +42,7 @@ struct Control {
     removed: VecDeque<Told>,
 }
 
-/// What a client wants to know of MAC addresses.
+/// Events of MAC addresses (learned, moved, removed) for the one client that may ask for them.
 pub struct MacEvents {
     /// Whether workers mark entries.
     marks: AtomicBool,

@@ -11,9 +11,9 @@ use graph::{NodeIndex, SwIfIndex, World};
 /// Which frames of an interface are mirrored while they are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mirrored {
-    /// Those that it receives.
+    /// Frames that the interface receives.
     pub received: bool,
-    /// Those that it sends.
+    /// Frames that the interface sends.
     pub sent: bool,
 }
 

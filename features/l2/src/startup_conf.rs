@@ -5,7 +5,7 @@ use crate::domain::DEFAULT_LEARN_LIMIT;
 use startup::section::within;
 use startup::{Section, Word};
 
-/// What the section says.
+/// The settings of the section `l2learn`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Startup {
     limit: Option<u32>,

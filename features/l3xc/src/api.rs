@@ -99,7 +99,7 @@ pub struct L3xcDel {
 #[derive(Message)]
 #[msg(details)]
 pub struct L3xcDump {
-    /// Those of an interface; all bits set: all.
+    /// Receiving interface; all bits set: cross-connects of all interfaces.
     pub sw_if_index: InterfaceIndex,
 }
 

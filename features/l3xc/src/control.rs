@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 
 struct CrossConnect<A> {
     paths: Vec<Path<A>>,
-    /// What the paths lead to.
+    /// The forwarding object of the paths (an adjacency, or a load-balance of several).
     tracked: Tracked,
 }
 

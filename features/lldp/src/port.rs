@@ -32,7 +32,7 @@ impl Default for Settings {
     }
 }
 
-/// What data units say about a port.
+/// A port's settings: what its data units carry.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Port {
     /// What it is for; empty for nothing.
@@ -238,7 +238,7 @@ impl Lldp {
         Ok(())
     }
 
-    /// What data units say about each port.
+    /// The settings of all ports.
     pub fn ports(&self) -> Vec<(SwIfIndex, Port)> {
         self.ports_mut().iter().map(|(sw_if, entry)| (*sw_if, entry.port.clone())).collect()
     }

@@ -4,7 +4,7 @@
 use startup::value::SocketPath;
 use startup::{Section, Word};
 
-/// What the section says.
+/// The settings of the section `punt`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Startup {
     /// Where clients send packets that answer punted ones.

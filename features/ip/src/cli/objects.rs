@@ -183,7 +183,7 @@ pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
 
 /// Adds up adjacencies in slices: there may be one for each route.
 struct Memory {
-    /// Those to come.
+    /// Adjacencies that are still to be counted.
     indices: Box<dyn Iterator<Item = AdjIndex>>,
     /// Load-balances with their buckets, what packets leave by, and what stands in for another.
     usage: [Usage; 3],
