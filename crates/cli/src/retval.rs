@@ -62,10 +62,14 @@ pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
 pub const INVALID_INTERFACE: Retval = Retval(-71);
 /// Frames of the interface don't have so many VLAN tags.
 pub const INVALID_VLAN_TAG_COUNT: Retval = Retval(-72);
+/// An argument is invalid.
+pub const INVALID_ARGUMENT: Retval = Retval(-73);
 /// The state of the interface doesn't allow the request.
 pub const UNEXPECTED_INTF_STATE: Retval = Retval(-74);
 /// An interface of this name exists.
 pub const IF_ALREADY_EXISTS: Retval = Retval(-79);
+/// The interface is a member of a bond, which excludes the request.
+pub const BOND_MEMBER_NOT_ALLOWED: Retval = Retval(-80);
 /// The value or entry exists.
 pub const VALUE_EXIST: Retval = Retval(-81);
 /// No worker has this index.
@@ -98,6 +102,8 @@ pub const INVALID_QUEUE: Retval = Retval(-125);
 pub const UNSUPPORTED: Retval = Retval(-126);
 /// Another interface has the IPv6 address or its network.
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
+/// Another interface has the number.
+pub const INSTANCE_IN_USE: Retval = Retval(-147);
 /// The interface carries no Ethernet frames.
 pub const NON_ETHERNET: Retval = Retval(-151);
 /// The bridge domain has a BVI already.

@@ -17,13 +17,16 @@ use sync::{Slots, Turn};
 use vlan::VlanTree;
 use wire::MacAddr;
 
+mod member;
 mod model;
 mod rx;
 mod set;
 mod sub;
 mod vlan;
 
-pub use model::{IfKind, Interface, L2Role, Made, MtuKind, NewInterface, SubInterface, TagRewrite};
+pub use model::{
+    IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface, SubInterface, TagRewrite,
+};
 pub use rx::RxChoice;
 pub use sub::SubOf;
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};

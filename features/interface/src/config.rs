@@ -45,9 +45,9 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
     if !i.tag.is_empty() {
         push(format!("set interface tag {name} {}", quote(&i.tag)), format!("clear interface tag {name}"));
     }
-    if i.mac != i.made.mac {
+    if i.own_mac() != i.made.mac {
         let line = format!("set interface mac address {name}");
-        push(format!("{line} {}", i.mac), format!("{line} {}", i.made.mac));
+        push(format!("{line} {}", i.own_mac()), format!("{line} {}", i.made.mac));
     }
     let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu).enumerate();
     for (at, (kind, mtu)) in mtus {

@@ -146,9 +146,19 @@ pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
 /// Sends an unsolicited advertisement for each of these addresses that is sure to be ours (RFC 4861 7.2.6: MAY), if that is set and
 /// the interface is up.
 pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
-    if !world.get::<Nd>().announces() {
-        return;
+    if world.get::<Nd>().announces() {
+        advertise(world, sw_if, addresses);
     }
+}
+
+/// Sends an unsolicited advertisement for each address of an interface that is up, link-local addresses too (RFC 4861 7.2.6): for a
+/// feature that has moved the interface's traffic to another link.
+pub fn advertise_all(world: &World, sw_if: SwIfIndex) {
+    let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
+    advertise(world, sw_if, &all);
+}
+
+fn advertise(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     let Some(interface) = speaking(world, sw_if) else { return };
     let here = world.get::<AllOurs>().here(sw_if);
     let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));

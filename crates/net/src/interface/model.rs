@@ -99,6 +99,15 @@ pub struct Made {
     pub mtu: u16,
 }
 
+/// An interface's membership in a bond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Membership {
+    /// The bond.
+    pub bond: SwIfIndex,
+    /// The member's own address. While it is a member it has the bond's.
+    pub mac: MacAddr,
+}
+
 /// An interface, as control knows it.
 #[derive(Clone)]
 pub struct Interface {
@@ -118,6 +127,8 @@ pub struct Interface {
     pub admin_up: bool,
     /// Link state. That of a sub-interface is up while admin and link state of the parent are up.
     pub link_up: bool,
+    /// Set for a member of a bond.
+    pub bond: Option<Membership>,
     /// Takes frames for whatever MAC address, because an operator wants that.
     pub promiscuous: bool,
     /// Role in layer-2 switching.
@@ -165,6 +176,7 @@ impl Interface {
             sub: None,
             admin_up: false,
             link_up: new.link_up,
+            bond: None,
             promiscuous: false,
             l2: L2Role::None,
             tag_rewrite: TagRewrite::default(),
@@ -182,6 +194,11 @@ impl Interface {
             made,
             rx: BTreeMap::new(),
         }
+    }
+
+    /// Its own address: for a member of a bond, the one that it has again when it leaves the bond.
+    pub fn own_mac(&self) -> MacAddr {
+        self.bond.map_or(self.mac, |membership| membership.mac)
     }
 
     /// The MTU in force for these packets.

@@ -78,14 +78,17 @@ impl Interfaces {
     /// Changes the MAC address.
     ///
     /// # Errors
-    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7); what the device says.
+    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a member of a bond, which has the bond's
+    /// (−80); what the device says.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
             return Err(
                 Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
             );
         }
-        self.device(sw_if, "the address")?.set_mac(world, mac)?;
+        let device = self.device(sw_if, "the address")?;
+        self.check_no_member(sw_if, "it has the bond's address; set that")?;
+        device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
@@ -197,13 +200,13 @@ impl Interfaces {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
                 .retval(retval::INVALID_VALUE));
         }
-        let all = on || self.has_ports(sw_if, None);
+        let all = on || self.has_ports(sw_if, None) || self.bond_receives_all(&interface);
         interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
     /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
-    fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
+    pub(super) fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
@@ -215,7 +218,7 @@ impl Interfaces {
     /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives frames for all MAC addresses.
     ///
     /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); what the device says.
+    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); what the device says.
     pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.l2 == role {
@@ -225,8 +228,14 @@ impl Interfaces {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
                 .retval(retval::INVALID_INTERFACE));
         }
+        if role != L2Role::None {
+            self.check_no_member(sw_if, "its frames are the bond's")?;
+        }
         let over = self.get(interface.parent)?;
-        let all = over.promiscuous || role == L2Role::Port || self.has_ports(over.sw_if, Some(sw_if));
+        let all = over.promiscuous
+            || role == L2Role::Port
+            || self.has_ports(over.sw_if, Some(sw_if))
+            || self.bond_receives_all(&over);
         over.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }

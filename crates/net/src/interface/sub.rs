@@ -35,7 +35,7 @@ impl Interfaces {
     /// Adds the sub-interface `PARENT.ID`, with the parent's MAC address and link state. It starts admin down.
     ///
     /// # Errors
-    /// A parent that isn't there (−2) or isn't an Ethernet device (−71); a number that another sub-interface of the parent has
+    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond (−80); a number that another sub-interface of the parent has
     /// (−56); tags that another one takes, or that can't be (−1); more interfaces than there is room for.
     pub fn create_sub(
         &self,
@@ -50,6 +50,7 @@ impl Interfaces {
             let why = format!("{} {what}: an Ethernet device can have sub-interfaces", over.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
+        self.check_no_member(parent, "its frames are the bond's")?;
         if self.sub(parent, sub.id).is_some() {
             return Err(Error::failed(format!("there is an interface {}.{} already", over.name, sub.id))
                 .retval(retval::VLAN_ALREADY_EXISTS));
