@@ -216,10 +216,9 @@ impl Loaded {
                 assert!(json.get("text").is_none() || line.starts_with("show log"), "{line} has only text");
                 self.wrong.extend(promised(&line, &json).err().map(|why| format!("{line}: {why}")));
             }
-            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree. What reads saved configurations holds
-            // the text of one, and a difference a hash of each line on both sides; there are more than five lines for each `n`.
-            let reads_saved = ["show config diff", "show config history"].iter().any(|l| line.starts_with(l));
-            let each = if reads_saved { 600 } else { 250 };
+            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree. A difference of configurations
+            // holds a hash of each line, and there are more than five lines for each `n`.
+            let each = if line.starts_with("show config diff") { 250 } else { 150 };
             let most = (6 << 20) + each * n;
             assert!(taken <= most, "{line}: {taken} bytes were taken, more than {most}");
             if pieces > 3 {

@@ -57,6 +57,11 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
+/// Whether `text` ends inside a block.
+pub fn is_open(text: &str) -> bool {
+    Lines::new(text).last().is_some_and(|line| lex::Braces::open(line.text).is_some())
+}
+
 /// Closes the blocks that are open where `text` ends, as VPP does for a client's command, which ends there for certain.
 pub fn close_blocks(text: &mut String) {
     let open = Lines::new(text).last().and_then(|line| lex::Braces::open(line.text));

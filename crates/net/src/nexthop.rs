@@ -104,6 +104,11 @@ impl NextHops {
         self.inner().down.contains_key(&hop)
     }
 
+    /// Who says that it is down.
+    pub fn down(&self, hop: NextHop) -> Option<Down> {
+        self.inner().down.get(&hop).cloned()
+    }
+
     /// Those that are down, in order of interface and address, and who says so.
     pub fn list(&self) -> Vec<(NextHop, Down)> {
         let mut all: Vec<_> = self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();

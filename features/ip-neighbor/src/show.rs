@@ -4,42 +4,35 @@
 use crate::set::interface;
 use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
-use net::{Interfaces, Neighbor, NeighborState, Neighbors, NextHops};
+use net::{Interfaces, NeighborState, Neighbors, NextHop, NextHops};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// A neighbour, or a next hop that doesn't answer.
-struct Line {
-    sw_if: SwIfIndex,
-    ip: IpAddr,
+/// Where there is a neighbour, or a next hop that doesn't answer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
     /// When the neighbour was confirmed last, or since when the next hop has not answered.
     since: u64,
-    known: Option<Neighbor>,
-    /// The watchers that report the next hop down.
-    down: Vec<&'static str>,
+    sw_if: SwIfIndex,
+    ip: IpAddr,
 }
 
 /// Neighbours read at once. The table is unordered, so each read scans all of it.
 const READ: usize = 4096;
 
-impl Line {
-    fn place(&self) -> (SwIfIndex, IpAddr) {
-        (self.sw_if, self.ip)
-    }
-}
-
 pub fn both(w: &World, m: &Matches) -> Result<Output> {
     let only = interface(w, m)?;
-    Ok(table(lines(w, only, false).chain(lines(w, only, true))))
+    Ok(table(places(w, only, false).chain(places(w, only, true)).map(Some)))
 }
 
 pub fn ip4(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(lines(w, interface(w, m)?, false)))
+    Ok(table(places(w, interface(w, m)?, false).map(Some)))
 }
 
 pub fn ip6(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(lines(w, interface(w, m)?, true)))
+    Ok(table(places(w, interface(w, m)?, true).map(Some)))
 }
 
 pub fn ip4_by_age(w: &World, m: &Matches) -> Result<Output> {
@@ -52,57 +45,63 @@ pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
 
 /// Sorted once, at the start: ages change while the lines are written.
 fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
-    let mut all: Vec<Line> = lines(w, interface(w, m)?, ip6).collect();
-    all.sort_by_key(|line| line.since);
-    Ok(table(all.into_iter()))
+    let (mut unsorted, mut sorted) = (places(w, interface(w, m)?, ip6), BTreeSet::new());
+    let mut more = true;
+    Ok(table(std::iter::from_fn(move || {
+        if !more {
+            return sorted.pop_first().map(Some);
+        }
+        // Others get their turn in between.
+        let before = sorted.len();
+        sorted.extend(unsorted.by_ref().take(READ));
+        more = sorted.len() == before + READ;
+        Some(None)
+    })))
 }
 
-/// Lines in order of interface and address, each read when it is written.
-fn lines(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = Line> + use<> {
+/// In order of interface and address.
+fn places(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = Place> + use<> {
     let (neighbors, now) = (w.get::<Neighbors>(), w.clock.now());
     let read = move |after, _| neighbors.list_from(ip6, only, after, READ);
-    let known = cli::pieces(read, |n| (n.sw_if, n.ip)).map(|n| Line {
-        sw_if: n.sw_if,
-        ip: n.ip,
-        since: n.updated,
-        known: Some(n),
-        down: Vec::new(),
-    });
+    let known = cli::pieces(read, |n| (n.sw_if, n.ip));
+    let known = known.map(|n| Place { since: n.updated, sw_if: n.sw_if, ip: n.ip });
     let down = w.get::<NextHops>().list().into_iter();
     let down =
         down.filter(move |(hop, _)| hop.ip.is_ipv6() == ip6 && only.is_none_or(|only| only == hop.sw_if));
-    let down = down.map(move |(hop, by)| Line {
+    let down = down.map(move |(hop, by)| Place {
+        since: by.values().copied().min().unwrap_or(now),
         sw_if: hop.sw_if,
         ip: hop.ip,
-        since: by.values().copied().min().unwrap_or(now),
-        known: None,
-        down: by.into_keys().collect(),
     });
     // Both iterators are sorted by interface and address: merge them.
     let (mut known, mut down) = (known.peekable(), down.peekable());
     std::iter::from_fn(move || {
         let order = match (known.peek(), down.peek()) {
-            (Some(known), Some(down)) => known.place().cmp(&down.place()),
+            (Some(known), Some(down)) => (known.sw_if, known.ip).cmp(&(down.sw_if, down.ip)),
             (Some(_), None) => Ordering::Less,
             _ => Ordering::Greater,
         };
         match order {
             Ordering::Less => known.next(),
             Ordering::Greater => down.next(),
-            Ordering::Equal => {
-                let down = down.next().map(|line| line.down).unwrap_or_default();
-                known.next().map(|line| Line { down, ..line })
-            }
+            Ordering::Equal => down.next().and(known.next()),
         }
     })
 }
 
-fn table(lines: impl Iterator<Item = Line> + 'static) -> Output {
+/// Nothing is written for what has gone meanwhile.
+fn table(places: impl Iterator<Item = Option<Place>> + 'static) -> Output {
     let table = Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet");
-    table.left("Interface").list(lines, |w: &World, line: Line, out: &mut Writer| {
-        let age = w.clock.now().saturating_sub(line.since) as f64 / 1e9;
-        let name = w.get::<Interfaces>().name(line.sw_if);
-        let (state, probes) = match line.known.map(|n| n.state) {
+    table.left("Interface").list(places, |w: &World, place: Option<Place>, out: &mut Writer| {
+        let Some(Place { since, sw_if, ip }) = place else { return Ok(()) };
+        let known = w.get::<Neighbors>().get(sw_if, ip);
+        let down = w.get::<NextHops>().down(NextHop { sw_if, ip }).unwrap_or_default();
+        if known.is_none() && down.is_empty() {
+            return Ok(());
+        }
+        let age = w.clock.now().saturating_sub(since) as f64 / 1e9;
+        let name = w.get::<Interfaces>().name(sw_if);
+        let (state, probes) = match known.map(|n| n.state) {
             Some(NeighborState::Reachable) => ("reachable", 0),
             Some(NeighborState::Stale) => ("stale", 0),
             Some(NeighborState::Probing(sent)) => ("probing", sent),
@@ -110,25 +109,25 @@ fn table(lines: impl Iterator<Item = Line> + 'static) -> Output {
             None => ("silent", 0),
         };
         // F as in failed.
-        let mut flags = line.known.map_or_else(String::new, |n| n.flags());
-        flags.extend((!line.down.is_empty()).then_some('F'));
-        let mac = line.known.map(|n| n.mac.to_string());
+        let mut flags = known.map_or_else(String::new, |n| n.flags());
+        flags.extend((!down.is_empty()).then_some('F'));
+        let mac = known.map(|n| n.mac.to_string());
         out.value(|| {
             json!({
                 "age": age,
-                "ip": line.ip.to_string(),
+                "ip": ip.to_string(),
                 "flags": flags,
                 "ethernet": mac,
                 "interface": name,
-                "router": line.known.is_some_and(|n| n.router),
+                "router": known.is_some_and(|n| n.router),
                 "state": state,
                 "unanswered_probes": probes,
-                "next_hop_down": line.down,
+                "next_hop_down": down.keys().collect::<Vec<_>>(),
             })
         });
         out.text_row(|| {
             let mac = mac.unwrap_or_else(|| "-".into());
-            [Cell::show(format_args!("{age:.4}")), Cell::show(line.ip), flags.into(), mac.into(), name.into()]
+            [Cell::show(format_args!("{age:.4}")), Cell::show(ip), flags.into(), mac.into(), name.into()]
         });
         Ok(())
     })

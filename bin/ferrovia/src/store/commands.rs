@@ -8,12 +8,12 @@ use cli::{Command, Error, Matches, Output, Result, Said, Sequence, Step, Table, 
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
-use super::by_line::ByLine;
 use super::change::Change;
-use super::file::{self, Reading};
+use super::diff::Diff;
+use super::file::{self, Store};
 use super::load::{self, Load};
-use super::pending::Rest;
 use super::save::{self, Unconfirmed};
+use super::stream::Commands;
 use super::{Body, pending, store, tech, until};
 use crate::origin;
 use crate::run::World;
@@ -115,120 +115,10 @@ fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
     save::start(world, m, None)
 }
 
-fn show_diff<W: World>(_: &W, m: &Matches) -> Result<Output> {
+fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let number = m.get("version").unwrap_or(0);
-    let reading = store()?.reading(number).map_err(|e| e.at(m.span("version")))?;
-    let mut diff = Diff {
-        number,
-        date: String::new(),
-        saved: Rest::new("", String::new(), false),
-        known: ByLine::default(),
-        running: ByLine::default(),
-        lines: ConfigLines::default(),
-        at: At::Read(reading),
-        any: false,
-    };
+    let mut diff = Diff::new(world, store()?, number).map_err(|e| e.at(m.span("version")))?;
     Ok(Output::record_while(move |world: &W, out: &mut Writer| diff.step(world, out)))
-}
-
-/// Difference between a saved version and the running configuration. Either may have a million lines, so only hashes of lines are
-/// kept, and both are read twice.
-struct Diff {
-    number: u32,
-    date: String,
-    /// The saved version from the line at hand.
-    saved: Rest,
-    known: ByLine<()>,
-    running: ByLine<()>,
-    lines: ConfigLines,
-    at: At,
-    /// There is a difference.
-    any: bool,
-}
-
-enum At {
-    /// The saved version is being read.
-    Read(Reading),
-    /// The first time through the saved version.
-    Known,
-    /// The first time through the configuration in force.
-    Running,
-    /// The second time through the saved version.
-    Saved,
-    /// The second time through the configuration in force.
-    Again,
-}
-
-impl Diff {
-    /// One line; whether to go on.
-    fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
-        let mut next = Vec::new();
-        match &mut self.at {
-            At::Read(reading) => {
-                if let Some(text) = reading.step()? {
-                    self.date = file::head(&text, file::DATE);
-                    self.saved = Rest::new("", text, false);
-                    self.at = At::Known;
-                }
-            }
-            At::Known => match self.saved.next() {
-                Some((line, _)) => {
-                    self.known.insert(line.trim(), ());
-                    self.saved.skip();
-                }
-                None => (self.lines, self.at) = (world.config_lines(), At::Running),
-            },
-            At::Running => {
-                let more = world.config_step(&mut self.lines, &mut next);
-                next.iter().for_each(|line| self.running.insert(&line.text, ()));
-                if !more {
-                    (self.saved, self.at) = (self.saved.again(), At::Saved);
-                    out.field("version", self.number);
-                    out.field("date", self.date.as_str());
-                    out.array("removed");
-                }
-            }
-            At::Saved => match self.saved.next() {
-                Some((line, _)) => {
-                    let line = line.trim();
-                    let gone = !self.running.contains(line);
-                    let line = gone.then(|| line.to_string());
-                    self.saved.skip();
-                    line.into_iter().for_each(|line| self.differs('-', line, out));
-                }
-                None => {
-                    (self.lines, self.at) = (world.config_lines(), At::Again);
-                    out.end();
-                    out.array("added");
-                }
-            },
-            At::Again => {
-                let more = world.config_step(&mut self.lines, &mut next);
-                for ConfigLine { text, .. } in next {
-                    if !self.known.contains(&text) {
-                        self.differs('+', text, out);
-                    }
-                }
-                if !more && !self.any {
-                    out.text(|text| text.push_str("no difference\n"));
-                }
-                return Ok(more);
-            }
-        }
-        Ok(true)
-    }
-
-    fn differs(&mut self, sign: char, line: String, out: &mut Writer) {
-        let first = !std::mem::replace(&mut self.any, true);
-        let (number, date) = (self.number, &self.date);
-        out.text(|text| {
-            if first {
-                *text += &format!("--- version {number}, {date}\n+++ in force\n");
-            }
-            *text += &format!("{sign}{line}\n");
-        });
-        out.value(|| line);
-    }
 }
 
 fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
@@ -236,8 +126,7 @@ fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
     let left = until().map(|at| at.saturating_sub(world.now()).as_secs());
     let store = store()?;
     let numbers = store.numbers();
-    let counts =
-        numbers.filter_map(move |n| store.reading(n).ok().map(|reading| Count::new(n, reading))).flatten();
+    let counts = numbers.filter_map(move |n| Count::new(store, n).ok()).flatten();
     let row = |row: Option<Count>, out: &mut Writer| {
         if let Some(Count { number, date, by, lines, .. }) = row {
             out.row([number.into(), date.into(), by.into(), lines.into()]);
@@ -277,45 +166,41 @@ enum Part {
     End,
 }
 
-/// Reads a version and counts its lines, some at a time.
+/// Counts the lines of a version, some at a time.
 struct Count {
     number: u32,
-    /// Until all is read.
-    reading: Option<Reading>,
     date: String,
     by: String,
-    rest: Rest,
+    commands: Commands,
     lines: usize,
 }
 
 impl Count {
     /// Gives nothing until all are counted. A version that can't be read is left out.
-    fn new(number: u32, reading: Reading) -> impl Iterator<Item = Option<Count>> {
-        let (date, by, rest) = (String::new(), String::new(), Rest::new("", String::new(), false));
-        let mut count = Some(Count { number, reading: Some(reading), date, by, rest, lines: 0 });
-        std::iter::from_fn(move || {
+    fn new(store: &Store, number: u32) -> Result<impl Iterator<Item = Option<Count>> + use<>> {
+        let (date, by) = (store.head(number, file::DATE)?, store.head(number, file::BY)?);
+        let mut count = Some(Count { number, date, by, commands: store.commands(number)?, lines: 0 });
+        Ok(std::iter::from_fn(move || {
             let mut now = count.take()?;
-            if let Some(reading) = &mut now.reading {
-                if let Some(text) = reading.step().ok()? {
-                    (now.date, now.by) = (file::head(&text, file::DATE), file::head(&text, file::BY));
-                    (now.rest, now.reading) = (Rest::new("", text, false), None);
+            let mut read = Ok(());
+            let more = cli::slice(|| match now.commands.next() {
+                Ok(Some(_)) => {
+                    now.lines += 1;
+                    true
                 }
-            } else if !cli::slice(|| now.count()) {
+                Ok(None) => false,
+                Err(e) => {
+                    read = Err(e);
+                    false
+                }
+            });
+            read.ok()?;
+            if !more {
                 return Some(Some(now));
             }
             count = Some(now);
             Some(None)
-        })
-    }
-
-    /// Counts a line, if there is one more.
-    fn count(&mut self) -> bool {
-        let more = self.rest.next().is_some();
-        if more {
-            self.rest.skip();
-            self.lines += 1;
-        }
-        more
+        }))
     }
 }
 

@@ -11,6 +11,7 @@ use cli::Error;
 use cli::script::Lines;
 
 use super::disk::{Disk, New, System, dir_of, sweep};
+use super::stream::Commands;
 use crate::build;
 use cli::Date;
 
@@ -78,7 +79,7 @@ impl Reading {
 }
 
 /// An error of the system, and about which file.
-fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |e| Error::failed(format!("{}: {e}", path.display()))
 }
 
@@ -175,6 +176,16 @@ impl Store {
     /// As [`Self::text`].
     pub fn reading(&self, number: u32) -> Result<Reading, Error> {
         Reading::new(self.path(number)).map_err(|e| self.missing(number, e))
+    }
+
+    /// Opens a version for reading command by command.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn commands(&self, number: u32) -> Result<Commands, Error> {
+        let path = self.path(number);
+        let file = File::open(&path).map_err(|e| self.missing(number, e))?;
+        Ok(Commands::new(file, path))
     }
 
     /// The value of a key in a version's header.

@@ -8,11 +8,13 @@ mod archive;
 mod by_line;
 pub mod change;
 pub mod commands;
+mod diff;
 pub mod disk;
 pub mod file;
 pub mod load;
 pub mod pending;
 mod save;
+mod stream;
 pub mod tech;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show config diff`.
+
+use cli::{Result, Writer};
+use graph::{ConfigLine, ConfigLines};
+
+use super::by_line::ByLine;
+use super::file::{self, Store};
+use super::stream::Commands;
+use crate::run::World;
+
+/// Difference between a saved version and the running configuration. Either may have a million lines, so nothing is kept but a
+/// hash of each running line and whether it is saved.
+pub struct Diff {
+    number: u32,
+    date: String,
+    saved: Commands,
+    running: ByLine<bool>,
+    lines: ConfigLines,
+    at: At,
+    /// There is a difference.
+    any: bool,
+}
+
+enum At {
+    /// The first time through the configuration in force.
+    Running,
+    /// What the saved version has besides.
+    Removed,
+    /// The second time through the configuration in force: what the saved version lacks.
+    Added,
+}
+
+impl Diff {
+    /// Of a saved version.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn new<W: World>(world: &W, store: &Store, number: u32) -> Result<Self> {
+        Ok(Self {
+            number,
+            date: store.head(number, file::DATE)?,
+            saved: store.commands(number)?,
+            running: ByLine::default(),
+            lines: world.config_lines(),
+            at: At::Running,
+            any: false,
+        })
+    }
+
+    /// One line; whether to go on.
+    ///
+    /// # Errors
+    /// The saved version can't be read.
+    pub fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
+        let mut next = Vec::new();
+        match self.at {
+            At::Running => {
+                let more = world.config_step(&mut self.lines, &mut next);
+                next.iter().for_each(|line| self.running.insert(&line.text, false));
+                if !more {
+                    self.at = At::Removed;
+                    out.field("version", self.number);
+                    out.field("date", self.date.as_str());
+                    out.array("removed");
+                }
+            }
+            At::Removed => match self.saved.next()? {
+                Some(line) if self.running.contains(&line) => self.running.insert(&line, true),
+                Some(line) => self.differs('-', line, out),
+                None => {
+                    (self.lines, self.at) = (world.config_lines(), At::Added);
+                    out.end();
+                    out.array("added");
+                }
+            },
+            At::Added => {
+                let more = world.config_step(&mut self.lines, &mut next);
+                for ConfigLine { text, .. } in next {
+                    if self.running.get(&text) != Some(&true) {
+                        self.differs('+', text, out);
+                    }
+                }
+                if !more && !self.any {
+                    out.text(|text| text.push_str("no difference\n"));
+                }
+                return Ok(more);
+            }
+        }
+        Ok(true)
+    }
+
+    fn differs(&mut self, sign: char, line: String, out: &mut Writer) {
+        let first = !std::mem::replace(&mut self.any, true);
+        let (number, date) = (self.number, &self.date);
+        out.text(|text| {
+            if first {
+                *text += &format!("--- version {number}, {date}\n+++ in force\n");
+            }
+            *text += &format!("{sign}{line}\n");
+        });
+        out.value(|| line);
+    }
+}
