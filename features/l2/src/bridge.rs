@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of layer-2 switching: what workers read, and what control knows.
 
+use crate::attach::{Attached, AttachedNodes};
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mac_events::MacEvents;
-use crate::mirror::{Mirrored, Nodes};
 use crate::mode::Mode;
 use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
@@ -12,7 +12,7 @@ use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
 use tables::mac::{MacEntry, MacKey, MacView};
@@ -30,8 +30,8 @@ pub struct Control {
     pub modes: BTreeMap<SwIfIndex, Mode>,
     /// Sub-interfaces with an EFP filter.
     pub filtering: BTreeSet<SwIfIndex>,
-    /// Interfaces whose frames are mirrored while they are switched.
-    pub mirrored: BTreeMap<SwIfIndex, Mirrored>,
+    /// Features of other plugins, by interface.
+    pub attached: BTreeMap<SwIfIndex, Attached>,
     /// Generation numbers of ports, by interface index. They outlive the mode.
     pub port_generations: Vec<u8>,
     /// Generation numbers of domains, by index. They outlive the domain.
@@ -72,8 +72,8 @@ pub struct Bridge {
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
-    /// The nodes of port mirroring, once a feature has registered them.
-    pub(crate) mirror: OnceLock<Nodes>,
+    /// The nodes of features of other plugins.
+    pub(crate) attached: AttachedNodes,
     control: Mutex<Control>,
 }
 
@@ -99,14 +99,14 @@ impl Shared for Bridge {
             mac_events: MacEvents::new(world),
             sightings: Sightings::new(world),
             ager: world.processes.signal(),
-            mirror: OnceLock::new(),
+            attached: AttachedNodes::default(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
                 ids: vec![Some(0)],
                 retiring: Vec::new(),
                 modes: BTreeMap::new(),
                 filtering: BTreeSet::new(),
-                mirrored: BTreeMap::new(),
+                attached: BTreeMap::new(),
                 port_generations: Vec::new(),
                 domain_generations: vec![0],
                 default_limit: DEFAULT_LEARN_LIMIT,

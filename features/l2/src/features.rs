@@ -30,8 +30,15 @@ impl Features {
     pub const LEARN: Self = Self(1 << 9);
     /// VLAN tags are rewritten.
     pub const VTR: Self = Self(1 << 11);
+    /// Input ACL.
+    pub const ACL: Self = Self(1 << 14);
+    /// Classification.
+    pub const CLASSIFY: Self = Self(1 << 18);
     /// Frames are copied to mirror ports.
     pub const SPAN: Self = Self(1 << 19);
+
+    /// Features of other plugins, in front of all others. They don't depend on the domain.
+    pub const ATTACHED: Self = Self(Self::SPAN.0 | Self::CLASSIFY.0 | Self::ACL.0);
 
     /// Features that a domain and each of its interfaces switch on or off.
     pub const SWITCHED: Self = Self(
@@ -163,8 +170,10 @@ macro_rules! steps {
 pub(crate) use steps;
 
 /// The nodes of features, in the order in which they run.
-pub const NODES: [(Features, &str); 11] = [
+pub const NODES: [(Features, &str); 13] = [
     (Features::SPAN, "span-l2-input"),
+    (Features::CLASSIFY, "l2-input-classify"),
+    (Features::ACL, "l2-input-acl"),
     (Features::VTR, "l2-input-vtr"),
     (Features::LEARN, "l2-learn"),
     (Features::FWD, "l2-fwd"),

@@ -24,7 +24,7 @@ pub struct L2Input {
 
 steps! {
     pub enum To {
-        /// The node of port mirroring.
+        /// The node of a feature of another plugin.
         #[dynamic]
         Node(NodeIndex),
         /// interface is not in layer-2 mode, or the frame is shorter than an Ethernet header
@@ -64,8 +64,8 @@ struct Origin {
     /// Features of the port that its domain has too.
     features: Features,
     generation: u16,
-    /// The node that all frames go to first, if they are mirrored.
-    mirror: Option<NodeIndex>,
+    /// The node that all frames go to first, if that is a feature of another plugin.
+    attached: Option<NodeIndex>,
 }
 
 impl Origin {
@@ -75,8 +75,8 @@ impl Origin {
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let (features, generation) = match (port, domain) {
             (Some(port), Some(domain)) => {
-                // Tag rewriting and mirroring don't depend on the domain.
-                let own = port.features.and(Features::VTR.put(Features::SPAN, true));
+                // Tag rewriting and features of other plugins don't depend on the domain.
+                let own = port.features.and(Features::VTR.put(Features::ATTACHED, true));
                 (
                     port.features.and(domain.features).put(own, true),
                     generation(domain.generation, port.generation),
@@ -84,14 +84,14 @@ impl Origin {
             }
             _ => (Features::NONE, 0),
         };
-        let mirror = port.and_then(|port| bridge.mirrors_input(&port));
-        Self { rx_if, port, features, generation, mirror }
+        let attached = port.and_then(|port| bridge.first_attached(&port));
+        Self { rx_if, port, features, generation, attached }
     }
 
     /// The first node of a frame that passes these features.
     #[inline(always)]
     fn first(&self, features: Features) -> To {
-        self.mirror.map_or_else(|| features.next().into(), To::Node)
+        self.attached.map_or_else(|| features.next().into(), To::Node)
     }
 }
 

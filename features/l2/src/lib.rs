@@ -22,11 +22,14 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Limits: no classifier, ACL, policer. Frames to reserved group addresses
+//! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification.
+//!
+//! Limits: no policer. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
 mod ager;
 mod api;
+mod attach;
 mod bitmap_drop;
 mod bridge;
 mod bvi;
@@ -54,11 +57,12 @@ mod trace;
 mod uu_fwd;
 mod vtr;
 
+pub use attach::{InputSteps, OutputFeatures, OutputSteps, register_input, register_output};
 pub use bridge::Bridge;
 pub use domain::{DomainConfig, DomainInfo, MAX_DOMAIN_ID};
 pub use features::Features;
 pub use fib::FibEntry;
-pub use mirror::{InputSteps, Mirrored, address_mirror_copy, register_mirror};
+pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
 
 use graph::{NodeDef, Plugin, StateDef};

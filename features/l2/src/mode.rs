@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Modes of interfaces: routed, bridged, cross-connected.
 
+use crate::attach::OutputFeatures;
 use crate::bridge::{Bridge, Control};
 use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
@@ -107,10 +108,9 @@ impl Bridge {
         let interface = world.get::<Interfaces>().get(sw_if).ok();
         let rewrites = interface.as_ref().and_then(vtr::rewrites);
         let parent = interface.map(|interface| interface.parent.0);
-        let mirrored = control.mirrored.get(&sw_if).copied().unwrap_or_default();
-        let with_own = |features: Features| {
-            features.put(Features::VTR, rewrites.is_some()).put(Features::SPAN, mirrored.received)
-        };
+        let attached = control.attached.get(&sw_if).copied().unwrap_or_default();
+        let with_own =
+            |features: Features| features.put(Features::VTR, rewrites.is_some()).put(attached.input, true);
         let left = Port {
             role: Role::Left,
             features: Features::NONE,
@@ -119,7 +119,7 @@ impl Bridge {
             generation: control.port_generation(sw_if),
             rewrites,
             filter: parent.filter(|_| control.filtering.contains(&sw_if)),
-            mirrors_sent: mirrored.sent,
+            sent: attached.output,
         };
         let port = match control.modes.get(&sw_if) {
             None => left,
@@ -338,7 +338,7 @@ impl Bridge {
         self.remove_provisioned(|_, entry| entry.port == sw_if.0 && entry.flags & FILTER == 0);
         let mut control = self.control();
         control.filtering.remove(&sw_if);
-        control.mirrored.remove(&sw_if);
+        control.attached.remove(&sw_if);
     }
 
     /// Features of the frames that a bridged interface receives.
@@ -367,11 +367,11 @@ impl Bridge {
                     .retval(retval::INVALID_SW_IF_INDEX));
             }
         };
-        let filter = if self.has_efp_filter(sw_if) { EFP_FILTER } else { 0 };
-        let mirrored = self.control().mirrored.get(&sw_if).copied().unwrap_or_default();
-        let span = if mirrored.sent { SPAN_OUTPUT } else { 0 };
+        let attached = self.control().attached.get(&sw_if).copied().unwrap_or_default();
+        let output = attached.output.put(OutputFeatures::OUTPUT, true);
+        let output = output.put(OutputFeatures::EFP_FILTER, self.has_efp_filter(sw_if));
         let input = input.put(Features::VTR, vtr::rewrites(&interface).is_some());
-        Ok((input.put(Features::SPAN, mirrored.received), OUTPUT | span | filter))
+        Ok((input.put(attached.input, true), output.0))
     }
 
     /// Switches bits of [`Self::bitmaps`] on or off.
@@ -432,12 +432,8 @@ impl Bridge {
     }
 }
 
-/// Bit of the bitmap of sent frames: the interface sends them.
-const OUTPUT: u32 = 1 << 0;
-/// Bit of the bitmap of sent frames: they are copied to mirror ports.
-const SPAN_OUTPUT: u32 = 1 << 1;
-/// Bit of the bitmap of sent frames: the EFP filter.
-const EFP_FILTER: u32 = 1 << 6;
+/// Bit of the bitmap of sent frames that can be switched.
+const EFP_FILTER: u32 = OutputFeatures::EFP_FILTER.0;
 
 /// The error for an interface that isn't in a bridge domain.
 pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {

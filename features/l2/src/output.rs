@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `l2-output`: whether a port may send a frame.
 
+use crate::attach::OutputFeatures;
 use crate::bridge::Bridge;
 use crate::meta::L2Meta;
 use crate::state::{NO_DOMAIN, Port, Role};
@@ -58,7 +59,7 @@ impl Build for L2Output {
 struct Target {
     tx_if: u32,
     port: Option<Port>,
-    /// The interface's output, or the node in front of it that mirrors.
+    /// The interface's output, or the node of a feature in front of it.
     node: NodeIndex,
 }
 
@@ -67,8 +68,8 @@ impl L2Output {
     fn target(&self, tx_if: u32, turn: &Turn<'_>) -> Target {
         let view = self.interfaces.views(turn).get(tx_if as usize).unwrap_or_default();
         let port = self.bridge.ports.get(tx_if, turn).copied();
-        let mirror = port.and_then(|port| self.bridge.mirrors_output(&port));
-        Target { tx_if, port, node: mirror.unwrap_or(view.output) }
+        let attached = port.and_then(|port| self.bridge.next_attached(&port, OutputFeatures::default()));
+        Target { tx_if, port, node: attached.unwrap_or(view.output) }
     }
 
     #[inline(always)]
@@ -102,7 +103,9 @@ impl L2Output {
             }
             b.mark_l2();
         }
-        if port.filter.is_some() { To::EfpFilter } else { To::Node(target.node) }
+        // Classification comes before the filter, and sends frames there.
+        let filtered = port.filter.is_some() && !port.sent.has(OutputFeatures::CLASSIFY);
+        if filtered { To::EfpFilter } else { To::Node(target.node) }
     }
 }
 
@@ -205,8 +208,9 @@ impl Node for L2EfpFilter {
         let owner = parent.zip(Tagged::of(b));
         let owner = owner.and_then(|(parent, tagged)| self.interfaces.sub_of(parent, tagged.tags, cx.turn));
         let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
-        let mirror = port.and_then(|port| self.bridge.mirrors_output(port));
-        let node = mirror.unwrap_or(view.output);
+        let behind = OutputFeatures::EFP_FILTER;
+        let attached = port.and_then(|port| self.bridge.next_attached(port, behind));
+        let node = attached.unwrap_or(view.output);
         if owner == Some(b.tx_if) { EfpTo::Node(node) } else { EfpTo::OtherTags }
     }
 }

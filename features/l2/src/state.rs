@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What workers read: ports, domains, and the times and flags of MAC entries.
 
+use crate::attach::OutputFeatures;
 use crate::features::Features;
 use crate::termination::Hosts;
 use crate::vtr::Rewrites;
@@ -41,8 +42,8 @@ pub struct Port {
     pub rewrites: Option<Rewrites>,
     /// The parent, if the EFP filter is enabled.
     pub filter: Option<u32>,
-    /// Frames that the port sends are mirrored.
-    pub mirrors_sent: bool,
+    /// Features of other plugins that frames pass which the port sends.
+    pub sent: OutputFeatures,
 }
 
 /// A member that flooded frames go to.
