@@ -94,7 +94,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
         if self.core.trace.marking(self.node.index) {
             let (to, now) = (self.node.to(code), self.core.clock.now());
-            self.core.trace.mark(self.node.index, to, &mut buffer, now);
+            self.core.trace.mark(self.node.index, to, &mut buffer, now, self.turn);
         }
         self.core.send_one(self.node, code, buffer);
     }
@@ -136,7 +136,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         let (to, now) = (self.node.to(code), self.core.clock.now());
         let mut traced = frame.traced;
         for b in frame.iter_mut() {
-            self.core.trace.mark(self.node.index, to, b, now);
+            self.core.trace.mark(self.node.index, to, b, now, self.turn);
             traced |= b.flags.has(Flags::TRACED);
         }
         frame.traced = traced;

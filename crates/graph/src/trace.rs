@@ -8,6 +8,7 @@ use crate::{NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Flags};
 use std::any::TypeId;
 use std::fmt;
+use sync::Turn;
 
 /// What a node tells of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
 pub trait Trace: Copy + Send + 'static {
@@ -100,8 +101,8 @@ fn show_as<T: Trace>(record: &Record, f: &mut fmt::Formatter<'_>) -> fmt::Result
 }
 
 /// Decides whether an input's packet is traced; runs on the thread that brings it in, and only while a trace is asked for.
-/// It is told the node that the input sends the packet to: that tells what the packet's bytes begin with.
-pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex) -> bool + Send>;
+/// Its arguments are the packet, the node that the input sends it to, which tells what the packet's bytes begin with, and the turn.
+pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex, &Turn<'_>) -> bool + Send>;
 
 struct Order {
     node: NodeIndex,
@@ -175,8 +176,8 @@ impl TraceLog {
     }
 
     /// Marks an input's packet that goes to `to`, if it is wanted.
-    pub(crate) fn mark(&mut self, node: NodeIndex, to: NodeIndex, b: &mut Buffer, now: u64) {
-        if b.flags.has(Flags::TRACED) || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to)) {
+    pub(crate) fn mark(&mut self, node: NodeIndex, to: NodeIndex, b: &mut Buffer, now: u64, turn: &Turn<'_>) {
+        if b.flags.has(Flags::TRACED) || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn)) {
             return;
         }
         let Some(at) = self.orders.iter().position(|o| o.node == node) else { return };

@@ -15,7 +15,8 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "<node:input> <count:u32> [filter] [verbose]",
         help: "Trace the next packets that an input brings, on each thread",
         run: |w, m| {
-            control::add(w, m.str("node"), m.req("count")?).map_err(|e| e.at(m.span("node")))?;
+            let (node, filter) = (m.str("node"), m.flag("filter"));
+            control::add(w, node, m.req("count")?, filter).map_err(|e| e.at(m.span("node")))?;
             Ok(Output::empty())
         },
     },
@@ -155,6 +156,7 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     };
     let own =
         m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
+    let own = own.map(pcap::Wanted::Expression);
     let filter = if m.flag("filter") && own.is_none() { pcap::chosen_filter(world)? } else { own };
     let file = m.has("file").then(|| m.str("file").into());
     let reason = m.has("reason").then(|| match m.str("node") {

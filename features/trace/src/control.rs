@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of traces.
 
+use crate::classifier::{Purpose, classifier};
 use crate::filter::Expression;
 use crate::function::Function;
 use cli::Error;
 use graph::{Asked, NodeIndex, Record, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
 use msg::retval;
 use std::sync::{Arc, Mutex};
+use sync::Turn;
 use wire::describe::Layer;
 
 /// Packets that one `trace add` may ask for: their records take 5 KiB each.
@@ -32,6 +34,8 @@ pub struct Wanted {
     pub expression: Option<Expression>,
     /// The filter function in force.
     pub function: Function,
+    /// Packets that the classifier accepts, if no expression decides.
+    pub classified: bool,
     /// Of the traces there are, those to show.
     pub passed: Option<Passed>,
 }
@@ -68,12 +72,14 @@ pub fn layer(node: &str) -> Layer {
     }
 }
 
-/// Traces the next `n` packets that an input brings, on each thread.
+/// Traces the next `n` packets that an input brings, on each thread; with `filter`, those that the filter function accepts.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7).
-pub fn add(world: &World, input: &str, n: u32) -> Result<(), Error> {
+/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7); `filter` without a
+/// classifier that could decide (−9).
+pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error> {
     let node = wanted(world, input, n)?;
+    set_classified(world, filter)?;
     order(world, node, n);
     Ok(())
 }
@@ -82,8 +88,15 @@ pub fn add(world: &World, input: &str, n: u32) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`add`].
-pub fn start(world: &World, input: &str, n: u32, forget: bool) -> Result<Asked<Vec<Vec<Record>>>, Error> {
+pub fn start(
+    world: &World,
+    input: &str,
+    n: u32,
+    filter: bool,
+    forget: bool,
+) -> Result<Asked<Vec<Vec<Record>>>, Error> {
     let node = wanted(world, input, n)?;
+    set_classified(world, filter)?;
     let forgotten = if forget { clear(world) } else { world.ask(|_| Vec::new()) };
     order(world, node, n);
     Ok(forgotten)
@@ -145,6 +158,13 @@ pub fn set_expression(world: &World, expression: Option<Expression>) -> Result<(
     })
 }
 
+/// Lets the classifier decide which packets are traced, or not. If an expression decides, that goes on.
+fn set_classified(world: &World, on: bool) -> Result<(), Error> {
+    let Wanted { function, classified, .. } = world.get::<Filters>().get();
+    let on = on && function == Function::Traced;
+    if on == classified { Ok(()) } else { change(world, |wanted| wanted.classified = on) }
+}
+
 /// Shows only some of the traces, or all.
 ///
 /// # Errors
@@ -173,17 +193,21 @@ fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
 /// Gives every thread its filter.
 fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
     let ip: Arc<[bool]> = world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
+    let classified = wanted.classified && wanted.function == Function::Traced;
+    let classifier = classified.then(|| classifier(world)).transpose()?;
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
         let decides = wanted.expression.as_ref().filter(|_| wanted.function == Function::Bpf);
         let program = decides.map(Expression::compile).transpose()?;
-        let (interface, ip) = (wanted.interface, ip.clone());
-        let filter: Option<graph::Filter> = (program.is_some() || interface.is_some()).then(|| {
-            Box::new(move |b: &buffer::Buffer, to: NodeIndex| {
+        let (interface, ip, classifier) = (wanted.interface, ip.clone(), classifier.clone());
+        let any = program.is_some() || interface.is_some() || classifier.is_some();
+        let filter: Option<graph::Filter> = any.then(|| {
+            Box::new(move |b: &buffer::Buffer, to: NodeIndex, turn: &Turn<'_>| {
                 interface.is_none_or(|i| i.0 == b.rx_if)
                     && program
                         .as_ref()
                         .is_none_or(|p| p.matches(b.data(), ip.get(to.at()).is_some_and(|ip| *ip)))
+                    && classifier.as_ref().is_none_or(|c| c.accepts(Purpose::Trace, b, turn))
             }) as graph::Filter
         });
         filters.push(filter);

@@ -12,7 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 /// A filter function: it decides for a packet that comes in whether it is traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Function {
-    /// All packets are, but for the interface that was chosen; an expression is kept, and doesn't count.
+    /// All packets are, but for the interface that was chosen; with `filter`, those that the classifier accepts. An expression is kept,
+    /// and doesn't count.
     #[default]
     Traced,
     /// The expression decides.
@@ -33,7 +34,7 @@ impl Function {
 
     const fn about(self) -> &'static str {
         match self {
-            Self::Traced => "every packet",
+            Self::Traced => "every packet, or with `filter' packets that `classify filter' describes",
             Self::Bpf => "packets that the expression of `set bpf trace filter' describes",
         }
     }

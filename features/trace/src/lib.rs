@@ -3,7 +3,7 @@
 //! Looking at packets: traces of their path through the graph, and captures into files.
 //!
 //! - `trace add`: the next packets of an input leave a record at every node that they pass; `show trace` prints them. Filters,
-//!   by interface and by an expression of pcap-filter(7), decide on the packet as it comes in.
+//!   by interface and by an expression of pcap-filter(7) or a classifier ([`Classifier`]), decide on the packet as it comes in.
 //! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output` and `error-drop` of the chosen
 //!   interfaces as long as a capture runs. It copies packets into memory that was set aside; a process writes it to a pcapng
 //!   file with interface names, directions and the reasons of drops.
@@ -14,6 +14,7 @@
 //! when they leave or are dropped (as in VPP).
 
 mod api;
+mod classifier;
 mod cli;
 pub mod control;
 mod filter;
@@ -23,9 +24,10 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub use classifier::{Classifier, Purpose, register_classifier};
 pub use filter::Expression;
 pub use function::Function;
-pub use pcap::{Directions, Ended, Limits, Plan, start as start_capture, stop as stop_capture};
+pub use pcap::{Directions, Ended, Limits, Plan, Wanted, start as start_capture, stop as stop_capture};
 
 use graph::{Feature, NodeDef, Plugin, StateDef};
 
@@ -34,6 +36,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "trace",
     about: "Packet traces, and captures into files",
     state: &[
+        StateDef::of::<classifier::Registered>(),
         StateDef::of::<control::Filters>(),
         StateDef::of::<function::Format>(),
         StateDef::of::<pcap::Captures>(),

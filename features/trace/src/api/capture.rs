@@ -31,7 +31,7 @@ pub struct PcapTraceOn {
     pub capture_tx: bool,
     /// Packets that are dropped.
     pub capture_drop: bool,
-    /// Only those that the filter function takes: a classifier is refused, it isn't built yet.
+    /// Only those that the filter function takes.
     pub filter: bool,
     /// Accepted: memory is set aside in any case.
     pub preallocate_data: bool,

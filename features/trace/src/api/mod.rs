@@ -19,7 +19,7 @@ fn messages(m: &mut Messages<World>) {
     m.call(set_filters);
     m.call_later(|w: &World, _: &Caller<'_, World>, r: TraceCapturePackets| {
         let node = nodes::by_number(w, r.node_index)?;
-        let forgotten = control::start(w, &node.name, r.max_packets, r.pre_capture_clear)?;
+        let forgotten = control::start(w, &node.name, r.max_packets, r.use_filter, r.pre_capture_clear)?;
         Ok(forgotten.reply(|_| Ok(())))
     });
     m.call_later(|w: &World, _: &Caller<'_, World>, _: TraceClearCapture| {
@@ -42,9 +42,9 @@ pub enum TraceFilterFlag {
     IncludeNode = 1,
     /// Of packets that didn't.
     ExcludeNode = 2,
-    /// Of packets that a classifier takes: not built yet.
+    /// Of packets that a classifier takes: refused.
     IncludeClassifier = 3,
-    /// Of packets that it doesn't take: not built yet.
+    /// Of packets that it doesn't take: refused.
     ExcludeClassifier = 4,
 }
 
@@ -69,7 +69,9 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
         TraceFilterFlag::IncludeNode => true,
         TraceFilterFlag::ExcludeNode => false,
         TraceFilterFlag::IncludeClassifier | TraceFilterFlag::ExcludeClassifier => {
-            return Err(Error::unsupported("classifiers aren't built yet").retval(retval::UNIMPLEMENTED));
+            return Err(Error::unsupported("traces that were made can't be chosen by a classifier")
+                .hint("`trace add … filter' lets the classifier decide which packets are traced")
+                .retval(retval::UNIMPLEMENTED));
         }
     };
     let node = nodes::by_number(w, r.node_index)?.index;
@@ -84,7 +86,7 @@ pub struct TraceCapturePackets {
     pub node_index: u32,
     /// So many.
     pub max_packets: u32,
-    /// Accepted: filters that are set count in any case.
+    /// Only those that the classifier accepts, if no expression decides; other filters count in any case.
     pub use_filter: bool,
     /// Accepted: traces tell everything in any case.
     pub verbose: bool,

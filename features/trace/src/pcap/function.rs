@@ -1,13 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decides which packets a capture with a bare `filter` takes.
+//! What decides which packets a capture takes.
 
 use super::Captures;
+use crate::classifier::{Classifier, Purpose, classifier};
 use crate::control::Filters;
-use crate::filter::Expression;
+use crate::filter::{Expression, Program};
 use crate::function::Function;
+use buffer::Buffer;
 use cli::Error;
-use graph::World;
-use msg::retval;
+use graph::{SwIfIndex, World};
+use std::sync::Arc;
+use sync::Turn;
+
+/// What decides which packets a capture takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// An expression.
+    Expression(Expression),
+    /// The tables of the classifier. Without tables, no packet.
+    Classifier,
+}
+
+impl Wanted {
+    /// Prepares it for a thread of a capture of this interface, or of any.
+    ///
+    /// # Errors
+    /// An expression that can't be compiled; no classifier (−9).
+    pub fn compile(&self, world: &World, interface: Option<SwIfIndex>) -> Result<Test, Error> {
+        Ok(match self {
+            Self::Expression(expression) => Test::Program(expression.compile()?),
+            Self::Classifier => Test::Classifier(classifier(world)?, Purpose::Capture(interface)),
+        })
+    }
+}
+
+/// The same for a thread.
+pub enum Test {
+    Program(Program),
+    Classifier(Arc<dyn Classifier>, Purpose),
+}
+
+impl Test {
+    /// Whether a packet is wanted that begins with an IP header, or else with an Ethernet header.
+    pub fn accepts(&self, b: &Buffer, ip: bool, turn: &Turn<'_>) -> bool {
+        match self {
+            Self::Program(program) => program.matches(b.data(), ip),
+            Self::Classifier(classifier, purpose) => classifier.accepts(*purpose, b, turn),
+        }
+    }
+}
 
 /// The function that was chosen.
 pub fn function(world: &World) -> Function {
@@ -19,15 +60,14 @@ pub fn set_function(world: &World, function: Function) {
     world.get::<Captures>().inner().function = function;
 }
 
-/// The expression of such a capture: that of traces, if it decides; without one, all packets are taken.
+/// What decides for a capture with a bare `filter`: the expression of traces, if that is the function; without one, all packets are
+/// taken.
 ///
 /// # Errors
-/// What would have a classifier decide (−9).
-pub fn chosen_filter(world: &World) -> Result<Option<Expression>, Error> {
+/// The classifier is the function, and there is none (−9).
+pub fn chosen_filter(world: &World) -> Result<Option<Wanted>, Error> {
     match function(world) {
-        Function::Bpf => Ok(world.get::<Filters>().get().expression),
-        Function::Traced => Err(Error::unsupported("captures by a classifier aren't built yet")
-            .hint("`set pcap filter function bpf_trace_filter', or an expression behind `filter'")
-            .retval(retval::UNIMPLEMENTED)),
+        Function::Bpf => Ok(world.get::<Filters>().get().expression.map(Wanted::Expression)),
+        Function::Traced => classifier(world).map(|_| Some(Wanted::Classifier)),
     }
 }

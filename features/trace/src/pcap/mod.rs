@@ -8,12 +8,11 @@ pub mod node;
 mod plan;
 mod writer;
 
-use crate::filter::Expression;
 use crate::function::Function;
 use chunk::Chunk;
 use cli::{Error, Output};
 pub use ended::Ended;
-pub use function::{chosen_filter, function, set_function};
+pub use function::{Wanted, chosen_filter, function, set_function};
 use graph::{Asked, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
 use msg::retval;
 use net::{IfEvent, Interface, Interfaces};
@@ -132,7 +131,7 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     }
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
-        filters.push(plan.filter.as_ref().map(Expression::compile).transpose()?);
+        filters.push(plan.filter.as_ref().map(|filter| filter.compile(world, plan.interface)).transpose()?);
     }
     let path = plan.path()?;
     let writer = Writer::create(&path, limits.bytes, world.clock.start_time()).map_err(|e| {

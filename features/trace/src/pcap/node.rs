@@ -2,7 +2,7 @@
 //! `pcap-capture`: copies packets that pass, on whatever arc it was enabled.
 
 use super::chunk::{Chunk, Direction, Header};
-use crate::filter::Program;
+use super::function::Test;
 use buffer::Buffer;
 use graph::{Build, Configured, Cx, Next, Node, Signal, SwIfIndex, ThreadIndex, World};
 use net::{IfFlags, Interfaces};
@@ -35,7 +35,7 @@ pub struct Tap {
     /// Being filled.
     pub chunk: Chunk,
     pub bytes: usize,
-    pub filter: Option<Program>,
+    pub filter: Option<Test>,
     /// Of dropped packets, only those that were dropped for this reason.
     pub reason: Option<u32>,
     pub meter: Arc<Meter>,
@@ -116,7 +116,7 @@ impl Capture {
                 _ => ip = matches!(b.data().first().map(|byte| byte >> 4), Some(4 | 6)),
             }
         }
-        if tap.filter.as_ref().is_none_or(|f| f.matches(b.data(), ip)) {
+        if tap.filter.as_ref().is_none_or(|f| f.accepts(b, ip, cx.turn)) {
             let length = b.packet_len();
             let header = Header {
                 time: cx.now(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a capture is to hold, and checks of that.
 
+use super::Wanted;
 use super::chunk::Direction;
-use crate::filter::Expression;
 use cli::Error;
 use graph::{Reason, SwIfIndex, World};
 use msg::retval;
@@ -70,8 +70,8 @@ pub struct Plan {
     pub interface: Option<SwIfIndex>,
     /// How much.
     pub limits: Limits,
-    /// Only packets that this describes.
-    pub filter: Option<Expression>,
+    /// Only packets that this accepts.
+    pub filter: Option<Wanted>,
     /// Of dropped packets, only those that were dropped for this reason: `{node}.{reason}`, or `node.reason`.
     pub reason: Option<String>,
     /// The file; without one, a name in /tmp that is free.
