@@ -56,6 +56,10 @@ pub const NO_SUCH_NODE: Retval = Retval(-63);
 pub const NO_SUCH_NODE2: Retval = Retval(-64);
 /// No table has this id, in requests of features with tables of their own or of encapsulations.
 pub const NO_SUCH_TABLE: Retval = Retval(-65);
+/// No table has the index in the request's second table field.
+pub const NO_SUCH_TABLE2: Retval = Retval(-66);
+/// No table has the index in the request's third table field.
+pub const NO_SUCH_TABLE3: Retval = Retval(-67);
 /// A size in bytes is out of range.
 pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
 /// The host has no such interface, or it can't be used.
@@ -74,6 +78,8 @@ pub const BOND_MEMBER_NOT_ALLOWED: Retval = Retval(-80);
 pub const VALUE_EXIST: Retval = Retval(-81);
 /// No worker has this index.
 pub const INVALID_WORKER: Retval = Retval(-89);
+/// The classifier has no such table.
+pub const CLASSIFY_TABLE_NOT_FOUND: Retval = Retval(-91);
 /// The capture file can't be created, or exists.
 pub const CANNOT_CREATE_PCAP_FILE: Retval = Retval(-93);
 /// The table has no room for more ranges.

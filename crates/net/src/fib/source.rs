@@ -13,6 +13,8 @@ use std::sync::{Mutex, MutexGuard};
 pub enum Source {
     /// A route of every table that no other source overrides.
     Special,
+    /// A classifier's table: packets to an address of an interface are classified first.
+    Classify,
     /// An address of an interface.
     Interface,
     /// A feature that must not be overridden by operators.
@@ -41,8 +43,9 @@ pub enum Source {
 
 impl Source {
     /// The built-in sources that clients see.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Special,
+        Self::Classify,
         Self::Interface,
         Self::Plugin,
         Self::Api,
@@ -56,6 +59,7 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Special => "special",
+            Self::Classify => "classify",
             Self::Interface => "interface",
             Self::Plugin => "plugin",
             Self::Api => "API",
@@ -72,6 +76,7 @@ impl Source {
     pub const fn id(self) -> u8 {
         match self {
             Self::Special => 1,
+            Self::Classify => 2,
             Self::Interface => 4,
             Self::Api => 8,
             Self::Cli => 9,
@@ -88,6 +93,7 @@ impl Source {
     pub const fn priority(self) -> u8 {
         match self {
             Self::Special => 0,
+            Self::Classify => 1,
             Self::Interface => 3,
             Self::Plugin => 0x10,
             Self::Api => 0x80,
@@ -210,6 +216,7 @@ mod tests {
         let added = |priority, id| Source::Added { priority, id };
         let want = [
             Source::Special,
+            Source::Classify,
             Source::Interface,
             added(4, 40),
             Source::Plugin,
