@@ -3,6 +3,7 @@
 
 use crate::counters::{CALLS, CLOCKS, ERRORS, VECTORS};
 use crate::handoff::Handoffs;
+use crate::observe::Observer;
 use crate::registry::NO_NODE;
 use crate::trace::TraceLog;
 use crate::{Clock, NodeIndex, Reason, ThreadIndex};
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     pub now: u64,
     /// Buffer of the enqueue: packets of one way out.
     pub stage: Option<Box<Frame>>,
+    /// Sees all vectors.
+    pub observer: Option<Box<dyn Observer>>,
     rng: u64,
 }
 
@@ -88,6 +91,7 @@ impl Core {
             handoffs,
             clock,
             now: 0,
+            observer: None,
             stage: Some(Frame::new(pool)),
             rng: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(thread.0) << 32),
         }

@@ -36,6 +36,7 @@ mod listed;
 mod live;
 mod longest;
 mod node;
+mod observe;
 mod order;
 mod phase;
 mod plugin;
@@ -70,6 +71,7 @@ pub use node::{
     Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
     name_of,
 };
+pub use observe::Observer;
 pub use order::check_order;
 pub use phase::Phase;
 pub use plugin::{Needs, Plugin, Script};

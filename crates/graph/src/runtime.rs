@@ -6,6 +6,7 @@ use crate::core::{Core, Open};
 use crate::crash;
 use crate::longest::Longest;
 use crate::node::Node;
+use crate::observe;
 use crate::slot::{InputSlot, NodeSlot, Removed};
 use crate::threads::Gauges;
 use crate::{ArcIndex, ChainStep, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
@@ -418,6 +419,9 @@ fn run_one(
     if let Some(Some(slot)) = nodes.get_mut(node.at()) {
         if frame.traced {
             core.trace.set_time(core.clock.now());
+        }
+        if core.observer.is_some() {
+            observe::vector(core, node, &frame);
         }
         crash::enter(&slot.rt, core, n);
         // SAFETY: `slot.run` is one of the node's own variants.

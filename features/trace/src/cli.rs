@@ -66,6 +66,13 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Write packets that come in, leave or are dropped to a pcapng file",
         run: pcap_trace,
     },
+    Command {
+        path: "pcap dispatch trace",
+        usage: "[on] [off] [status] [max <max:u64>] [file <file:string>] [max-bytes-per-pkt <bytes:32-65535>] \
+                [buffer-trace <node:input> <count:u32>]",
+        help: "Write packets in front of each node to a pcapng file, which Wireshark shows with the nodes' names",
+        run: pcap_dispatch,
+    },
 ];
 
 fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
@@ -137,8 +144,43 @@ fn show_program(world: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(text, json!({ "expression": expression.text, "program": program })))
 }
 
+/// `trace add` has its place here, since VPP's command has it.
+fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
+    if m.flag("status") {
+        return Ok(pcap::status(world));
+    }
+    if m.flag("off") {
+        return pcap::stop(world).map(Output::task);
+    }
+    if !m.flag("on") {
+        return Err(Error::usage("choose on, off or status"));
+    }
+    let on = pcap::Directions { dispatch: true, ..pcap::Directions::default() };
+    let file = m.has("file").then(|| m.str("file").into());
+    let plan = pcap::Plan { on, limits: limits(m), file, ..pcap::Plan::default() };
+    let traced = if m.has("node") { Some((m.str("node"), m.req("count")?)) } else { None };
+    if let Some((node, count)) = traced {
+        // All of it or nothing.
+        control::check(world, node, count).map_err(|e| e.at(m.span("node")))?;
+    }
+    let said = pcap::start(world, plan)?;
+    if let Some((node, count)) = traced {
+        control::add(world, node, count, false)?;
+    }
+    Ok(Output::text(said))
+}
+
+/// How much a command wants.
+fn limits(m: &Matches) -> pcap::Limits {
+    let defaults = pcap::Limits::default();
+    pcap::Limits {
+        packets: m.get("max").unwrap_or(defaults.packets),
+        bytes: m.get::<u32>("bytes").map_or(defaults.bytes, |n| n as usize),
+    }
+}
+
 fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
-    let on = pcap::Directions { rx: m.flag("rx"), tx: m.flag("tx"), drop: m.flag("drop") };
+    let on = pcap::Directions { rx: m.flag("rx"), tx: m.flag("tx"), drop: m.flag("drop"), dispatch: false };
     if m.flag("status") {
         return Ok(pcap::status(world));
     }
@@ -149,11 +191,6 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         "" | "any" => None,
         name => Some(world.get::<Interfaces>().find(name).map_err(|e| e.at(m.span("interface")))?),
     };
-    let defaults = pcap::Limits::default();
-    let limits = pcap::Limits {
-        packets: m.get("max").unwrap_or(defaults.packets),
-        bytes: m.get::<u32>("bytes").map_or(defaults.bytes, |n| n as usize),
-    };
     let own =
         m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
     let own = own.map(pcap::Wanted::Expression);
@@ -163,6 +200,6 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         "" => m.str("reason").to_string(),
         node => format!("{{{}}}{}", node.trim(), m.str("reason")),
     });
-    let plan = pcap::Plan { on, interface, limits, filter, reason, file };
+    let plan = pcap::Plan { on, interface, limits: limits(m), filter, reason, file };
     pcap::start(world, plan).map(Output::text)
 }

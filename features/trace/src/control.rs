@@ -78,7 +78,7 @@ pub fn layer(node: &str) -> Layer {
 /// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7); `filter` without a
 /// classifier that could decide (−9).
 pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error> {
-    let node = wanted(world, input, n)?;
+    let node = check(world, input, n)?;
     set_classified(world, filter)?;
     order(world, node, n);
     Ok(())
@@ -95,14 +95,18 @@ pub fn start(
     filter: bool,
     forget: bool,
 ) -> Result<Asked<Vec<Vec<Record>>>, Error> {
-    let node = wanted(world, input, n)?;
+    let node = check(world, input, n)?;
     set_classified(world, filter)?;
     let forgotten = if forget { clear(world) } else { world.ask(|_| Vec::new()) };
     order(world, node, n);
     Ok(forgotten)
 }
 
-fn wanted(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
+/// The input that is to be traced.
+///
+/// # Errors
+/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7).
+pub fn check(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
     let node = world.node(input);
     let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input)) else {
         let what = if node.is_some() { "brings no packets in" } else { "isn't there" };

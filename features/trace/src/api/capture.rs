@@ -67,7 +67,7 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
     if r.filename.as_str().is_empty() {
         return Err(Error::usage("a capture needs a file").retval(retval::INVALID_VALUE));
     }
-    let on = Directions { rx: r.capture_rx, tx: r.capture_tx, drop: r.capture_drop };
+    let on = Directions { rx: r.capture_rx, tx: r.capture_tx, drop: r.capture_drop, dispatch: false };
     let interface = match r.sw_if_index {
         InterfaceIndex(0) => None,
         one => one.existing_or_all(w)?,

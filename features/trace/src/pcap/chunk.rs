@@ -20,8 +20,10 @@ pub struct Header {
     pub direction: Direction,
     /// It begins with an IP header; else with an Ethernet header.
     pub ip: bool,
-    /// The reason of a drop, an index of the instance's error table.
-    pub error: u32,
+    /// It is traced. Known of packets in front of a node only.
+    pub traced: bool,
+    /// The reason of a drop, an index of the instance's error table; or the node that is about to process it.
+    pub at: u32,
     /// Bytes of the whole packet.
     pub length: u32,
     /// Bytes kept of it.
@@ -39,10 +41,12 @@ pub enum Direction {
     Tx = 1,
     /// As it was dropped.
     Drop = 2,
+    /// In front of a node.
+    Dispatch = 3,
 }
 
 impl Direction {
-    pub const ALL: [Self; 3] = [Self::Rx, Self::Tx, Self::Drop];
+    pub const ALL: [Self; 4] = [Self::Rx, Self::Tx, Self::Drop, Self::Dispatch];
 }
 
 /// Packets one behind the other; it never grows.
@@ -68,10 +72,19 @@ impl Chunk {
 
     /// Appends a packet: the segments hold `header.kept` bytes or more. There is room for it.
     pub fn push<'a>(&mut self, header: Header, segments: impl Iterator<Item = &'a [u8]>) {
-        let words = [header.interface.0, header.error, header.length, header.kept];
+        let words = [header.interface.0, header.at, header.length, header.kept];
         self.0.extend_from_slice(&header.time.to_le_bytes());
         words.iter().for_each(|word| self.0.extend_from_slice(&word.to_le_bytes()));
-        self.0.extend_from_slice(&[header.direction as u8, u8::from(header.ip), 0, 0, 0, 0, 0, 0]);
+        self.0.extend_from_slice(&[
+            header.direction as u8,
+            u8::from(header.ip),
+            u8::from(header.traced),
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
         let mut left = header.kept as usize;
         for segment in segments {
             let n = left.min(segment.len());
@@ -90,11 +103,12 @@ impl Chunk {
             let header = Header {
                 time: u64::from(word(0)) | u64::from(word(4)) << 32,
                 interface: SwIfIndex(word(8)),
-                error: word(12),
+                at: word(12),
                 length: word(16),
                 kept: word(20),
-                direction: Direction::ALL[usize::from(header[24]) % 3],
+                direction: Direction::ALL[usize::from(header[24]) % 4],
                 ip: header[25] != 0,
+                traced: header[26] != 0,
             };
             let (bytes, after) = after.split_at_checked(header.kept as usize)?;
             rest = after;
@@ -119,9 +133,10 @@ mod tests {
             let header = Header {
                 time: u64::from(i) << 30,
                 interface: SwIfIndex(i),
-                direction: Direction::ALL[i as usize % 3],
+                direction: Direction::ALL[i as usize % 4],
                 ip: i % 2 == 0,
-                error: i * 7,
+                traced: i % 3 == 0,
+                at: i * 7,
                 length: 9000,
                 kept: kept as u32,
             };

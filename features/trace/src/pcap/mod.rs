@@ -2,6 +2,7 @@
 //! Captures into files: one at a time.
 
 mod chunk;
+mod dispatch;
 mod ended;
 mod function;
 pub mod node;
@@ -9,16 +10,19 @@ mod plan;
 mod writer;
 
 use crate::function::Function;
-use chunk::Chunk;
+use chunk::{Chunk, Direction};
 use cli::{Error, Output};
 pub use ended::Ended;
 pub use function::{Wanted, chosen_filter, function, set_function};
-use graph::{Asked, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World};
+use graph::{
+    Asked, NodeIndex, Observer, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World,
+};
 use msg::retval;
 use net::{IfEvent, Interface, Interfaces};
 use node::{Capture, Meter, Tap};
 pub use plan::{Directions, Limits, Plan};
 use serde_json::{Value, json};
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -163,9 +167,12 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
             meter,
             signal,
         };
+        let (tap, dispatch) = (Box::new(tap), plan.on.dispatch);
         world.on_thread(ThreadIndex(thread as u16), move |rt| {
-            if let Some(node) = rt.node_mut::<Capture>(node) {
-                node.tap = Some(Box::new(tap));
+            if dispatch {
+                rt.observe(Some(tap));
+            } else if let Some(node) = rt.node_mut::<Capture>(node) {
+                node.tap = Some(tap);
             }
         });
     }
@@ -231,9 +238,13 @@ impl Running {
             // It was put there.
             let _ = self.hook(world, i.sw_if, false);
         }
-        let node = world.node(NODE).unwrap_or_default();
-        self.ending =
-            Some(world.ask(move |rt| rt.node_mut::<Capture>(node).and_then(|node| node.tap.take())));
+        let (node, dispatch) = (world.node(NODE).unwrap_or_default(), self.plan.on.dispatch);
+        self.ending = Some(world.ask(move |rt| match dispatch {
+            true => {
+                rt.observe(None).and_then(|seen: Box<dyn Observer>| (seen as Box<dyn Any>).downcast().ok())
+            }
+            false => rt.node_mut::<Capture>(node).and_then(|node| node.tap.take()),
+        }));
     }
 
     /// Writes what the threads have sent, by time, and gives the memory back.
@@ -258,6 +269,13 @@ impl Running {
         let names = &self.names;
         let name = |i| names.get(&i).cloned().unwrap_or_else(|| interfaces.name(i));
         for (header, bytes) in packets {
+            if header.direction == Direction::Dispatch {
+                let node = world.node_name(NodeIndex(header.at));
+                let mut packet = dispatch::head(&header, &node, &name(header.interface));
+                packet.extend_from_slice(bytes);
+                self.writer.write(&header, &packet, |_| "dispatch".into(), &reasons)?;
+                continue;
+            }
             self.writer.write(&header, bytes, name, &reasons)?;
         }
         self.writer.flush()?;

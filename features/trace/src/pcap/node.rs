@@ -52,7 +52,8 @@ impl Tap {
         sent
     }
 
-    fn take<'a>(&mut self, header: Header, segments: impl Iterator<Item = &'a [u8]>) {
+    /// Sends a packet to the writer, if one is still wanted.
+    pub fn take<'a>(&mut self, header: Header, segments: impl Iterator<Item = &'a [u8]>) {
         if !self.meter.claim() {
             return;
         }
@@ -123,7 +124,8 @@ impl Capture {
                 interface: SwIfIndex(interface),
                 direction,
                 ip,
-                error: if direction == Direction::Drop { b.error() } else { 0 },
+                traced: false,
+                at: if direction == Direction::Drop { b.error() } else { 0 },
                 length: length as u32,
                 kept: length.min(tap.bytes) as u32,
             };

@@ -21,15 +21,17 @@ pub struct Directions {
     pub tx: bool,
     /// Packets that are dropped.
     pub drop: bool,
+    /// Packets in front of each node. It stands alone.
+    pub dispatch: bool,
 }
 
 impl Directions {
     /// Whether anything is.
     pub fn any(self) -> bool {
-        self.rx || self.tx || self.drop
+        self.rx || self.tx || self.drop || self.dispatch
     }
 
-    /// Arcs, and what the node is to know there.
+    /// Arcs, and what the node is to know there. What comes in front of nodes needs none.
     pub fn arcs(self) -> impl Iterator<Item = (&'static str, Direction)> {
         let all = [
             (self.rx, "device-input", Direction::Rx),
@@ -41,7 +43,7 @@ impl Directions {
 
     /// The words of the command.
     pub fn words(self) -> Vec<&'static str> {
-        let all = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop")];
+        let all = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop"), (self.dispatch, "dispatch")];
         all.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect()
     }
 }

@@ -48,8 +48,8 @@ const NANOSECONDS: u8 = 9;
 
 pub struct Writer {
     file: PcapNgWriter<BufWriter<File>>,
-    /// Interface blocks by interface, and by whether its packets begin with an IP header.
-    blocks: HashMap<(SwIfIndex, bool), u32>,
+    /// Interface blocks by interface, and by what its packets begin with.
+    blocks: HashMap<(SwIfIndex, u32), u32>,
     snap: u32,
     /// Time of day at zero of the instance's clock.
     epoch: Duration,
@@ -105,14 +105,15 @@ impl Writer {
         let direction = if header.direction == Direction::Tx { 2 } else { 1 };
         let mut options = vec![EnhancedPacketOption::Flags(direction)];
         if header.direction == Direction::Drop {
-            let reason = reasons.get(header.error as usize).filter(|_| header.error != 0);
+            let reason = reasons.get(header.at as usize).filter(|_| header.at != 0);
             let why = reason.map_or("no reason".to_string(), |r| format!("{}: {}", r.node, r.text));
             options.push(EnhancedPacketOption::Comment(format!("dropped: {why}").into()));
         }
         let block = EnhancedPacketBlock {
             interface_id,
             timestamp: self.epoch + Duration::from_nanos(header.time),
-            original_len: header.length,
+            // What a capture of nodes puts in front counts, too.
+            original_len: header.length + bytes.len() as u32 - header.kept,
             data: bytes.into(),
             options,
         };
@@ -123,15 +124,19 @@ impl Writer {
 
     /// The number of the packet's interface in the file; the first packet of an interface describes it.
     fn interface(&mut self, header: &Header, name: impl FnOnce(SwIfIndex) -> String) -> io::Result<u32> {
-        let key = (header.interface, header.ip);
+        let (interface, linktype) = match header.direction {
+            Direction::Dispatch => (SwIfIndex(u32::MAX), DataLink::VPP_DISPATCH),
+            _ => (header.interface, if header.ip { DataLink::RAW } else { DataLink::ETHERNET }),
+        };
+        let key = (interface, linktype.into());
         if let Some(id) = self.blocks.get(&key) {
             return Ok(*id);
         }
         let block = InterfaceDescriptionBlock {
-            linktype: if header.ip { DataLink::RAW } else { DataLink::ETHERNET },
+            linktype,
             snaplen: self.snap,
             options: vec![
-                InterfaceDescriptionOption::IfName(name(header.interface).into()),
+                InterfaceDescriptionOption::IfName(name(interface).into()),
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ],
         };

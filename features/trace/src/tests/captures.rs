@@ -76,6 +76,49 @@ fn a_capture_has_names_directions_and_reasons() {
     assert!(run(&mut bench, "pcap trace status").contains("last: 4 packets"));
 }
 
+/// A packet of a dispatch capture: its strings, and what is behind them.
+fn dispatched(bytes: &[u8]) -> (Vec<&str>, &[u8]) {
+    assert_eq!(bytes[..3], [1, 0, 4], "version and number of strings");
+    let mut rest = &bytes[8..];
+    let mut texts = vec![];
+    for _ in 0..4 {
+        let end = rest.iter().position(|byte| *byte == 0).expect("a zero");
+        texts.push(std::str::from_utf8(&rest[..end]).expect("UTF-8"));
+        rest = &rest[end + 1..];
+    }
+    (texts, rest)
+}
+
+#[test]
+fn packets_are_captured_in_front_of_each_node() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dispatch");
+    let on = format!("pcap dispatch trace on max 100 file {} buffer-trace", path.display());
+    assert!(bench.cli(&format!("{on} nothing 2")).is_err());
+    assert!(bench.cli("pcap dispatch trace").is_err());
+    run(&mut bench, &format!("{on} test-input 1"));
+    receive(&mut bench, 0, [ping(OWN), dns()]);
+    assert!(run(&mut bench, "pcap dispatch trace status").contains("dispatch of any"));
+    run(&mut bench, "pcap dispatch trace off");
+    let (interfaces, packets) = read(&path);
+    assert_eq!(interfaces, [("dispatch".to_string(), DataLink::VPP_DISPATCH)]);
+    let seen: Vec<_> = packets.iter().map(|(.., bytes)| (bytes[3], dispatched(bytes))).collect();
+    let front: Vec<_> = seen.iter().filter(|(_, (texts, _))| texts[0] == "ethernet-input").collect();
+    assert_eq!(front.len(), 2);
+    for ((hint, (texts, bytes)), (traced, want)) in front.into_iter().zip([(true, ping(OWN)), (false, dns())])
+    {
+        assert_eq!((*hint, *bytes), (1, &want[..]));
+        let about =
+            format!("received on loop0, {} bytes{}", want.len(), if traced { ", traced" } else { "" });
+        assert_eq!(texts[1..], [&*about, "", ""]);
+    }
+    assert!(seen.iter().any(|(_, (texts, _))| texts[0] == "error-drop"), "{seen:?}");
+    assert_eq!(shown(&mut bench).len(), 1, "the trace was added");
+    // Nobody looks any more.
+    assert!(bench.rt.observe(None).is_none());
+}
+
 #[test]
 fn drops_are_captured_by_reason() {
     let mut bench = bench();
