@@ -145,7 +145,10 @@ impl Neighbors {
         if interface.kind != IfKind::Ethernet {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
         }
-        if new.mac.is_multicast() || new.mac.is_zero() {
+        // An operator may name a group that the stations of a cluster listen to. What stations say of themselves can't be one
+        // (RFC 1812 3.3.2).
+        let is_group = new.mac.is_broadcast() || new.mac.is_multicast() && !new.is_static;
+        if is_group || new.mac.is_zero() {
             return Err(Error::parse(format!("{} is no address of one station", new.mac))
                 .retval(retval::INVALID_VALUE));
         }
