@@ -27,6 +27,8 @@ pub static ALL: &[&Plugin] = &[
     &ip6_nd::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
+    &bond::PLUGIN,
+    &lacp::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,
     &trace::PLUGIN,

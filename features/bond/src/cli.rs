@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+use crate::state::Bonds;
+use cli::{Command, Error, Matches, Output, Result, Table, Writer, retval};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::json;
+use std::fmt::Write as _;
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "create bond",
+        usage: "(mode <mode:round-robin|active-backup|xor|broadcast|lacp> [load-balance <balance:l2|l23|l34>] [numa-only] [hw-addr <mac:mac>] [id <id:u32>] [gso])",
+        help: "Make an interface whose frames leave and come in by several members",
+        run: create,
+    },
+    Command {
+        path: "delete bond",
+        usage: "{<interface:interface> | sw_if_index <index:u32>}",
+        help: "Delete a bond; its members are interfaces of their own again",
+        run: delete,
+    },
+    Command {
+        path: "bond add",
+        usage: "<bond:interface> <member:interface> [passive] [long-timeout]",
+        help: "Make an interface a member of a bond; LACP: passive waits for the partner, long-timeout asks it for a data unit each 30 seconds",
+        run: add,
+    },
+    Command {
+        path: "bond del",
+        usage: "<member:interface>",
+        help: "Take a member out of its bond",
+        run: remove,
+    },
+    Command {
+        path: "set interface bond",
+        usage: "{<interface:interface> | sw_if_index <index:u32>} weight <weight:u32>",
+        help: "Set the weight of a member: the active member of an active-backup bond with the highest one is used",
+        run: weight,
+    },
+    Command { path: "show bond", usage: "[details]", help: "Bonds and their members", run: show },
+];
+
+fn interface(w: &World, m: &Matches, word: &str) -> Result<SwIfIndex> {
+    match m.opt::<u32>("index")? {
+        Some(index) if word == "interface" => Ok(SwIfIndex(index)),
+        _ => w.get::<Interfaces>().find(m.str(word)).map_err(|e| e.at(m.span(word))),
+    }
+}
+
+fn create(w: &World, m: &Matches) -> Result<Output> {
+    let mode = Mode::ALL.into_iter().find(|mode| mode.word() == m.str("mode"));
+    let mode = mode.ok_or_else(|| Error::parse("a mode is missing"))?;
+    let hash = m.has("balance").then(|| m.str("balance"));
+    if hash.is_some() && !mode.hashes() {
+        return Err(Error::parse("load-balance is for the modes xor and lacp")
+            .at(m.span("balance"))
+            .retval(retval::INVALID_ARGUMENT));
+    }
+    let balance = Balance::HASHES.into_iter().find(|balance| Some(balance.word()) == hash);
+    let new = NewBond {
+        id: m.opt("id")?.filter(|id| *id != u32::MAX),
+        mac: m.opt("mac")?,
+        mode,
+        balance: balance.unwrap_or(Balance::L2),
+        numa_only: m.flag("numa-only"),
+        gso: m.flag("gso"),
+    };
+    let sw_if = w.get::<Bonds>().create(w, new)?;
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+}
+
+fn delete(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Bonds>().delete(w, interface(w, m, "interface")?)?;
+    Ok(Output::empty())
+}
+
+fn add(w: &World, m: &Matches) -> Result<Output> {
+    let member = MemberInfo {
+        sw_if: interface(w, m, "member")?,
+        bond: interface(w, m, "bond")?,
+        passive: m.flag("passive"),
+        long_timeout: m.flag("long-timeout"),
+        weight: 0,
+        distributing: false,
+    };
+    w.get::<Bonds>().add_member(w, member)?;
+    Ok(Output::empty())
+}
+
+fn remove(w: &World, m: &Matches) -> Result<Output> {
+    w.get::<Bonds>().detach(w, interface(w, m, "member")?)?;
+    Ok(Output::empty())
+}
+
+fn weight(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = interface(w, m, "interface")?;
+    w.get::<Interfaces>().check(sw_if)?;
+    w.get::<Bonds>().set_weight(w, sw_if, m.req("weight")?)?;
+    Ok(Output::empty())
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let bonds: Vec<SwIfIndex> = w.get::<Bonds>().list().into_iter().map(|bond| bond.sw_if).collect();
+    if m.flag("details") {
+        return Ok(Output::list(bonds, |w: &World, sw_if, out: &mut Writer| {
+            if let Some(bond) = w.get::<Bonds>().get(sw_if) {
+                details(w, &bond, out);
+            }
+            Ok(())
+        }));
+    }
+    let table = Table::new().left("interface name").left("sw_if_index").left("mode").left("load balance");
+    let table = table.left("active members").left("members");
+    Ok(table.list(bonds, |w: &World, sw_if, out: &mut Writer| {
+        let Some(bond) = w.get::<Bonds>().get(sw_if) else { return Ok(()) };
+        out.text_row(|| {
+            [
+                w.get::<Interfaces>().name(sw_if).into(),
+                sw_if.0.into(),
+                bond.made.mode.word().into(),
+                bond.balance.word().into(),
+                bond.active.len().into(),
+                bond.members.len().into(),
+            ]
+        });
+        out.value(|| value(w, &bond));
+        Ok(())
+    }))
+}
+
+fn value(w: &World, bond: &BondInfo) -> serde_json::Value {
+    let interfaces = w.get::<Interfaces>();
+    let name = |sw_if: SwIfIndex| interfaces.name(sw_if);
+    let member = |member: &MemberInfo| {
+        json!({
+            "interface": name(member.sw_if),
+            "sw_if_index": member.sw_if.0,
+            "active": bond.active.contains(&member.sw_if),
+            "passive": member.passive,
+            "long_timeout": member.long_timeout,
+            "weight": member.weight,
+        })
+    };
+    json!({
+        "interface": name(bond.sw_if),
+        "sw_if_index": bond.sw_if.0,
+        "id": bond.id,
+        "mode": bond.made.mode.word(),
+        "load_balance": bond.balance.word(),
+        "numa_only": bond.made.numa_only,
+        "gso": bond.made.gso,
+        "active_members": bond.active.iter().map(|sw_if| name(*sw_if)).collect::<Vec<_>>(),
+        "members": bond.members.iter().map(member).collect::<Vec<_>>(),
+    })
+}
+
+fn details(w: &World, bond: &BondInfo, out: &mut Writer) {
+    let interfaces = w.get::<Interfaces>();
+    let name = |sw_if: SwIfIndex| interfaces.name(sw_if);
+    out.text(|text| {
+        writeln!(text, "{}", name(bond.sw_if))?;
+        writeln!(text, "  mode: {}", bond.made.mode.word())?;
+        writeln!(text, "  load balance: {}", bond.balance.word())?;
+        if bond.made.gso {
+            writeln!(text, "  gso enable")?;
+        }
+        if bond.made.numa_only {
+            writeln!(text, "  numa-only")?;
+        }
+        writeln!(text, "  number of active members: {}", bond.active.len())?;
+        bond.active.iter().try_for_each(|sw_if| writeln!(text, "    {}", name(*sw_if)))?;
+        writeln!(text, "  number of members: {}", bond.members.len())?;
+        for member in &bond.members {
+            let passive = if member.passive { " passive" } else { "" };
+            let long = if member.long_timeout { " long-timeout" } else { "" };
+            let weight =
+                if member.weight == 0 { String::new() } else { format!(" weight {}", member.weight) };
+            writeln!(text, "    {}{passive}{long}{weight}", name(member.sw_if))?;
+        }
+        writeln!(text, "  interface id: {}", bond.id)?;
+        writeln!(text, "  sw_if_index: {}", bond.sw_if.0)
+    });
+    out.value(|| value(w, bond));
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Follows the interfaces.
+
+use crate::state::Bonds;
+use graph::{SwIfIndex, World};
+use net::{IfEvent, Interfaces};
+use std::sync::Arc;
+
+/// Called once, when all nodes are there.
+pub fn start(world: &Arc<World>) -> Result<(), String> {
+    let bonds: Arc<Bonds> = world.get();
+    world.get::<Interfaces>().subscribe(move |world, event| follow(&bonds, world, event));
+    Ok(())
+}
+
+fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
+    match event {
+        IfEvent::Admin(sw_if, _) => {
+            bonds.settle(world, sw_if);
+            bonds.settle_bond_of(world, sw_if);
+        }
+        IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
+        IfEvent::Mtu(sw_if) => {
+            let bond = bonds.control().bond_of(sw_if);
+            if let Some(Err(error)) = bond.map(|bond| bonds.follow_mtu(world, bond)) {
+                log::warn!("{}: {error}", world.get::<Interfaces>().name(sw_if));
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Bonds {
+    /// As [`Self::settle`], for the bond of a member; nothing for another interface.
+    fn settle_bond_of(&self, world: &World, sw_if: SwIfIndex) {
+        let bond = self.control().bond_of(sw_if);
+        bond.into_iter().for_each(|bond| self.settle(world, bond));
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where LACP attaches itself.
+
+use crate::model::{MemberInfo, Mode};
+use crate::state::Bonds;
+use graph::{SwIfIndex, World};
+
+/// What the feature that speaks LACP is told of members of bonds in mode `lacp`.
+#[derive(Clone, Copy, Debug)]
+pub struct Lacp {
+    /// A member has joined.
+    pub joined: fn(&World, &MemberInfo),
+    /// A member has left, or is being deleted.
+    pub left: fn(&World, SwIfIndex),
+}
+
+/// Lets a feature speak LACP on members. Without one, bonds can't have the mode `lacp`.
+///
+/// # Errors
+/// Another feature that does it.
+pub fn register_lacp(world: &World, lacp: Lacp) -> Result<(), String> {
+    world.get::<Bonds>().lacp.set(lacp).map_err(|_| "another feature speaks LACP".to_string())
+}
+
+impl Bonds {
+    /// Notes whether LACP has brought a member into its bond (IEEE 802.1AX 6.4.15, state `COLLECTING_DISTRIBUTING`).
+    pub fn set_distributing(&self, world: &World, sw_if: SwIfIndex, on: bool) {
+        let bond = {
+            let mut control = self.control();
+            match control.member_mut(sw_if) {
+                Some((_, member)) if member.distributing != on => member.distributing = on,
+                _ => return,
+            }
+            control.bond_of(sw_if)
+        };
+        bond.into_iter().for_each(|bond| self.settle(world, bond));
+    }
+
+    /// The feature that speaks LACP, for a bond in that mode.
+    pub(crate) fn lacp_of(&self, mode: Mode) -> Option<&Lacp> {
+        self.lacp.get().filter(|_| mode == Mode::Lacp)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Bonds: interfaces `BondEthernetN` whose frames leave and come in by several members (IEEE 802.1AX link aggregation, and modes that
+//! need nothing of the other end).
+//!
+//! ```text
+//! device-input arc of a member: … → bond-input → device-input arc of the bond → ethernet-input
+//!                                              → the member's next feature         (LACP, CDP, LLDP)
+//! BondEthernetN-output → BondEthernetN-tx → NAME-output of a member
+//! ```
+//!
+//! | mode | a frame leaves by | frames are received by |
+//! |---|---|---|
+//! | round-robin | the next member in turn | all members |
+//! | active-backup | the current member | the current member |
+//! | xor | the member that its hash chooses | all members |
+//! | broadcast | all members | all members |
+//! | lacp | the member that its hash chooses | members that LACP has brought into the bond |
+//!
+//! Members with admin and link state up are active; in mode `lacp`, those that LACP has brought into the bond ([`register_lacp`]).
+//! The link of the bond is up while its admin state is up and a member is active.
+//!
+//! All members have the bond's MAC address, and their own one again when they leave. A bond without an address of its own has the
+//! first member's.
+//!
+//! When the current member of an active-backup bond changes, gratuitous ARP and unsolicited neighbour advertisements tell the
+//! stations on the link, for the addresses of the bond and its sub-interfaces.
+//!
+//! Limits: no knowledge of NUMA nodes: all members count as local, and `numa-only` is kept without effect. IPv6 packets with extension
+//! headers are hashed by their addresses.
+
+mod api;
+mod cli;
+mod config;
+mod control;
+mod create;
+mod device;
+mod hash;
+mod input;
+mod lacp;
+mod members;
+mod model;
+mod settle;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+pub use lacp::{Lacp, register_lacp};
+pub use model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+pub use state::Bonds;
+
+use graph::{Feature, NodeDef, Plugin, StateDef};
+
+/// Bonds.
+pub static PLUGIN: Plugin = Plugin {
+    name: "bond",
+    about: "Bonding: several links as one interface",
+    state: &[StateDef::of::<Bonds>()],
+    nodes: &[NodeDef::of::<input::BondInput>()],
+    features: &[Feature {
+        arc: "device-input",
+        node: "bond-input",
+        before: &["super-path"],
+        after: &["pcap-capture", "span-input"],
+    }],
+    cli: self::cli::COMMANDS,
+    phases: &[config::MEMBERS],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    start: control::start,
+    ..Plugin::EMPTY
+};

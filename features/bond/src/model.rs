@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a bond and a member are.
+
+use graph::SwIfIndex;
+use wire::MacAddr;
+
+/// How a bond uses its members, with VPP's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Frames leave by the members in turn.
+    RoundRobin = 1,
+    /// Frames leave and come in by one member. The others wait.
+    ActiveBackup = 2,
+    /// Each frame leaves by the member that its hash chooses.
+    Xor = 3,
+    /// Each frame leaves by all members.
+    Broadcast = 4,
+    /// As `Xor`, among the members that LACP has brought into the bond.
+    Lacp = 5,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Self; 5] = [Self::RoundRobin, Self::ActiveBackup, Self::Xor, Self::Broadcast, Self::Lacp];
+
+    /// The word in commands, and in what they show.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::ActiveBackup => "active-backup",
+            Self::Xor => "xor",
+            Self::Broadcast => "broadcast",
+            Self::Lacp => "lacp",
+        }
+    }
+
+    /// Whether a hash chooses the member.
+    pub const fn hashes(self) -> bool {
+        matches!(self, Self::Xor | Self::Lacp)
+    }
+}
+
+/// What the hash of a frame is of, or the mode that uses none; with VPP's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Balance {
+    /// MAC addresses.
+    L2 = 0,
+    /// IP addresses and ports.
+    L34 = 1,
+    /// MAC and IP addresses.
+    L23 = 2,
+    /// Members in turn.
+    RoundRobin = 3,
+    /// All members.
+    Broadcast = 4,
+    /// The current member.
+    ActiveBackup = 5,
+}
+
+impl Balance {
+    /// Those that a bond can have been given.
+    pub const HASHES: [Self; 3] = [Self::L2, Self::L23, Self::L34];
+
+    /// The word in commands, and in what they show.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::L2 => "l2",
+            Self::L34 => "l34",
+            Self::L23 => "l23",
+            Self::RoundRobin => "round-robin",
+            Self::Broadcast => "broadcast",
+            Self::ActiveBackup => "active-backup",
+        }
+    }
+
+    /// The balance of a mode, with the hash for modes that use one.
+    pub const fn of(mode: Mode, hash: Self) -> Self {
+        match mode {
+            Mode::RoundRobin => Self::RoundRobin,
+            Mode::ActiveBackup => Self::ActiveBackup,
+            Mode::Broadcast => Self::Broadcast,
+            Mode::Xor | Mode::Lacp => hash,
+        }
+    }
+}
+
+/// What a bond is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewBond {
+    /// The number in its name; `None` for the first that is free.
+    pub id: Option<u32>,
+    /// Its MAC address; `None` for the first member's.
+    pub mac: Option<MacAddr>,
+    /// How members are used.
+    pub mode: Mode,
+    /// What the hash is of. Has no effect in modes without a hash.
+    pub balance: Balance,
+    /// Only members on the local NUMA node send. Has no effect: all members count as local.
+    pub numa_only: bool,
+    /// Super-packets may be sent. They always may: interfaces without segmentation offload cut them.
+    pub gso: bool,
+}
+
+impl NewBond {
+    /// A bond of this mode.
+    pub const fn of(mode: Mode) -> Self {
+        Self { id: None, mac: None, mode, balance: Balance::L2, numa_only: false, gso: false }
+    }
+}
+
+/// A bond.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BondInfo {
+    /// The bond.
+    pub sw_if: SwIfIndex,
+    /// The number in its name.
+    pub id: u32,
+    /// What it was made with.
+    pub made: NewBond,
+    /// What a frame's member depends on.
+    pub balance: Balance,
+    /// Active members, in the order of the hash; in mode active-backup the current one first.
+    pub active: Vec<SwIfIndex>,
+    /// All members, in the order in which they joined.
+    pub members: Vec<MemberInfo>,
+}
+
+/// A member of a bond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemberInfo {
+    /// The member.
+    pub sw_if: SwIfIndex,
+    /// Its bond.
+    pub bond: SwIfIndex,
+    /// LACP: waits until the partner speaks.
+    pub passive: bool,
+    /// LACP: asks the partner for a data unit each 30 seconds, not each second.
+    pub long_timeout: bool,
+    /// Active-backup: the member with the highest weight is preferred.
+    pub weight: u32,
+    /// LACP has brought it into the bond.
+    pub distributing: bool,
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which members are active, and which one is the current one.
+
+use crate::model::{Balance, MemberInfo, Mode};
+use crate::state::{BondView, Bonds, MemberView, Takes};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use std::cmp::Reverse;
+
+/// Active members in the order of the hash: that of joining. Of an active-backup bond the best one is first: the highest weight, then
+/// the current one, so that a link that comes back takes nothing over, then the lowest index.
+pub fn order(mode: Mode, mut active: Vec<MemberInfo>, current: Option<SwIfIndex>) -> Vec<SwIfIndex> {
+    if mode == Mode::ActiveBackup {
+        active.sort_by_key(|member| (Reverse(member.weight), Some(member.sw_if) != current, member.sw_if));
+    }
+    active.into_iter().map(|member| member.sw_if).collect()
+}
+
+impl Bonds {
+    /// Finds the active members of a bond, publishes them to workers and sets the bond's link state. Announces addresses if the
+    /// current member of an active-backup bond has changed.
+    pub(crate) fn settle(&self, world: &World, sw_if: SwIfIndex) {
+        let interfaces = world.get::<Interfaces>();
+        let Ok(interface) = interfaces.get(sw_if) else { return };
+        let is_up = |member: &MemberInfo| {
+            interfaces.get(member.sw_if).is_ok_and(|interface| interface.admin_up && interface.link_up)
+        };
+        let (has_link, has_switched) = {
+            let mut control = self.control();
+            let Some(bond) = control.bonds.get_mut(&sw_if) else { return };
+            let mode = bond.made.mode;
+            let is_active =
+                |member: &MemberInfo| is_up(member) && (mode != Mode::Lacp || member.distributing);
+            let active: Vec<_> = bond.members.iter().filter(|member| is_active(member)).copied().collect();
+            bond.active = order(mode, active, bond.current);
+            let (mut current, mut used) = (None, bond.active.clone());
+            if mode == Mode::ActiveBackup {
+                current = used.first().copied();
+                used.truncate(1);
+            }
+            self.publish(sw_if, &interface, bond, &used);
+            let has_switched = current.is_some() && bond.current.is_some() && bond.current != current;
+            // The last one stays known while there is none: another one that comes up then is a switch too.
+            bond.current = current.or(bond.current);
+            (!bond.active.is_empty(), has_switched)
+        };
+        // The interface is there.
+        _ = interfaces.set_link(world, sw_if, interface.admin_up && has_link);
+        if has_switched {
+            announce(world, sw_if);
+        }
+    }
+
+    fn publish(
+        &self,
+        sw_if: SwIfIndex,
+        interface: &net::Interface,
+        bond: &crate::state::Bond,
+        used: &[SwIfIndex],
+    ) {
+        let mode = bond.made.mode;
+        let view = BondView {
+            mode,
+            balance: Balance::of(mode, bond.made.balance),
+            up: interface.admin_up,
+            active: used.iter().map(|member| member.0).collect(),
+        };
+        if self.views.read(sw_if.0, |old| old != Some(&view)) {
+            self.views.set(sw_if.0, view);
+        }
+        for member in &bond.members {
+            let takes = match mode {
+                Mode::ActiveBackup if used.first() != Some(&member.sw_if) => Takes::Backup,
+                Mode::Lacp if !member.distributing => Takes::Waiting,
+                _ => Takes::All,
+            };
+            let view = MemberView { bond: sw_if.0, takes };
+            if self.members.read(member.sw_if.0, |old| old != Some(&view)) {
+                self.members.set(member.sw_if.0, view);
+            }
+        }
+    }
+}
+
+/// Tells stations and switches on the link where the addresses of a bond and its sub-interfaces are now.
+fn announce(world: &World, bond: SwIfIndex) {
+    for sw_if in [bond].into_iter().chain(world.get::<Interfaces>().subs(bond)) {
+        arp::announce(world, sw_if);
+        ip6_nd::advertise_all(world, sw_if);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_member_of_an_active_backup_bond_is_first() {
+        let member = |sw_if, weight| MemberInfo {
+            sw_if: SwIfIndex(sw_if),
+            bond: SwIfIndex(9),
+            passive: false,
+            long_timeout: false,
+            weight,
+            distributing: false,
+        };
+        let first = |members: &[(u32, u32)], current: Option<u32>| {
+            let active = members.iter().map(|(sw_if, weight)| member(*sw_if, *weight)).collect();
+            order(Mode::ActiveBackup, active, current.map(SwIfIndex))[0].0
+        };
+        assert_eq!(first(&[(3, 0), (2, 0), (4, 0)], None), 2, "the lowest index");
+        assert_eq!(first(&[(3, 0), (2, 0), (4, 0)], Some(4)), 4, "the current one stays");
+        assert_eq!(first(&[(3, 7), (2, 0), (4, 0)], Some(4)), 3, "weight comes first");
+        assert_eq!(first(&[(3, 7), (2, 7), (4, 7)], Some(5)), 2);
+        let xor = order(Mode::Xor, vec![member(3, 0), member(2, 9)], Some(SwIfIndex(2)));
+        assert_eq!(xor, [SwIfIndex(3), SwIfIndex(2)], "others: the order of joining");
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The state machines of one member. They know neither interfaces nor a clock: times are in nanoseconds.
+
+use crate::pdu::{Party, Pdu, State};
+
+const SECOND: u64 = 1_000_000_000;
+/// Timers (IEEE 802.1AX-2014 6.4.4).
+pub const FAST_PERIODIC: u64 = SECOND;
+pub const SLOW_PERIODIC: u64 = 30 * SECOND;
+pub const SHORT_TIMEOUT: u64 = 3 * SECOND;
+pub const LONG_TIMEOUT: u64 = 90 * SECOND;
+pub const AGGREGATE_WAIT: u64 = 2 * SECOND;
+/// Data units that may be sent in the time of `FAST_PERIODIC` (6.4.16).
+const BURST: usize = 3;
+
+/// Receive machine (6.4.12), with VPP's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rx {
+    PortDisabled = 1,
+    Expired = 2,
+    Defaulted = 4,
+    Current = 5,
+}
+
+impl Rx {
+    /// As the standard calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::PortDisabled => "PORT_DISABLED",
+            Self::Expired => "EXPIRED",
+            Self::Defaulted => "DEFAULTED",
+            Self::Current => "CURRENT",
+        }
+    }
+}
+
+/// Mux machine with coupled control (6.4.15), with VPP's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mux {
+    Detached = 0,
+    Waiting = 1,
+    Attached = 2,
+    CollectingDistributing = 3,
+}
+
+impl Mux {
+    /// As the standard calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Detached => "DETACHED",
+            Self::Waiting => "WAITING",
+            Self::Attached => "ATTACHED",
+            Self::CollectingDistributing => "COLLECTING_DISTRIBUTING",
+        }
+    }
+}
+
+/// Periodic transmission machine (6.4.13), with VPP's numbers. `PERIODIC_TX` is passed through at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Periodic {
+    None = 0,
+    Fast = 1,
+    Slow = 2,
+}
+
+impl Periodic {
+    /// As the standard calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "NO_PERIODIC",
+            Self::Fast => "FAST_PERIODIC",
+            Self::Slow => "SLOW_PERIODIC",
+        }
+    }
+}
+
+/// A member.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// This end.
+    pub actor: Party,
+    /// The other end, as last heard or by default.
+    pub partner: Party,
+    pub rx: Rx,
+    pub mux: Mux,
+    pub periodic: Periodic,
+    /// It belongs to the bond's aggregation (`Selected`, 6.4.8).
+    pub selected: bool,
+    /// Something is to be sent (`NTT`).
+    ntt: bool,
+    /// When the timers `current_while`, `wait_while` and `periodic` expire.
+    current_while: Option<u64>,
+    wait_while: Option<u64>,
+    periodic_at: Option<u64>,
+    /// When the last data units were sent, the oldest first.
+    sent: [Option<u64>; BURST],
+}
+
+/// `Partner_Admin…`: what is taken for the partner while it isn't heard. It wants a data unit each second, so it is found soon.
+const DEFAULT: Party = {
+    let system = wire::MacAddr::ZERO;
+    Party { system_priority: 0, system, key: 0, port_priority: 0, port: 0, state: State::SHORT_TIMEOUT }
+};
+
+impl Port {
+    /// A member that is disabled.
+    pub fn new(actor: Party) -> Self {
+        let mut port = Self {
+            actor,
+            partner: DEFAULT,
+            rx: Rx::PortDisabled,
+            mux: Mux::Detached,
+            periodic: Periodic::None,
+            selected: false,
+            ntt: false,
+            current_while: None,
+            wait_while: None,
+            periodic_at: None,
+            sent: [None; BURST],
+        };
+        port.put(State::DEFAULTED, true);
+        port
+    }
+
+    fn put(&mut self, bits: State, on: bool) {
+        self.actor.state = self.actor.state.put(bits, on);
+    }
+
+    /// Whether frames are sent and taken.
+    pub fn is_distributing(&self) -> bool {
+        self.mux == Mux::CollectingDistributing
+    }
+
+    /// Something the partner has to know has changed.
+    pub fn notify(&mut self) {
+        self.ntt = true;
+    }
+
+    /// The link comes up or goes down (`port_enabled`).
+    pub fn set_enabled(&mut self, on: bool, now: u64) {
+        match (self.rx, on) {
+            (Rx::PortDisabled, true) => {
+                self.expire(now);
+                self.ntt = true;
+            }
+            (Rx::PortDisabled, false) | (_, true) => {}
+            (_, false) => {
+                self.rx = Rx::PortDisabled;
+                self.current_while = None;
+                self.partner.state = self.partner.state.put(State::SYNCHRONIZATION, false);
+            }
+        }
+    }
+
+    /// State `EXPIRED`: the partner is to send soon.
+    fn expire(&mut self, now: u64) {
+        self.rx = Rx::Expired;
+        let state = self.partner.state.put(State::SYNCHRONIZATION, false);
+        self.partner.state = state.put(State::SHORT_TIMEOUT, true);
+        self.current_while = Some(now + SHORT_TIMEOUT);
+        self.put(State::EXPIRED, true);
+    }
+
+    /// State `DEFAULTED`: nobody is there. `update_Default_Selected`, `recordDefault` (6.4.9).
+    fn default(&mut self) {
+        self.rx = Rx::Defaulted;
+        self.current_while = None;
+        self.partner = DEFAULT;
+        self.selected = false;
+        self.put(State::DEFAULTED, true);
+        self.put(State::EXPIRED, false);
+    }
+
+    /// A data unit has come: state `CURRENT`. `update_Selected`, `update_NTT`, `recordPDU` (6.4.9).
+    pub fn receive(&mut self, pdu: &Pdu, now: u64) {
+        if self.rx == Rx::PortDisabled {
+            return;
+        }
+        let said = State(
+            State::ACTIVITY.0 | State::SHORT_TIMEOUT.0 | State::AGGREGATION.0 | State::SYNCHRONIZATION.0,
+        );
+        let (theirs, ours) = (&pdu.partner, &self.actor);
+        if pdu.actor.names() != self.partner.names() || pdu.actor.lag() != self.partner.lag() {
+            self.selected = false;
+        }
+        if theirs.names() != ours.names() || theirs.state.and(said) != ours.state.and(said) {
+            self.ntt = true;
+        }
+        // The partner's word that the link is in the right aggregation counts if it means this port, or if it keeps the link to itself,
+        // and if one of the two ends keeps the protocol going.
+        let knows_us = theirs.names() == ours.names()
+            && theirs.state.and(State::AGGREGATION) == ours.state.and(State::AGGREGATION);
+        let individual = !pdu.actor.state.has(State::AGGREGATION);
+        let lasts = pdu.actor.state.has(State::ACTIVITY)
+            || ours.state.has(State::ACTIVITY) && theirs.state.has(State::ACTIVITY);
+        let in_sync = pdu.actor.state.has(State::SYNCHRONIZATION) && (knows_us || individual) && lasts;
+        self.partner = pdu.actor;
+        self.partner.state = self.partner.state.put(State::SYNCHRONIZATION, in_sync);
+        self.put(State::DEFAULTED, false);
+        self.put(State::EXPIRED, false);
+        self.rx = Rx::Current;
+        let short = self.actor.state.has(State::SHORT_TIMEOUT);
+        self.current_while = Some(now + if short { SHORT_TIMEOUT } else { LONG_TIMEOUT });
+    }
+
+    /// Runs the machines whose time has come.
+    pub fn step(&mut self, now: u64) {
+        if self.current_while.is_some_and(|at| at <= now) {
+            if self.rx == Rx::Current { self.expire(now) } else { self.default() }
+        }
+        while self.step_mux(now) {}
+        self.step_periodic(now);
+    }
+
+    /// Makes a transition of the mux machine; false if there is none to make.
+    fn step_mux(&mut self, now: u64) -> bool {
+        let in_sync = self.partner.state.has(State::SYNCHRONIZATION);
+        let to = match self.mux {
+            Mux::Detached if self.selected => Mux::Waiting,
+            Mux::Waiting | Mux::Attached if !self.selected => Mux::Detached,
+            Mux::Waiting if self.wait_while.is_none_or(|at| at <= now) => Mux::Attached,
+            Mux::Attached if in_sync => Mux::CollectingDistributing,
+            Mux::CollectingDistributing if !self.selected || !in_sync => Mux::Attached,
+            _ => return false,
+        };
+        self.mux = to;
+        self.wait_while = (to == Mux::Waiting).then_some(now + AGGREGATE_WAIT);
+        let on = |least: Mux| to as u8 >= least as u8;
+        self.put(State::SYNCHRONIZATION, on(Mux::Attached));
+        self.put(State::COLLECTING, on(Mux::CollectingDistributing));
+        self.put(State::DISTRIBUTING, on(Mux::CollectingDistributing));
+        // `WAITING` changes nothing that the partner sees.
+        self.ntt |= to != Mux::Waiting;
+        true
+    }
+
+    fn step_periodic(&mut self, now: u64) {
+        let speaks = self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
+        let to = if self.rx == Rx::PortDisabled || !speaks {
+            Periodic::None
+        } else if self.partner.state.has(State::SHORT_TIMEOUT) {
+            Periodic::Fast
+        } else {
+            Periodic::Slow
+        };
+        // A partner that wants data units sooner gets one at once.
+        let is_sooner = (self.periodic, to) == (Periodic::Slow, Periodic::Fast);
+        self.ntt |= is_sooner || self.periodic_at.is_some_and(|at| at <= now);
+        if to != self.periodic || self.periodic_at.is_none_or(|at| at <= now) {
+            self.periodic_at = match to {
+                Periodic::None => None,
+                Periodic::Fast => Some(now + FAST_PERIODIC),
+                Periodic::Slow => Some(now + SLOW_PERIODIC),
+            };
+        }
+        self.periodic = to;
+    }
+
+    /// What is to be sent now (6.4.16).
+    pub fn transmit(&mut self, now: u64) -> Option<Pdu> {
+        if self.periodic == Periodic::None {
+            self.ntt = false;
+        }
+        if !self.ntt || self.may_send_at() > now {
+            return None;
+        }
+        self.ntt = false;
+        self.sent.rotate_left(1);
+        self.sent[BURST - 1] = Some(now);
+        Some(Pdu { actor: self.actor, partner: self.partner })
+    }
+
+    /// When the next data unit may be sent.
+    fn may_send_at(&self) -> u64 {
+        self.sent[0].map_or(0, |oldest| oldest + FAST_PERIODIC)
+    }
+
+    /// When something is to be done next.
+    pub fn next(&self) -> Option<u64> {
+        let send = (self.ntt && self.periodic != Periodic::None).then(|| self.may_send_at());
+        [self.current_while, self.wait_while, self.periodic_at, send].into_iter().flatten().min()
+    }
+}

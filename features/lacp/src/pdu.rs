@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Data units of slow protocols: LACPDUs (IEEE 802.1AX-2014 6.4.2) and marker PDUs (6.5.3).
+
+use wire::{EtherType, MacAddr};
+
+/// The group that slow protocols are sent to. Bridges don't forward it (IEEE 802.3 57A.3).
+pub const GROUP: MacAddr = MacAddr([1, 0x80, 0xc2, 0, 0, 2]);
+/// Bytes of a data unit behind the Ethernet header, reserved ones included.
+pub const LEN: usize = 110;
+/// Bytes of an Ethernet header.
+const HEADER: usize = 14;
+
+/// Subtypes of slow protocols (IEEE 802.3 57A.4).
+const LACP: u8 = 1;
+const MARKER: u8 = 2;
+/// Types and lengths of TLVs: actor, partner and collector information of an LACPDU, marker information of a marker PDU.
+const ACTOR: [u8; 2] = [1, 20];
+const PARTNER: [u8; 2] = [2, 20];
+const COLLECTOR: [u8; 2] = [3, 16];
+const TERMINATOR: [u8; 2] = [0, 0];
+const MARKER_INFORMATION: [u8; 2] = [1, 16];
+/// The offset of a marker PDU's TLV type, and the type of an answer.
+pub const MARKER_TYPE: usize = 2;
+pub const MARKER_RESPONSE: u8 = 2;
+
+/// `Actor_State`, `Partner_State` (6.4.2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct State(pub u8);
+
+impl State {
+    /// Sends without being asked.
+    pub const ACTIVITY: Self = Self(1);
+    /// Wants a data unit each second.
+    pub const SHORT_TIMEOUT: Self = Self(2);
+    /// May be one of several links.
+    pub const AGGREGATION: Self = Self(4);
+    /// The link is in the right aggregation.
+    pub const SYNCHRONIZATION: Self = Self(8);
+    /// Received frames are taken.
+    pub const COLLECTING: Self = Self(16);
+    /// Frames are sent.
+    pub const DISTRIBUTING: Self = Self(32);
+    /// What is known of the partner is a default.
+    pub const DEFAULTED: Self = Self(64);
+    /// The partner hasn't been heard in time.
+    pub const EXPIRED: Self = Self(128);
+
+    /// Names of the bits, the highest one first.
+    pub const NAMES: [(Self, &'static str); 8] = [
+        (Self::EXPIRED, "exp"),
+        (Self::DEFAULTED, "def"),
+        (Self::DISTRIBUTING, "dis"),
+        (Self::COLLECTING, "col"),
+        (Self::SYNCHRONIZATION, "syn"),
+        (Self::AGGREGATION, "agg"),
+        (Self::SHORT_TIMEOUT, "tim"),
+        (Self::ACTIVITY, "act"),
+    ];
+
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With the bits of `other` set or cleared.
+    pub const fn put(self, other: Self, on: bool) -> Self {
+        Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
+    }
+
+    /// The bits that `other` has too.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// One end of a link, as a data unit describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Party {
+    pub system_priority: u16,
+    pub system: MacAddr,
+    pub key: u16,
+    pub port_priority: u16,
+    pub port: u16,
+    pub state: State,
+}
+
+/// What links of one aggregation have in common at this end (6.3.6.1). A link that can't be one of several has its port in it, so it
+/// stays alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lag {
+    system: (u16, MacAddr),
+    key: u16,
+    individual: Option<(u16, u16)>,
+}
+
+impl Party {
+    /// The end's part of the identifier of its aggregation.
+    pub fn lag(&self) -> Lag {
+        let alone = !self.state.has(State::AGGREGATION);
+        Lag {
+            system: (self.system_priority, self.system),
+            key: self.key,
+            individual: alone.then_some((self.port_priority, self.port)),
+        }
+    }
+
+    /// Everything but the state.
+    pub fn names(&self) -> (u16, MacAddr, u16, u16, u16) {
+        (self.system_priority, self.system, self.key, self.port_priority, self.port)
+    }
+
+    fn write(&self, out: &mut Vec<u8>, tlv: [u8; 2]) {
+        out.extend(tlv);
+        out.extend(self.system_priority.to_be_bytes());
+        out.extend(self.system.octets());
+        for field in [self.key, self.port_priority, self.port] {
+            out.extend(field.to_be_bytes());
+        }
+        out.extend([self.state.0, 0, 0, 0]);
+    }
+
+    fn read(tlv: &[u8; 20]) -> Self {
+        let field = |at: usize| u16::from_be_bytes([tlv[at], tlv[at + 1]]);
+        let [_, _, _, _, a, b, c, d, e, f, ..] = *tlv;
+        Self {
+            system_priority: field(2),
+            system: MacAddr([a, b, c, d, e, f]),
+            key: field(10),
+            port_priority: field(12),
+            port: field(14),
+            state: State(tlv[16]),
+        }
+    }
+}
+
+/// An LACPDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pdu {
+    /// Its sender.
+    pub actor: Party,
+    /// What the sender knows of the receiver.
+    pub partner: Party,
+}
+
+/// A data unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    Lacp(Pdu),
+    /// Marker information, which is answered.
+    Marker,
+}
+
+/// Why a data unit isn't taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bad {
+    TooSmall,
+    TlvLength,
+    /// Another slow protocol, or an answer to a marker that wasn't sent.
+    Unsupported,
+}
+
+/// Reads what stands behind the Ethernet header.
+pub fn read(data: &[u8]) -> Result<Unit, Bad> {
+    match data.first() {
+        None => return Err(Bad::TooSmall),
+        Some(&(LACP | MARKER)) => {}
+        Some(_) => return Err(Bad::Unsupported),
+    }
+    let unit = data.first_chunk::<LEN>().ok_or(Bad::TooSmall)?;
+    let tlv = |at: usize| [unit[at], unit[at + 1]];
+    if unit[0] == MARKER {
+        return match tlv(MARKER_TYPE) {
+            MARKER_INFORMATION => Ok(Unit::Marker),
+            [MARKER_RESPONSE, _] => Err(Bad::Unsupported),
+            _ => Err(Bad::TlvLength),
+        };
+    }
+    // A later version has the TLVs of version 1 at the same places (6.4.2.3 b).
+    if unit[1] == 0 {
+        return Err(Bad::Unsupported);
+    }
+    if [tlv(2), tlv(22), tlv(42)] != [ACTOR, PARTNER, COLLECTOR] {
+        return Err(Bad::TlvLength);
+    }
+    let party = |at: usize| {
+        let mut bytes = [0; 20];
+        bytes.copy_from_slice(&unit[at..at + 20]);
+        Party::read(&bytes)
+    };
+    Ok(Unit::Lacp(Pdu { actor: party(2), partner: party(22) }))
+}
+
+/// A frame from this station.
+pub fn frame(source: MacAddr, pdu: &Pdu) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER + LEN);
+    out.extend(GROUP.octets());
+    out.extend(source.octets());
+    out.extend(EtherType::SLOW.0.to_be_bytes());
+    out.extend([LACP, 1]);
+    pdu.actor.write(&mut out, ACTOR);
+    pdu.partner.write(&mut out, PARTNER);
+    out.extend(COLLECTOR);
+    // CollectorMaxDelay: frames are delivered at once. Then the reserved bytes.
+    out.extend([0; 14]);
+    out.extend(TERMINATOR);
+    out.resize(HEADER + LEN, 0);
+    out
+}
