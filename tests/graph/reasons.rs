@@ -175,7 +175,11 @@ fn every_reason_is_reached() {
         span::mirroring,
     ] {
         let mut walk = Walk::new();
-        all.extend(walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name));
+        let mut names = BTreeSet::new();
+        for name in walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name) {
+            assert!(names.insert(name.clone()), "{name} stands twice in the statistics");
+        }
+        all.append(&mut names);
         table(&mut walk);
         reached.append(&mut walk.reached);
         wrong.append(&mut walk.wrong);

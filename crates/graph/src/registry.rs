@@ -304,11 +304,20 @@ impl Registry {
         let node = entry.name.clone();
         for (index, edge) in errors.zip(counted) {
             let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
-            let node = edge.of.map_or_else(|| node.clone(), Arc::from);
+            // Names are unique: nodes that share ways out count under another node's name once.
+            let of = edge.of.filter(|of| !self.is_counted(of, edge.reason, index));
+            let node = of.map_or_else(|| node.clone(), Arc::from);
             let reason = Reason { node, reason: edge.reason, text: edge.text, drop, punt };
             self.reasons.set(index, reason);
         }
         Ok(index)
+    }
+
+    /// Whether a node has a reason of this name, under another index.
+    fn is_counted(&self, node: &str, reason: &str, but: u32) -> bool {
+        let mut found = false;
+        self.reasons.for_each(|index, r| found |= index != but && *r.node == *node && r.reason == reason);
+        found
     }
 
     /// Takes a node away: its name is free at once, its index and those of its reasons when every thread has given it back, which they are

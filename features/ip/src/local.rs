@@ -11,6 +11,7 @@ use sync::Turn;
 use wire::l4::{self, L4Error, Verdict};
 use wire::{Address, Header, Icmp6Type, IpHeader, IpProtocol};
 
+// Reasons that VPP has too are counted where it counts them, since monitoring looks for them there.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
     /// To who takes the protocol, or to the first feature.
@@ -21,6 +22,7 @@ pub enum To {
     Punted,
     /// unknown {ip protocol|ip6 next header}
     #[next("{ip}-icmp-error", count)]
+    #[counter("unknown_protocol", of = "{ip4-local|ip6-input}")]
     UnknownProtocol,
     /// {ip} header that we can't follow
     #[next("{ip}-icmp-error", count)]
@@ -30,15 +32,19 @@ pub enum To {
     TcpChecksum,
     /// bad udp checksum
     #[drop]
+    #[counter("udp_checksum", of = "{ip4-local|ip6-input}")]
     UdpChecksum,
     /// inconsistent udp/ip lengths
     #[drop]
+    #[counter("udp_length", of = "{ip4-local|ip6-input}")]
     UdpLength,
     /// {ip} spoofed local-address packet drops
     #[drop]
+    #[counter("spoofed_local_packets", of = "{ip4-local|ip6-input}")]
     SpoofedLocalPackets,
     /// {ip} source lookup miss
     #[drop]
+    #[counter("src_lookup_miss", of = "{ip4-local|ip6-input}")]
     SrcLookupMiss,
     /// {ip} fragments for us are not put together: that is disabled
     #[drop]

@@ -147,7 +147,11 @@ fn delivery(w: &mut Walk) {
         let to_us = |protocol: u8| f.packet(HIM, US).protocol(IpProtocol(protocol)).payload_len(24);
         for (node, direct) in [(format!("{ip}-local"), false), (format!("{ip}-local-end-of-arc"), true)] {
             let mut case = |reason: &str, frame: Vec<u8>| {
-                let counter = format!("{node}/{reason}");
+                // VPP counts those of IPv6 at `ip6-input`: monitoring looks for them there.
+                let elsewhere = !direct && (reason.starts_with("udp_") || reason.ends_with("_protocol"));
+                let elsewhere = elsewhere || ["spoofed_local_packets", "src_lookup_miss"].contains(&reason);
+                let at = if elsewhere { f.text("{ip4-local|ip6-input}") } else { node.clone() };
+                let counter = format!("{at}/{reason}");
                 if direct { w.inject(&counter, &frame[IP..]) } else { w.frame(&counter, frame) }
             };
             case("unknown_protocol", to_us(253).build());
