@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Items of one slice.
 pub const SLICE: usize = 256;
 /// A slice ends sooner when it has taken that long,
-const TIME: Duration = Duration::from_millis(2);
+pub(crate) const TIME: Duration = Duration::from_millis(2);
 /// or has so many bytes.
 const BYTES: usize = 64 << 10;
 

@@ -247,6 +247,11 @@ impl Layout {
         self.lines.push(cells.into_iter().take(self.columns.len()).map(|c| c.text().into_owned()).collect());
     }
 
+    /// Number of rows that wait for [`Self::render`].
+    pub fn waiting(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Writes what has come since the last call.
     pub fn render(&mut self, out: &mut String) {
         let width = |s: &str| s.chars().count();

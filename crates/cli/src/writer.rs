@@ -2,6 +2,7 @@
 //! Writes a long answer row by row, in the one form that was asked for.
 
 use crate::Table;
+use crate::list::SLICE;
 use crate::table::{Cell, Layout};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -63,9 +64,9 @@ impl Writer {
         self.rows += 1;
     }
 
-    /// What was written since the last call. Columns of a table are as wide as this part and those before need.
+    /// What was written since the last call. Rows of a table wait until [`SLICE`] of them are there or something else follows, so the
+    /// width of the columns doesn't depend on when slices end.
     pub(crate) fn take(&mut self) -> String {
-        self.flush();
         std::mem::take(&mut self.out)
     }
 
@@ -187,6 +188,9 @@ impl Writer {
             self.end();
         } else {
             table.row(cells);
+            if table.waiting() >= SLICE {
+                table.render(&mut self.out);
+            }
         }
         self.table = Some(table);
     }

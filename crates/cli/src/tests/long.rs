@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Long answers: slices, both forms, ends.
 
-use crate::list::SLICE;
+use crate::list::{SLICE, TIME};
 use crate::{Command, Error, Output, Result, Runner, Said, Sequence, Step, Table, Tree, Writer, pieces};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -86,6 +86,20 @@ static CLI: &[Command<World>] = &[
             let table = Table::new().right("N").left("Word");
             Ok(table.list(pieces(behind, |n| *n), |_: &World, n, out: &mut Writer| {
                 out.row([n.into(), "x".repeat((n / 300) as usize).into()]);
+                Ok(())
+            }))
+        },
+    },
+    Command {
+        path: "show slow",
+        usage: "",
+        help: "",
+        run: |_, _| {
+            let table = Table::new().left("Word").right("N");
+            Ok(table.list(0..4u32, |_: &World, n, out: &mut Writer| {
+                // Each row is a slice of its own.
+                std::thread::sleep(TIME);
+                out.row(["x".repeat(3 * n as usize).into(), n.into()]);
                 Ok(())
             }))
         },
@@ -229,6 +243,12 @@ fn slices_are_bounded_and_make_the_whole_in_one_form() {
     assert_eq!((w.texts.get(), w.values.get()), (10_000, 10_000));
     assert_eq!(whole(&World::new(0), "show numbers -j"), "[]\n");
     assert_eq!(whole(&World::new(0), "show numbers"), "");
+}
+
+#[test]
+fn columns_are_as_wide_however_slowly_rows_come() {
+    let text = whole(&World::new(0), "show slow");
+    assert_eq!(text, "Word       N\n           0\nxxx        1\nxxxxxx     2\nxxxxxxxxx  3\n");
 }
 
 #[test]
