@@ -12,6 +12,7 @@
 use crate::{ChainStep, NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use buffer::{Buffer, Flags, Owned, Pool};
 use std::sync::Arc;
+use sync::Qsbr;
 
 /// An instance with one thread, whose turns the test makes.
 pub struct Bench {
@@ -23,11 +24,16 @@ pub struct Bench {
     _leaks: LeakCheck,
 }
 
-struct LeakCheck(&'static Pool);
+struct LeakCheck {
+    pool: &'static Pool,
+    domain: Arc<Qsbr>,
+}
 
 impl Drop for LeakCheck {
     fn drop(&mut self) {
-        let released = self.0.release();
+        // Retired values may hold references to the domain that frees them: without this neither would be freed.
+        while self.domain.collect() > 0 {}
+        let released = self.pool.release();
         if !std::thread::panicking() {
             assert_eq!(released, Ok(()), "buffers have leaked");
         }
@@ -67,7 +73,7 @@ impl Bench {
         let (world, mut runtimes) =
             World::new(&config, plugins).unwrap_or_else(|e| panic!("the instance can't be made: {e}"));
         let rt = runtimes.pop().expect("one thread");
-        let _leaks = LeakCheck(world.pool);
+        let _leaks = LeakCheck { pool: world.pool, domain: world.qsbr.clone() };
         Self { world, rt, _leaks }
     }
 

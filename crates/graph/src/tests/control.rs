@@ -53,3 +53,14 @@ fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
     bench.send("relay", &packet(1, 0), |_| {});
     assert_eq!(world.get::<Sink>().0.load(Ordering::Relaxed), 1);
 }
+
+/// A retired value may hold the domain that is to free it.
+#[test]
+fn nothing_of_a_bench_is_left_behind() {
+    let bench = Bench::new(RELAYS);
+    let domain = &bench.world.qsbr;
+    let weak = Arc::downgrade(domain);
+    domain.retire(Box::new(domain.clone()));
+    drop(bench);
+    assert_eq!(weak.strong_count(), 0);
+}
