@@ -33,6 +33,7 @@ pub static ALL: &[&Plugin] = &[
     &tap::PLUGIN,
     &trace::PLUGIN,
     &pg::PLUGIN,
+    &classify::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
 ];

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `ip4-inacl`, `ip4-outacl`, `ip4-punt-acl`, and those of IPv6: a chain of tables lets packets pass, drops them, or sends them elsewhere.
+
+use crate::key::read_around;
+use crate::place::{Lead, Links, Numbers, Place};
+use crate::state::Classifier;
+use crate::table::{Action, Table, Verdict, walk};
+use crate::trace::AclTrace;
+use buffer::{Buffer, Field, Flags, HEADROOM, Kept};
+use graph::{Build, Configured, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use ip::{Ip, table_of};
+use net::Interfaces;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use sync::Turn;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// What a session said of a packet: the field of a packet that matched one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Classified {
+    /// The session's opaque number.
+    pub opaque: u32,
+    /// The session's metadata: the index of a segment routing policy.
+    pub metadata: u32,
+}
+
+impl Kept for Classified {}
+
+/// Offset of the first byte that a driver delivers, from the packet's first byte on.
+#[inline(always)]
+pub fn fresh(b: &Buffer) -> i64 {
+    HEADROOM as i64 - b.headroom() as i64
+}
+
+/// Moves the start of a packet ahead, or back if negative. False if it hasn't so many bytes.
+#[inline(always)]
+pub fn advance(b: &mut Buffer, by: i32) -> bool {
+    match usize::try_from(by) {
+        Ok(by) => b.pull(by),
+        Err(_) => b.rewind(by.unsigned_abs() as usize),
+    }
+}
+
+/// What nodes have in common that look packets up.
+pub struct Lookup {
+    pub classifier: Arc<Classifier>,
+    pub field: Option<Field<Classified>>,
+    numbers: Numbers,
+}
+
+impl Lookup {
+    pub fn new(world: &World, place: Place) -> Self {
+        Self { classifier: world.get(), field: world.pool.field(), numbers: Numbers::new(world, place) }
+    }
+
+    /// Looks a packet up; `base` is the offset of a table's first vector, without those that it leaves out.
+    #[inline(always)]
+    pub fn find<'t>(
+        &'t self,
+        first: u32,
+        b: &mut Buffer,
+        (thread, now): (usize, u64),
+        turn: &'t Turn<'_>,
+        base: impl Fn(&Table, &Buffer) -> i64,
+    ) -> Option<Verdict<'t>> {
+        let key = |table: &Table| {
+            let from = base(table, b) + table.skipped() as i64;
+            read_around(b, from, table.vectors)
+        };
+        walk(&self.classifier.tables, first, turn, key, |sessions, at| {
+            sessions.note_hit(thread, at, now, turn)
+        })
+    }
+
+    /// Where the packet goes.
+    #[inline(always)]
+    pub fn lead(&self, next: u16, turn: &Turn<'_>) -> Lead {
+        let links: &Links = &self.classifier.links;
+        self.numbers.lead(links, next, turn)
+    }
+
+    /// Does what a session says, its next node aside. False if the start of the packet can't move so far.
+    #[inline(always)]
+    pub fn note(&self, b: &mut Buffer, verdict: &Verdict<'_>) -> bool {
+        let Some((_, session)) = verdict.session else { return true };
+        if let Some(field) = self.field {
+            let metadata = if let Action::Metadata(n) = session.action { n } else { 0 };
+            b.set_field(field, Classified { opaque: session.opaque, metadata });
+        }
+        session.advance == 0 || advance(b, session.advance)
+    }
+}
+
+/// The next nodes of an ACL, whichever counters it has.
+pub trait Ways: Next {
+    fn node(node: NodeIndex) -> Self;
+    const PASS: Self;
+    const DENY: Self;
+    const MISS: Self;
+    const ABSENT: Self;
+    const MOVED: Self;
+    const HIT: Self;
+    const CHAIN_HIT: Self;
+    const MISSED: Self;
+}
+
+/// Which packets an ACL is for.
+pub trait Side: Send + Sync + 'static {
+    const NAME: &'static str;
+    /// Sent packets start with their layer-2 header, and keep the table of routes that they were found in.
+    const TX: bool;
+    type To: Ways;
+    fn place(v6: bool) -> Place;
+}
+
+macro_rules! ways {
+    ($name:ident, $acl:tt, $hits:tt, $chain:tt, $misses:tt, $deny:tt, $deny_text:tt, $miss:tt, $miss_text:tt) => {
+        #[doc = concat!("Next nodes of an ", $acl, " ACL.")]
+        #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            #[next_feature]
+            Pass,
+            /// A node that a session or a table names.
+            #[dynamic]
+            Node(NodeIndex),
+            #[doc = $deny_text]
+            #[drop]
+            #[counter($deny, of = "{ip}-input")]
+            Deny,
+            #[doc = $miss_text]
+            #[drop]
+            #[counter($miss, of = "{ip}-input")]
+            Miss,
+            /// next node of the session isn't built
+            #[drop]
+            Absent,
+            /// packet has fewer bytes than the session advances
+            #[drop]
+            Moved,
+            /// packets that matched a session
+            #[count]
+            #[counter($hits)]
+            Hit,
+            /// packets that matched a session of a table behind the first
+            #[count]
+            #[counter($chain)]
+            ChainHit,
+            /// packets that matched no session
+            #[count]
+            #[counter($misses)]
+            Missed,
+        }
+
+        impl Ways for $name {
+            #[inline(always)]
+            fn node(node: NodeIndex) -> Self {
+                Self::Node(node)
+            }
+            const PASS: Self = Self::Pass;
+            const DENY: Self = Self::Deny;
+            const MISS: Self = Self::Miss;
+            const ABSENT: Self = Self::Absent;
+            const MOVED: Self = Self::Moved;
+            const HIT: Self = Self::Hit;
+            const CHAIN_HIT: Self = Self::ChainHit;
+            const MISSED: Self = Self::Missed;
+        }
+    };
+}
+
+ways! { InTo, "input", "input ACL hits", "input ACL hits after chain walk", "input ACL misses",
+"inacl_session_deny", "input ACL session deny drops", "inacl_table_miss", "input ACL table-miss drops" }
+ways! { OutTo, "output", "output ACL hits", "output ACL hits after chain walk", "output ACL misses",
+"outacl_session_deny", "output ACL session deny drops", "outacl_table_miss", "output ACL table-miss drops" }
+
+/// Received packets.
+pub struct InSide;
+/// Sent packets.
+pub struct OutSide;
+/// Punted packets.
+pub struct PuntSide;
+
+impl Side for InSide {
+    const NAME: &'static str = "{ip}-inacl";
+    const TX: bool = false;
+    type To = InTo;
+    fn place(v6: bool) -> Place {
+        Place::In(v6)
+    }
+}
+
+impl Side for OutSide {
+    const NAME: &'static str = "{ip}-outacl";
+    const TX: bool = true;
+    type To = OutTo;
+    fn place(v6: bool) -> Place {
+        Place::Out(v6)
+    }
+}
+
+impl Side for PuntSide {
+    const NAME: &'static str = "{ip}-punt-acl";
+    const TX: bool = false;
+    type To = InTo;
+    fn place(v6: bool) -> Place {
+        Place::Punt(v6)
+    }
+}
+
+/// The node.
+pub struct Acl<F, S> {
+    lookup: Lookup,
+    interfaces: Arc<Interfaces>,
+    of: PhantomData<fn() -> (F, S)>,
+}
+
+impl<F: Ip, S: Side> Build for Acl<F, S> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { lookup: Lookup::new(world, S::place(F::IS_V6)), interfaces: world.get(), of: PhantomData }
+    }
+}
+
+/// The first table.
+impl<F: Ip, S: Side> Configured for Acl<F, S> {
+    type Config = u32;
+}
+
+impl<F: Ip, S: Side> Acl<F, S> {
+    /// Offset of a table's first vector, without those that it leaves out.
+    #[inline(always)]
+    fn base(table: &Table, b: &Buffer) -> i64 {
+        match table.offset {
+            Some(offset) if S::TX => b.l3_at() as i64 + i64::from(offset),
+            Some(offset) => offset.into(),
+            None => fresh(b),
+        }
+    }
+}
+
+impl<F: Ip, S: Side> Node for Acl<F, S> {
+    const NAME: &'static str = S::NAME;
+    const V6: Option<bool> = Some(F::IS_V6);
+    const DROP: &'static str = "{ip}-drop";
+    type Next = S::To;
+    type Trace = AclTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> S::To {
+        let first = cx.feature_config::<Self>(b);
+        let sw_if = if S::TX { b.tx_if } else { b.rx_if };
+        let (turn, by) = (cx.turn, (cx.thread().at(), cx.now()));
+        let Some(verdict) = self.lookup.find(first, b, by, turn, Self::base) else { return S::To::PASS };
+        cx.count(if verdict.session.is_some() { S::To::HIT } else { S::To::MISSED }, 1);
+        if verdict.chained {
+            cx.count(S::To::CHAIN_HIT, 1);
+        }
+        let lead = self.lookup.lead(verdict.next, turn);
+        let action = verdict.session.map_or(Action::None, |(_, session)| session.action);
+        if let Action::Fib { v6, index, .. } = action
+            && !S::TX
+            && v6 == F::IS_V6
+        {
+            b.flags.set(Flags::TABLE);
+            b.tx_if = index.0;
+        }
+        if TRACED {
+            let fib = if S::TX { 0 } else { table_of::<F>(b, self.interfaces.views(turn)).0 };
+            let next = if let Lead::GoOn = lead { cx.peek_feature(b) } else { None };
+            cx.trace(b, AclTrace::new((sw_if, S::TX), &verdict, lead, next, fib));
+        }
+        if !self.lookup.note(b, &verdict) {
+            return S::To::MOVED;
+        }
+        match lead {
+            Lead::GoOn | Lead::Output => S::To::PASS,
+            Lead::Node(node) => S::To::node(node),
+            Lead::Absent => S::To::ABSENT,
+            Lead::Deny if verdict.session.is_some() => S::To::DENY,
+            Lead::Deny => S::To::MISS,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where tables decide.
+
+use super::given;
+use crate::attach::ALL_PUNTED;
+use crate::state::{Classifier, Direction, Layer};
+use cli::Result;
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages};
+use net::api::InterfaceIndex;
+
+pub fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: InputAclSetInterface| {
+        let tables = [r.ip4_table_index, r.ip6_table_index, r.l2_table_index];
+        set_acl(w, Direction::Input, r.sw_if_index, tables, r.is_add)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: OutputAclSetInterface| {
+        let tables = [r.ip4_table_index, r.ip6_table_index, r.l2_table_index];
+        set_acl(w, Direction::Output, r.sw_if_index, tables, r.is_add)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: PuntAclAddDel| {
+        let tables = [(Layer::Ip4Punt, r.ip4_table_index), (Layer::Ip6Punt, r.ip6_table_index)];
+        let tables: Vec<_> = tables.into_iter().filter(|(_, table)| *table != u32::MAX).collect();
+        w.get::<Classifier>().set_acl(w, Direction::Input, ALL_PUNTED, &tables, r.is_add)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, _: PuntAclGet| {
+        let acl = |layer| w.get::<Classifier>().acl(Direction::Input, ALL_PUNTED, layer).unwrap_or(u32::MAX);
+        Ok(PuntAclGetReply { ip4_table_index: acl(Layer::Ip4Punt), ip6_table_index: acl(Layer::Ip6Punt) })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifySetInterfaceL2Tables| {
+        let direction = if r.is_input { Direction::Input } else { Direction::Output };
+        let tables = [r.ip4_table_index, r.ip6_table_index, r.other_table_index].map(given);
+        let sw_if = r.sw_if_index.existing(w)?;
+        w.get::<Classifier>().set_l2_tables(w, direction, sw_if, tables)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifySetInterfaceIpTable| {
+        let sw_if = r.sw_if_index.existing(w)?;
+        w.get::<Classifier>().set_routed(w, r.is_ipv6, sw_if, given(r.table_index))
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTableByInterface| {
+        let sw_if = r.sw_if_index.existing(w)?;
+        let acl = |layer| w.get::<Classifier>().acl(Direction::Input, sw_if, layer).unwrap_or(u32::MAX);
+        Ok(ClassifyTableByInterfaceReply {
+            sw_if_index: r.sw_if_index,
+            l2_table_id: acl(Layer::L2),
+            ip4_table_id: acl(Layer::Ip4),
+            ip6_table_id: acl(Layer::Ip6),
+        })
+    });
+}
+
+fn set_acl(w: &World, direction: Direction, sw_if: InterfaceIndex, tables: [u32; 3], on: bool) -> Result<()> {
+    let layers = [Layer::Ip4, Layer::Ip6, Layer::L2].into_iter().zip(tables);
+    let tables: Vec<_> = layers.filter(|(_, table)| *table != u32::MAX).collect();
+    w.get::<Classifier>().set_acl(w, direction, SwIfIndex(sw_if.0), &tables, on)
+}
+
+/// Lets tables decide which packets an interface takes, or ends that. A table that decides already stays.
+#[derive(Message)]
+pub struct InputAclSetInterface {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table for IPv4, or all bits set.
+    pub ip4_table_index: u32,
+    /// The table for IPv6, or all bits set.
+    pub ip6_table_index: u32,
+    /// The table for switched frames, or all bits set.
+    pub l2_table_index: u32,
+    /// Begin, not end.
+    pub is_add: bool,
+}
+
+/// Lets tables decide which packets an interface sends, or ends that. A table that decides already stays.
+#[derive(Message)]
+pub struct OutputAclSetInterface {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table for IPv4, or all bits set.
+    pub ip4_table_index: u32,
+    /// The table for IPv6, or all bits set.
+    pub ip6_table_index: u32,
+    /// The table for switched frames, or all bits set.
+    pub l2_table_index: u32,
+    /// Begin, not end.
+    pub is_add: bool,
+}
+
+/// Lets tables decide which packets may be punted, or ends that.
+#[derive(Message)]
+pub struct PuntAclAddDel {
+    /// The table for IPv4, or all bits set.
+    #[wire(default = "4294967295")]
+    pub ip4_table_index: u32,
+    /// The table for IPv6, or all bits set.
+    #[wire(default = "4294967295")]
+    pub ip6_table_index: u32,
+    /// Begin, not end.
+    #[wire(default = "true")]
+    pub is_add: bool,
+}
+
+/// Asks for the tables of punted packets.
+#[derive(Message)]
+#[msg(reply)]
+pub struct PuntAclGet {}
+
+/// The tables of punted packets.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct PuntAclGetReply {
+    /// The table for IPv4, or all bits set.
+    pub ip4_table_index: u32,
+    /// The table for IPv6, or all bits set.
+    pub ip6_table_index: u32,
+}
+
+/// Classifies switched frames of an interface; without a table ends that.
+#[derive(Message)]
+pub struct ClassifySetInterfaceL2Tables {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table for IPv4, or all bits set.
+    pub ip4_table_index: u32,
+    /// The table for IPv6, or all bits set.
+    pub ip6_table_index: u32,
+    /// The table for all other frames, or all bits set.
+    pub other_table_index: u32,
+    /// Received frames, not sent ones.
+    pub is_input: bool,
+}
+
+/// Classifies packets to the first address of an interface, or ends that.
+#[derive(Message)]
+pub struct ClassifySetInterfaceIpTable {
+    /// The IPv6 address.
+    pub is_ipv6: bool,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table, or all bits set.
+    pub table_index: u32,
+}
+
+/// Asks for the input ACLs of an interface.
+#[derive(Message)]
+#[msg(reply)]
+pub struct ClassifyTableByInterface {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The input ACLs of an interface.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct ClassifyTableByInterfaceReply {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The table for switched frames, or all bits set.
+    pub l2_table_id: u32,
+    /// The table for IPv4, or all bits set.
+    pub ip4_table_id: u32,
+    /// The table for IPv6, or all bits set.
+    pub ip6_table_id: u32,
+}

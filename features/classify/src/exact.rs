@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An exact-match table that workers read without a lock, and the hit counters of its entries.
+//!
+//! Open addressing with linear probing over 64-bit cells: the upper half is a hash of the key, the lower half the index of an entry plus 1.
+//! Entries lie in [`Slots`], so one that is replaced or removed stays valid for the rest of a worker's turn. Control alone changes the
+//! table. A table that gets too full is built anew and published; a worker that still has the old cells finds all entries that were there
+//! when its turn began. Hits are counted by each thread in cells of its own.
+
+use crate::key::Key;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Qsbr, Slots, Snapshot, Turn};
+
+/// Entries of a table at most: 2²⁴.
+pub const MAX_ENTRIES: usize = 1 << 24;
+/// A cell that was never used: probing ends there.
+const EMPTY: u64 = 0;
+/// A cell whose entry was removed: probing goes on.
+const REMOVED: u64 = 1 << 32;
+/// Cells of a new table.
+const FIRST: usize = 16;
+/// Hit counters of a thread that lie beside each other.
+const CHUNK: usize = 64;
+
+struct Cells {
+    cells: Box<[AtomicU64]>,
+    /// The upper bits of a hash are the first cell.
+    shift: u32,
+}
+
+impl Cells {
+    fn new(len: usize) -> Self {
+        debug_assert!(len.is_power_of_two() && len >= 2);
+        Self { cells: (0..len).map(|_| AtomicU64::new(EMPTY)).collect(), shift: 32 - len.ilog2() }
+    }
+
+    /// The cells that an entry with this hash may be in, in the order of probing.
+    #[inline(always)]
+    fn probe(&self, hash: u32) -> impl Iterator<Item = &AtomicU64> {
+        let (mask, mut at) = (self.cells.len() - 1, (hash >> self.shift) as usize);
+        (0..self.cells.len()).filter_map(move |_| {
+            let cell = self.cells.get(at & mask);
+            at += 1;
+            cell
+        })
+    }
+
+    /// Puts an entry into the first cell that was never used.
+    fn put(&self, hash: u32, index: u32) {
+        if let Some(free) = self.probe(hash).find(|cell| cell.load(Ordering::Relaxed) == EMPTY) {
+            free.store(cell_of(hash, index), Ordering::Release);
+        }
+    }
+}
+
+#[inline(always)]
+const fn cell_of(hash: u32, index: u32) -> u64 {
+    (hash as u64) << 32 | (index as u64 + 1)
+}
+
+/// The index in a cell of this hash.
+#[inline(always)]
+const fn index_in(cell: u64, hash: u32) -> Option<u32> {
+    if (cell >> 32) as u32 == hash { (cell as u32).checked_sub(1) } else { None }
+}
+
+struct Entry<V> {
+    key: Key,
+    value: V,
+}
+
+/// Packets that an entry has matched on a thread, and when the last one was, in nanoseconds of the instance's clock.
+#[derive(Default)]
+struct Hits {
+    count: AtomicU64,
+    last: AtomicU64,
+}
+
+struct Chunk([Hits; CHUNK]);
+
+/// What control alone reads and writes.
+#[derive(Default)]
+struct Control {
+    /// Hits of all threads when the entry at an index was set: counters of threads are never reset.
+    bases: Vec<u64>,
+    free: Vec<u32>,
+    entries: usize,
+    /// Cells that aren't [`EMPTY`].
+    used_cells: usize,
+    len_cells: usize,
+}
+
+/// An entry, for control.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryInfo<V> {
+    /// The key.
+    pub key: Key,
+    /// The value.
+    pub value: V,
+    /// Packets that it has matched.
+    pub hits: u64,
+    /// When it matched the last one, in nanoseconds of the instance's clock; 0 without hits.
+    pub last_heard: u64,
+}
+
+/// The table. `V` is what a key leads to.
+pub struct Exact<V: Send + Sync + 'static> {
+    cells: Snapshot<Cells>,
+    entries: Slots<Entry<V>>,
+    /// By thread, then by index of the entry divided by [`CHUNK`].
+    hits: Box<[Slots<Chunk>]>,
+    /// Vectors of a key.
+    vectors: usize,
+    /// Nobody knows which keys share cells.
+    seed: u64,
+    control: Mutex<Control>,
+}
+
+/// The high and the low half of a product, folded.
+#[inline(always)]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+impl<V: Clone + Send + Sync + 'static> Exact<V> {
+    /// An empty table of keys of so many vectors.
+    pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize) -> Self {
+        Self {
+            cells: Snapshot::new(domain.clone(), Cells::new(FIRST)),
+            entries: Slots::new(domain.clone()),
+            hits: (0..threads).map(|_| Slots::new(domain.clone())).collect(),
+            vectors,
+            seed: RandomState::new().hash_one(vectors),
+            control: Mutex::new(Control { len_cells: FIRST, ..Control::default() }),
+        }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().expect("no panic inside")
+    }
+
+    #[inline(always)]
+    fn hash(&self, key: &Key) -> u32 {
+        // Odd constants without structure: fractions of the square roots of 2 and 3.
+        const A: u64 = 0x6a09_e667_f3bc_c909;
+        const B: u64 = 0xbb67_ae85_84ca_a73b;
+        let mut hash = self.seed;
+        for word in key.0.iter().take(self.vectors) {
+            let (low, high) = (*word as u64, (*word >> 64) as u64);
+            hash = fold(low ^ hash ^ A, high ^ hash.rotate_left(32) ^ B);
+        }
+        (fold(hash ^ B, A) >> 32) as u32
+    }
+
+    /// Looks a key up; returns the index of the entry and its value.
+    #[inline(always)]
+    pub fn find<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<(u32, &'t V)> {
+        let hash = self.hash(key);
+        for cell in self.cells.get(turn).probe(hash) {
+            let cell = cell.load(Ordering::Acquire);
+            if cell == EMPTY {
+                return None;
+            }
+            if let Some(index) = index_in(cell, hash)
+                && let Some(entry) = self.entries.get(index, turn)
+                && entry.key == *key
+            {
+                return Some((index, &entry.value));
+            }
+        }
+        None
+    }
+
+    /// Counts a packet that an entry has matched, on the thread of this number.
+    #[inline(always)]
+    pub fn note_hit(&self, thread: usize, index: u32, now: u64, turn: &Turn<'_>) {
+        let chunk = self.hits.get(thread).and_then(|chunks| chunks.get(index / CHUNK as u32, turn));
+        let Some(hits) = chunk.map(|chunk| &chunk.0[index as usize % CHUNK]) else { return };
+        // No other thread writes there.
+        hits.count.store(hits.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        hits.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Hits of all threads at an index so far, and the time of the last one.
+    fn sum(&self, index: u32) -> (u64, u64) {
+        self.hits.iter().fold((0, 0), |(count, last), chunks| {
+            chunks.read(index / CHUNK as u32, |chunk| {
+                let hits = chunk.map(|chunk| &chunk.0[index as usize % CHUNK]);
+                hits.map_or((count, last), |hits| {
+                    (count + hits.count.load(Ordering::Relaxed), last.max(hits.last.load(Ordering::Relaxed)))
+                })
+            })
+        })
+    }
+
+    /// Control: the cell and the index of a key.
+    fn locate<R>(&self, key: &Key, found: impl FnOnce(&AtomicU64, u32) -> R) -> Option<R> {
+        let hash = self.hash(key);
+        self.cells.read(|cells| {
+            for cell in cells.probe(hash) {
+                let word = cell.load(Ordering::Relaxed);
+                if word == EMPTY {
+                    return None;
+                }
+                if let Some(index) = index_in(word, hash)
+                    && self.entries.read(index, |entry| entry.is_some_and(|entry| entry.key == *key))
+                {
+                    return Some(found(cell, index));
+                }
+            }
+            None
+        })
+    }
+
+    /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if the table is full.
+    pub fn set(&self, key: &Key, value: V) -> Result<Option<V>, Full> {
+        let mut control = self.control();
+        if let Some(index) = self.locate(key, |_, index| index) {
+            let old = self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()));
+            self.entries.set(index, Entry { key: *key, value });
+            control.bases[index as usize] = self.sum(index).0;
+            return Ok(old);
+        }
+        if control.entries >= MAX_ENTRIES {
+            return Err(Full);
+        }
+        if (control.used_cells + 1) * 2 > control.len_cells {
+            self.rebuild(&mut control);
+        }
+        let index = control.free.pop().unwrap_or(control.bases.len() as u32);
+        if index as usize == control.bases.len() {
+            control.bases.push(0);
+            if (index as usize).is_multiple_of(CHUNK) {
+                let chunk = || Chunk(std::array::from_fn(|_| Hits::default()));
+                self.hits.iter().for_each(|chunks| chunks.set(index / CHUNK as u32, chunk()));
+            }
+        }
+        control.bases[index as usize] = self.sum(index).0;
+        self.entries.set(index, Entry { key: *key, value });
+        let hash = self.hash(key);
+        self.cells.read(|cells| cells.put(hash, index));
+        control.used_cells += 1;
+        control.entries += 1;
+        Ok(None)
+    }
+
+    /// Publishes cells with room for four times as many entries as there are, without those of removed entries.
+    fn rebuild(&self, control: &mut Control) {
+        let new = Cells::new(((control.entries + 1) * 4).next_power_of_two().max(FIRST));
+        self.cells.read(|old| {
+            for cell in &old.cells {
+                let cell = cell.load(Ordering::Relaxed);
+                let hash = (cell >> 32) as u32;
+                if let Some(index) = index_in(cell, hash) {
+                    new.put(hash, index);
+                }
+            }
+        });
+        (control.used_cells, control.len_cells) = (control.entries, new.cells.len());
+        self.cells.set(new);
+    }
+
+    /// Removes a key; returns the value that it had.
+    pub fn remove(&self, key: &Key) -> Option<V> {
+        let mut control = self.control();
+        let index = self.locate(key, |cell, index| {
+            cell.store(REMOVED, Ordering::Release);
+            index
+        })?;
+        let value = self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()));
+        self.entries.clear(index);
+        control.free.push(index);
+        control.entries -= 1;
+        value
+    }
+
+    /// Replaces values by `f` of them, where it gives one.
+    pub fn update_all(&self, f: impl Fn(&V) -> Option<V>) {
+        let bound = self.bound();
+        for index in 0..bound {
+            let new = self.entries.read(index, |entry| {
+                entry.and_then(|entry| Some(Entry { key: entry.key, value: f(&entry.value)? }))
+            });
+            new.into_iter().for_each(|new| self.entries.set(index, new));
+        }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.control().entries
+    }
+
+    /// The indices of all entries are below this.
+    pub fn bound(&self) -> u32 {
+        self.control().bases.len() as u32
+    }
+
+    /// The entry at an index.
+    pub fn get(&self, index: u32) -> Option<EntryInfo<V>> {
+        let base = *self.control().bases.get(index as usize)?;
+        let (key, value) =
+            self.entries.read(index, |entry| entry.map(|entry| (entry.key, entry.value.clone())))?;
+        let (sum, last) = self.sum(index);
+        let hits = sum.saturating_sub(base);
+        Some(EntryInfo { key, value, hits, last_heard: if hits == 0 { 0 } else { last } })
+    }
+}
+
+/// The table has [`MAX_ENTRIES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The state of the classifier: what workers read, and what control knows.
+
+use crate::place::Links;
+use crate::table::Table;
+use graph::{Deleted, Shared, SwIfIndex, World};
+use net::{DeletedTable, TableIndex};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard};
+use sync::Slots;
+use wire::{Ip4, Ip6};
+
+/// Received or sent packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// Received ones.
+    Input,
+    /// Sent ones.
+    Output,
+}
+
+impl Direction {
+    /// The word in commands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// Packets that an ACL is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Layer {
+    /// IPv4 packets.
+    Ip4,
+    /// IPv6 packets.
+    Ip6,
+    /// Switched frames.
+    L2,
+    /// Punted IPv4 packets.
+    Ip4Punt,
+    /// Punted IPv6 packets.
+    Ip6Punt,
+}
+
+impl Layer {
+    /// All of them, in the order of requests.
+    pub const ALL: [Self; 5] = [Self::Ip4, Self::Ip6, Self::L2, Self::Ip4Punt, Self::Ip6Punt];
+
+    /// The word in commands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ip4-table",
+            Self::Ip6 => "ip6-table",
+            Self::L2 => "l2-table",
+            Self::Ip4Punt => "ip4-punt-table",
+            Self::Ip6Punt => "ip6-punt-table",
+        }
+    }
+}
+
+/// What a filter of packets is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FilterOf {
+    /// Traces.
+    Trace,
+    /// Captures; those of an interface may have a filter of their own.
+    Capture(Option<SwIfIndex>),
+}
+
+/// Tables for switched frames by what these carry: IPv4, IPv6, anything else.
+pub type L2Tables = [Option<u32>; 3];
+
+/// A table of routes, and the address there whose packets are classified.
+pub type Routed = Option<(TableIndex, IpAddr)>;
+
+/// What control knows of a table.
+pub struct TableState {
+    /// As workers read it.
+    pub table: Table,
+    /// Buckets that were asked for, a power of 2: the table grows whatever they are.
+    pub buckets: u32,
+    /// It was made for a filter of traces or captures, and goes with that.
+    pub of_filter: bool,
+}
+
+/// What only control reads and writes.
+#[derive(Default)]
+pub struct Control {
+    /// Tables by index.
+    pub tables: BTreeMap<u32, TableState>,
+    /// Tables of ACLs.
+    pub acls: BTreeMap<(Direction, SwIfIndex, Layer), u32>,
+    /// Tables for switched frames.
+    pub l2: BTreeMap<(Direction, SwIfIndex), L2Tables>,
+    /// Tables for packets to an interface's first address, and the route there; by interface and whether it is of IPv6.
+    pub routed: BTreeMap<(SwIfIndex, bool), (u32, Routed)>,
+    /// First tables of filters.
+    pub filters: BTreeMap<FilterOf, u32>,
+    /// Sessions that need a table of routes, by family and id.
+    pub fibs: BTreeMap<(bool, u32), usize>,
+}
+
+/// The classifier of an instance.
+pub struct Classifier {
+    /// Tables by index.
+    pub tables: Slots<Table>,
+    /// Tables of layer-2 ACLs by interface, for received and for sent frames.
+    pub l2_acl: [Slots<u32>; 2],
+    /// Tables of layer-2 classification.
+    pub l2_classify: [Slots<L2Tables>; 2],
+    /// First tables of filters of captures, by interface; 0 for any.
+    pub capture_filters: Slots<u32>,
+    /// First table of the filter of traces, in slot 0.
+    pub trace_filter: Slots<u32>,
+    /// Nodes that sessions lead to by index.
+    pub links: Links,
+    control: Mutex<Control>,
+}
+
+impl Shared for Classifier {
+    fn make(world: &World) -> Self {
+        let qsbr = || world.qsbr.clone();
+        Self {
+            tables: Slots::new(qsbr()),
+            l2_acl: [Slots::new(qsbr()), Slots::new(qsbr())],
+            l2_classify: [Slots::new(qsbr()), Slots::new(qsbr())],
+            capture_filters: Slots::new(qsbr()),
+            trace_filter: Slots::new(qsbr()),
+            links: Links::new(world),
+            control: Mutex::default(),
+        }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.forget_interface(world, *sw_if);
+        } else if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
+            self.forget_fib(false, table.index);
+        } else if let Some(table) = deleted.of::<DeletedTable<Ip6>>() {
+            self.forget_fib(true, table.index);
+        }
+    }
+}
+
+impl Classifier {
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().expect("no panic inside")
+    }
+}

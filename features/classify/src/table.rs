@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables and sessions, as workers read them.
+
+use crate::exact::Exact;
+use crate::key::{Key, VECTOR};
+use net::TableIndex;
+use std::sync::Arc;
+use sync::{Slots, Turn};
+
+/// The next node of a session or a table that says: go on.
+pub const GO_ON: u16 = u16::MAX;
+/// Tables of a chain at most.
+pub const MAX_CHAIN: usize = 256;
+
+/// What happens to the packets of a session besides their next node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Action {
+    /// Nothing.
+    #[default]
+    None,
+    /// IP packets of a family are looked up in another table of routes.
+    Fib {
+        /// Of IPv6.
+        v6: bool,
+        /// The table's id.
+        id: u32,
+        /// Its index, as long as it is there.
+        index: TableIndex,
+    },
+    /// The packet keeps this number: the index of a segment routing policy.
+    Metadata(u32),
+}
+
+/// What a session does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Session {
+    /// The number of the next node: 0 drops, [`GO_ON`] goes on.
+    pub next: u16,
+    /// A number that packets keep.
+    pub opaque: u32,
+    /// Bytes that the start of the packet moves ahead, or back if negative.
+    pub advance: i32,
+    /// What else happens.
+    pub action: Action,
+}
+
+/// A table. Replaced as a whole by control; its sessions change in place.
+#[derive(Clone)]
+pub struct Table {
+    /// The bits that are compared.
+    pub mask: Key,
+    /// Vectors that are left out in front.
+    pub skip: u32,
+    /// Vectors that are compared.
+    pub vectors: usize,
+    /// The table that is asked when no session matches.
+    pub next: Option<u32>,
+    /// The number of the next node of packets that match no session of the last table.
+    pub miss: u16,
+    /// Offset of the first vector from the packet's current header, instead of from where packets begin.
+    pub offset: Option<i16>,
+    /// The sessions.
+    pub sessions: Arc<Exact<Session>>,
+}
+
+impl Table {
+    /// Bytes that are left out in front.
+    #[inline(always)]
+    pub fn skipped(&self) -> usize {
+        self.skip as usize * VECTOR
+    }
+}
+
+/// What a chain of tables says of a packet.
+pub struct Verdict<'t> {
+    /// The table that has the session, or the last one.
+    pub table: u32,
+    /// Index and values of the session.
+    pub session: Option<(u32, &'t Session)>,
+    /// The number of the next node.
+    pub next: u16,
+    /// The session is one of a table behind the first.
+    pub chained: bool,
+}
+
+/// Looks a packet up in a chain of tables. `key` reads the masked bytes of a table; `hit` counts for a session. `None` if the first table
+/// isn't there.
+#[inline(always)]
+pub fn walk<'t>(
+    tables: &'t Slots<Table>,
+    first: u32,
+    turn: &'t Turn<'_>,
+    mut key: impl FnMut(&Table) -> Key,
+    mut hit: impl FnMut(&Exact<Session>, u32),
+) -> Option<Verdict<'t>> {
+    let (mut index, mut table) = (first, tables.get(first, turn)?);
+    for chained in 0..MAX_CHAIN {
+        if let Some((at, session)) = table.sessions.find(&key(table).and(&table.mask), turn) {
+            hit(&table.sessions, at);
+            let session = Some((at, session));
+            let next = session.map_or(GO_ON, |(_, session)| session.next);
+            return Some(Verdict { table: index, session, next, chained: chained > 0 });
+        }
+        let Some((next, behind)) = table.next.and_then(|next| Some((next, tables.get(next, turn)?))) else {
+            break;
+        };
+        (index, table) = (next, behind);
+    }
+    Some(Verdict { table: index, session: None, next: table.miss, chained: false })
+}

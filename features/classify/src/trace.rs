@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What traces show.
+
+use crate::place::Lead;
+use crate::table::{Action, Verdict};
+use graph::{NodeIndex, Trace};
+use std::fmt;
+
+/// What an ACL said.
+#[derive(Clone, Copy)]
+pub struct AclTrace {
+    sw_if: u32,
+    next: i64,
+    table: u32,
+    /// The session's index, or −1.
+    session: i64,
+    action: Action,
+    /// The table of routes that the packet is looked up in.
+    fib: u32,
+    /// Of a sent packet.
+    out: bool,
+}
+
+impl AclTrace {
+    /// Of a packet at an interface; `tx` for one that leaves. `next` is the node of a packet that goes on, if that is known.
+    pub fn new(
+        (sw_if, tx): (u32, bool),
+        verdict: &Verdict<'_>,
+        lead: Lead,
+        next: Option<NodeIndex>,
+        fib: u32,
+    ) -> Self {
+        Self {
+            sw_if,
+            next: number(lead, next),
+            table: verdict.table,
+            session: session(verdict),
+            action: verdict.session.map_or(Action::None, |(_, session)| session.action),
+            fib,
+            out: tx,
+        }
+    }
+}
+
+/// The node that a packet goes to, 0 if it is dropped, −1 for one that isn't known.
+fn number(lead: Lead, next: Option<NodeIndex>) -> i64 {
+    match lead {
+        Lead::Deny => 0,
+        Lead::Node(node) => node.0.into(),
+        Lead::GoOn | Lead::Output | Lead::Absent => next.map_or(-1, |node| node.0.into()),
+    }
+}
+
+fn session(verdict: &Verdict<'_>) -> i64 {
+    verdict.session.map_or(-1, |(index, _)| index.into())
+}
+
+impl Trace for AclTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sw_if, next, table, session, action, fib, out } = self;
+        let name = if *out { "OUTACL" } else { "INACL" };
+        write!(
+            f,
+            "{name}: sw_if_index {sw_if}, next_index {next}, table_index {table}, offset {session}, action "
+        )?;
+        match action {
+            Action::None => f.write_str("none"),
+            Action::Fib { v6, id, .. } => {
+                let v = if *v6 { 6 } else { 4 };
+                write!(f, "set-ip{v}-fib, table {id}, fib_index {fib}")
+            }
+            Action::Metadata(n) => write!(f, "set-metadata, metadata {n}, fib_index {fib}"),
+        }
+    }
+}
+
+/// What a table said of a packet or a switched frame.
+#[derive(Clone, Copy)]
+pub struct ClassifyTrace {
+    sw_if: u32,
+    table: u32,
+    session: i64,
+    next: i64,
+}
+
+impl ClassifyTrace {
+    /// `next` is the node of a packet that goes on, if that is known.
+    pub fn new(sw_if: u32, verdict: Option<&Verdict<'_>>, lead: Lead, next: Option<NodeIndex>) -> Self {
+        Self {
+            sw_if,
+            table: verdict.map_or(u32::MAX, |verdict| verdict.table),
+            session: verdict.map_or(-1, session),
+            next: number(lead, next),
+        }
+    }
+}
+
+impl Trace for ClassifyTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sw_if, table, session, next } = self;
+        write!(f, "sw_if_index {sw_if}, table {}, offset {session}, next {next}", *table as i32)
+    }
+}
