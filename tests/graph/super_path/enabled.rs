@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where the super-path is in use, and what may not stand behind it.
+
+use super::Router;
+use daemon::plugins;
+use graph::{Feature, Plugin, SwIfIndex, World, WorldConfig};
+
+#[test]
+fn in_use_where_no_feature_needs_the_graph() {
+    let mut bench = Router::new(true).bench;
+    let world = bench.world.clone();
+    let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let arc = world.arc("device-input").expect("an arc");
+    let in_use = || world.features_of(arc, SwIfIndex(2)).contains(&"super-path");
+    let of_interface = "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
+    assert!(in_use());
+    run("set urpf ip4 rx strict e2");
+    assert!(in_use(), "it has a check");
+    run(of_interface);
+    assert!(in_use(), "packets of IPv6 may take it");
+    let shown = run("show super-path");
+    assert!(
+        shown.contains("e2         yes     ip4-unicast: ip4-source-and-port-range-check-rx\n"),
+        "{shown}"
+    );
+    run("disable ip6 interface e2");
+    run("set interface ip address del e2 2001:db8:2::3/127");
+    assert!(!in_use());
+    run(&format!("{of_interface} disable"));
+    assert!(in_use());
+    // An operator's own choice stays in force until control itself switches the node.
+    run("set interface feature e2 super-path arc device-input disable");
+    run("set urpf ip4 rx loose e2");
+    assert!(!in_use());
+    run("set super-path off");
+    run("set super-path on");
+    assert!(in_use());
+}
+
+#[test]
+fn no_feature_may_stand_behind_it() {
+    static LATE: Plugin = Plugin {
+        name: "late",
+        features: &[Feature {
+            arc: "device-input",
+            node: "ethernet-input",
+            before: &[],
+            after: &["super-path"],
+        }],
+        ..Plugin::EMPTY
+    };
+    let plugins: Vec<_> = plugins::ALL.iter().copied().chain([&LATE]).collect();
+    let error = World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins.leak());
+    let error = error.err().expect("refused");
+    assert!(
+        error.contains("feature ethernet-input: on device-input it must come before super-path"),
+        "{error}"
+    );
+}
