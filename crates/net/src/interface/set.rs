@@ -34,10 +34,10 @@ impl Interfaces {
         }
     }
 
-    /// Takes an interface up or down.
+    /// Takes an interface up or down. The link of a sub-interface is down as long as its parent is.
     ///
     /// # Errors
-    /// One that isn't there; what the device says; a sub-interface whose parent is down can't come up.
+    /// One that isn't there; what the device says.
     pub fn set_admin(&self, world: &World, sw_if: SwIfIndex, up: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.admin_up == up {
@@ -45,10 +45,6 @@ impl Interfaces {
         }
         if interface.sub.is_none() {
             interface.device.set_admin(world, sw_if, up)?;
-        } else if up && !self.get(interface.parent)?.admin_up {
-            let parent = self.name(interface.parent);
-            return Err(Error::failed(format!("{}: {parent} is down; take that up first", interface.name))
-                .retval(retval::UNSPECIFIED));
         }
         self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
     }
@@ -205,9 +201,23 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
-    /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
+    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC addresses.
+    ///
+    /// # Errors
+    /// One that isn't there (−2); what the device says.
+    pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)?;
+        let interface = self.get(sw_if)?;
+        let all = interface.promiscuous || self.has_ports(sw_if, None) || self.bond_receives_all(&interface);
+        interface.device.set_promiscuous(world, all)
+    }
+
+    /// Whether a device is patched, or it or one of its sub-interfaces, except `but`, is a layer-2 port.
     pub(super) fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
+        if inner.all.get(device.at()).and_then(Option::as_ref).is_some_and(|i| i.patched) {
+            return true;
+        }
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
         all.any(|sw_if| {
