@@ -200,7 +200,11 @@ fn on_interface(world: &World, event: IfEvent) {
             ra::on_state(world, sw_if);
             rd::on_state(world, sw_if);
         }
-        IfEvent::Address(sw_if, true) => sync(world, sw_if),
+        IfEvent::Address(sw_if, true) => {
+            sync(world, sw_if);
+            // A link-local address that is being asked for isn't advertised by; another one may be usable at once.
+            ra::on_state(world, sw_if);
+        }
         IfEvent::Table(sw_if, true) => {
             proxy::moved(world, sw_if);
             rd::on_state(world, sw_if);
