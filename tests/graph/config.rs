@@ -18,6 +18,7 @@ use crate::names;
 mod deletion;
 mod random;
 mod saving;
+mod shrink;
 
 /// Goes to the configuration of a file, as `rollback` does.
 static GO: &[Command<World>] = &[Command {
@@ -68,11 +69,16 @@ impl Instance {
     /// An instance after these lines.
     #[track_caller]
     fn after(lines: &str) -> Self {
+        Self::try_after(lines).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// An instance after these lines, or the line that is refused.
+    fn try_after(lines: &str) -> Result<Self, String> {
         let mut this = Self::new();
         for line in store::file::lines(lines) {
-            this.must(&line);
+            this.run(&line).map_err(|e| format!("{line}: {e}"))?;
         }
-        this
+        Ok(this)
     }
 
     fn config(&self) -> String {
@@ -228,29 +234,67 @@ fn steady(text: String) -> String {
     format!("{json:#}")
 }
 
+/// A difference between two instances.
+#[derive(Debug)]
+struct Difference {
+    /// The command that shows it, or what else differs.
+    of: String,
+    text: String,
+}
+
+impl Difference {
+    fn new(of: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { of: of.into(), text: text.into() }
+    }
+}
+
+/// The first difference between the `show` output of two instances.
+fn differ(these: &[String], those: &[String]) -> Result<(), Difference> {
+    for (this, that) in these.iter().zip(those) {
+        let name = this.lines().next().unwrap_or_default();
+        if let Some((a, b)) = this.lines().zip(that.lines()).find(|(a, b)| a != b) {
+            return Err(Difference::new(name, format!("{a}\ninstead of\n{b}")));
+        }
+        if this != that {
+            return Err(Difference::new(name, format!("{this}\ninstead of\n{that}")));
+        }
+    }
+    let (a, b) = (these.len(), those.len());
+    if a == b { Ok(()) } else { Err(Difference::new("shows", format!("{a} instead of {b}"))) }
+}
+
 /// Both see the same, line by line.
 #[track_caller]
 fn same(these: Vec<String>, those: Vec<String>, what: &str) {
-    for (this, that) in these.iter().zip(&those) {
-        let name = this.lines().next().unwrap_or_default();
-        for (a, b) in this.lines().zip(that.lines()) {
-            assert_eq!(a, b, "{name} of {what}");
-        }
-        assert_eq!(this, that, "{name} of {what}");
+    differ(&these, &those).unwrap_or_else(|d| panic!("{} of {what}:\n{}", d.of, d.text));
+}
+
+/// Runs what an instance says of itself in a new one, and looks for differences.
+fn compare_again(first: &mut Instance) -> Result<(), Difference> {
+    let text = first.config();
+    let mut again =
+        Instance::try_after(&text).map_err(|e| Difference::new("a line", format!("{e}\n{text}")))?;
+    if again.config() != text {
+        let text = format!("{}\ninstead of\n{text}", again.config());
+        return Err(Difference::new("the configuration", text));
     }
-    assert_eq!(these.len(), those.len(), "{what}");
+    first.pass(5);
+    again.pass(5);
+    differ(&again.shows(), &first.shows())
+        .map_err(|d| Difference { text: format!("{}\n\n{text}", d.text), ..d })?;
+    for ((name, again), (_, first)) in again.forwards().into_iter().zip(first.forwards()) {
+        if again != first {
+            let text = format!("{again:?}\ninstead of\n{first:?}\n{text}");
+            return Err(Difference::new(format!("packets of {name}"), text));
+        }
+    }
+    Ok(())
 }
 
 /// Runs what an instance says of itself in a new one, and sees that it is the same.
 #[track_caller]
 fn made_again(first: &mut Instance, what: &str) {
-    let text = first.config();
-    let mut again = Instance::after(&text);
-    assert_eq!(again.config(), text, "{what}");
-    first.pass(5);
-    again.pass(5);
-    same(again.shows(), first.shows(), &format!("{what}\n{text}"));
-    assert_eq!(again.forwards(), first.forwards(), "{what}\n{text}");
+    compare_again(first).unwrap_or_else(|d| panic!("{} of {what}:\n{}", d.of, d.text));
 }
 
 #[test]
