@@ -58,7 +58,8 @@ pub fn run(args: &Args) -> Result<bool, String> {
         };
         let asked = question.lock().ok().and_then(|mut q| q.take());
         if let Some((line, cursor)) = asked {
-            answer(&client, &Request::Help(line.clone(), cursor), 0);
+            let rows = rows(pager, &keyboard, &mut editor);
+            answer(&client, &Request::Help(line.clone(), cursor), rows);
             let (left, right) = line.split_at(line.floor_char_boundary(cursor));
             again = (left.into(), right.into());
             continue;
@@ -96,12 +97,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
             }
             None => {}
         }
-        // A pager would take the lines that wait for keys.
-        let rows = if !pager || keyboard.is_ahead() {
-            0
-        } else {
-            editor.dimensions().map_or(0, |(_, rows)| rows.into())
-        };
+        let rows = rows(pager, &keyboard, &mut editor);
         if answer(&client, &Request::Run(line, args.json), rows) {
             // Ctrl-C also discards type-ahead: the editor is replaced, and only its history is kept.
             keyboard.forget_paste();
@@ -110,6 +106,14 @@ pub fn run(args: &Args) -> Result<bool, String> {
             std::mem::swap(editor.history_mut(), stopped.history_mut());
         }
     }
+}
+
+/// Rows of the terminal, from which on an answer is paged; 0 for no pager: it would take the lines that wait for keys.
+fn rows(pager: bool, keyboard: &Keyboard, editor: &mut Editor<Assistant, FileHistory>) -> usize {
+    if !pager || keyboard.is_ahead() {
+        return 0;
+    }
+    editor.dimensions().map_or(0, |(_, rows)| rows.into())
 }
 
 /// A command about this terminal, which the daemon knows nothing of.

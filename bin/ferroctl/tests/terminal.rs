@@ -4,7 +4,7 @@
 mod server;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::LocalModes;
+use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
 use server::Server;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -39,6 +39,8 @@ impl Terminal {
     fn spawn(mut program: Command, server: &Server, args: &[&str], pager: &str) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).expect("a size");
         let name = ptsname(&master, Vec::new()).expect("its name").into_string().expect("text");
         let side = || Stdio::from(File::options().read(true).write(true).open(&name).expect("the terminal"));
         let home = tempfile::tempdir().expect("a directory");
@@ -154,6 +156,20 @@ fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer()
     t.type_in("q\r");
     assert_eq!(t.status(), Some(0));
     assert!(!t.seen.contains("cancelled"));
+}
+
+#[test]
+fn a_long_help_is_paged_and_leaves_the_line_as_it_is() {
+    let server = Server::start();
+    let mut t = Terminal::with_pager(&server, &[], "head -n 3");
+    t.expect("ferrovia# ");
+    t.type_in("show node ?");
+    let shown = t.expect("ferrovia# show node ");
+    assert!(shown.contains("A node\r\n") && !shown.contains("node-50"), "{shown}");
+    t.type_in("node-07\r");
+    t.expect("\r\nnode-07\r\n");
+    t.type_in("q\r");
+    assert_eq!(t.status(), Some(0));
 }
 
 /// A hundred lines and what they say.

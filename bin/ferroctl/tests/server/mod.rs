@@ -12,8 +12,12 @@ pub struct Toy;
 
 impl Live for Toy {
     fn candidates(&self, kind: &str, prefix: &str) -> Vec<String> {
-        let names = if kind == "interface" { &["local0", "host-eth0"][..] } else { &[] };
-        names.iter().filter(|n| n.starts_with(prefix)).map(|n| n.to_string()).collect()
+        let names = match kind {
+            "interface" => vec!["local0".into(), "host-eth0".into()],
+            "node" => (0..100).map(|n| format!("node-{n:02}")).collect(),
+            _ => vec![],
+        };
+        names.into_iter().filter(|n: &String| n.starts_with(prefix)).collect()
     }
 }
 
@@ -47,6 +51,7 @@ static CLI: &[Command<Toy>] = &[
         help: "Interfaces",
         run: |_, m| Ok(format!("interface {}", m.str("interface")).into()),
     },
+    Command { path: "show node", usage: "<node:node>", help: "A node", run: |_, m| Ok(m.str("node").into()) },
     Command {
         path: "show many",
         usage: "",
