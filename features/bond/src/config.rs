@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::create::name;
+use crate::create::{name, random_mac};
 use crate::model::BondInfo;
 use crate::state::Bonds;
 use cli::quote;
@@ -80,8 +80,11 @@ fn create(world: &World, bond: &BondInfo) -> String {
 fn kept_mac(world: &World, bond: &BondInfo) -> Option<wire::MacAddr> {
     let interfaces = world.get::<Interfaces>();
     let mac = interfaces.get(bond.sw_if).ok()?.made.mac;
-    let first = interfaces.get(bond.members.first()?.sw_if).ok()?;
-    (first.own_mac() != mac).then_some(mac)
+    let usual = match bond.members.first() {
+        Some(member) => interfaces.get(member.sw_if).ok()?.own_mac(),
+        None => random_mac(bond.id),
+    };
+    (usual != mac).then_some(mac)
 }
 
 /// Writes the bonds, and their members.

@@ -10,7 +10,7 @@ use graph::{SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wire::MacAddr;
 
 /// Bytes of a frame's payload that a bond without members carries.
@@ -19,6 +19,13 @@ const MTU: u16 = 9000;
 /// The name of a bond.
 pub fn name(id: u32) -> String {
     format!("BondEthernet{id}")
+}
+
+/// The address of a bond that has none of its own and never had a member: another one at each start of the program, as it names no
+/// device, and the same one for a bond that is made again.
+pub fn random_mac(id: u32) -> MacAddr {
+    static SEED: OnceLock<RandomState> = OnceLock::new();
+    MacAddr::local(SEED.get_or_init(RandomState::new).hash_one(id))
 }
 
 impl Bonds {
@@ -47,13 +54,11 @@ impl Bonds {
             id
         };
         let device = Arc::new(BondDevice::default());
-        // Another one at each start: the address of a bond without members names no device.
-        let random = || MacAddr::local(RandomState::new().hash_one(id));
         let interface = NewInterface {
             name: name(id),
             kind: IfKind::Ethernet,
             device: device.clone(),
-            mac: new.mac.unwrap_or_else(random),
+            mac: new.mac.unwrap_or_else(|| random_mac(id)),
             mtu: MTU,
             link_up: false,
         };

@@ -26,11 +26,6 @@ pub enum To {
     #[count]
     #[counter("good lacp packets -- consumed")]
     Good,
-    /// always 0
-    #[count]
-    #[counter("good lacp packets -- cache hit")]
-    #[allow(dead_code, reason = "monitoring systems read it; control compares data units itself")]
-    CacheHit,
     /// markers that were answered
     #[count]
     Marker,
