@@ -2,6 +2,7 @@
 //! Every counter below `/err` of features' nodes is reached by a frame of the tables here, or [`ELSEWHERE`] says why not and
 //! which test reaches it. A new reason that has neither fails the test.
 
+mod bonds;
 mod elsewhere;
 mod ip;
 mod l2;
@@ -174,6 +175,7 @@ fn every_reason_is_reached() {
         l2::termination,
         span::mirroring,
     ] {
+        bonds::bonds,
         let mut walk = Walk::new();
         let mut names = BTreeSet::new();
         for name in walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name) {
