@@ -41,7 +41,6 @@ const OURS: &[(&str, &[&str])] = &[
             "discard",
             "header_problem",
             "hop_by_hop",
-            "llc",
             "no_header",
             "no_next_header",
             "own_frame",

@@ -102,7 +102,7 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// Each alone. Without some, others can't start: these say what is missing. What VPP has as plugins can always be left out.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 7] = ["af_packet", "lacp", "lldp", "ping", "tap", "unittest", "urpf"];
+    const OPTIONAL: [&str; 8] = ["af_packet", "cdp", "lacp", "lldp", "ping", "tap", "unittest", "urpf"];
     for plugin in ALL {
         let Err(why) = live_without(vec![plugin]) else { continue };
         let is_named = why.starts_with("feature ") && why.contains(": no plugin brings an arc named ")

@@ -164,6 +164,7 @@ fn every_reason_is_reached() {
     let mut all = BTreeSet::new();
     for table in [
         link::ethernet,
+        link::llc,
         link::arp,
         link::discovery,
         ip::packets,

@@ -21,6 +21,7 @@ pub static ALL: &[&Plugin] = &[
     &ping::PLUGIN,
     &teib::PLUGIN,
     &lldp::PLUGIN,
+    &cdp::PLUGIN,
     &udp::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

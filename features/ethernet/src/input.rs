@@ -14,6 +14,8 @@ use wire::{EtherType, MacAddr};
 
 /// Bytes of the header.
 const HEADER: usize = 14;
+/// Bytes of its last field: the type, or of 802.3 the length.
+const LENGTH: usize = 2;
 
 pub struct EthernetInput {
     interfaces: Arc<Interfaces>,
@@ -49,8 +51,8 @@ pub enum To {
     #[drop]
     #[counter("unknown ethernet type")]
     UnknownType,
-    /// no feature takes 802.3 frames with LLC.
-    #[drop]
+    /// 802.3: a length in place of a type.
+    #[next("llc-input")]
     Llc,
 }
 
@@ -129,7 +131,7 @@ impl EthernetInput {
                 None if ethertype.is_vlan() => {
                     self.tagged(b, (from, run), (destination, ethertype), types, turn)
                 }
-                None => refuse(ethertype),
+                None => untyped(b, ethertype, HEADER),
             },
         }
     }
@@ -176,7 +178,9 @@ impl EthernetInput {
             return To::UnknownVlan;
         }
         let taker = types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
-        let Some(taker) = taker else { return refuse(ethertype) };
+        let Some(taker) = taker else {
+            return untyped(b, ethertype, HEADER + TAG * count);
+        };
         route(b, taker, HEADER + TAG * count)
     }
 }
@@ -255,15 +259,19 @@ fn switch(b: &mut Buffer, l2: NodeIndex) -> To {
     To::Node(l2)
 }
 
+/// The next node of a frame whose type no node takes. One of 802.3 starts at its length, the last field of the header.
 #[cold]
-fn refuse(ethertype: EtherType) -> To {
+fn untyped(b: &mut Buffer, ethertype: EtherType, header: usize) -> To {
     if ethertype.is_vlan() {
-        To::UnknownVlan
-    } else if ethertype.is_length() {
-        To::Llc
-    } else {
-        To::UnknownType
+        return To::UnknownVlan;
     }
+    if !ethertype.is_length() {
+        return To::UnknownType;
+    }
+    b.mark_l2();
+    let pulled = b.pull(header - LENGTH);
+    debug_assert!(pulled);
+    To::Llc
 }
 
 impl Node for EthernetInput {

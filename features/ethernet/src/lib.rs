@@ -12,11 +12,15 @@
 //! Tagged frames belong to the sub-interface that asks for their tags, which are taken off; those that none asks for are dropped by
 //! name.
 //!
-//! Limits: 802.3 frames with LLC are dropped by name until a feature takes them.
+//! 802.3 frames have a length in place of a type. `llc-input` takes their padding off and reads the 802.2 header, `snap-input` the SNAP
+//! header behind it; features register the protocols that they take by [`register_snap`].
+//!
+//! Limits: no other service access point of LLC than SNAP's; not Ethernet types in SNAP (RFC 1042).
 
 mod api;
 mod cli;
 mod input;
+mod llc;
 mod loopback;
 mod startup_conf;
 #[cfg(test)]
@@ -24,7 +28,7 @@ mod tests;
 mod types;
 
 pub use loopback::{create_bvi, delete_bvi, is_loopback};
-pub use types::{register_ethertype, register_ethertype_verified, register_l2};
+pub use types::{SnapProtocol, register_ethertype, register_ethertype_verified, register_l2, register_snap};
 
 use graph::{NodeDef, Plugin, StateDef};
 use startup::StartupDef;
@@ -36,7 +40,11 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Ethernet: input, types, loopback interfaces",
     startup: &[StartupDef::of::<Startup>()],
     state: &[StateDef::of::<types::Types>(), StateDef::of::<loopback::Loopbacks>()],
-    nodes: &[NodeDef::of::<input::EthernetInput>()],
+    nodes: &[
+        NodeDef::of::<input::EthernetInput>(),
+        NodeDef::of::<llc::LlcInput>(),
+        NodeDef::of::<llc::SnapInput>(),
+    ],
     cli: cli::COMMANDS,
     config: loopback::write_config,
     api: &[api::API],

@@ -22,7 +22,12 @@ pub struct TypeTable {
     /// The node that switches frames.
     pub l2: Option<NodeIndex>,
     sorted: Vec<(u16, Taker)>,
+    /// Nodes of SNAP protocols.
+    snap: Vec<(SnapProtocol, NodeIndex)>,
 }
+
+/// A protocol of SNAP: the organisation, and its number for the protocol.
+pub type SnapProtocol = ([u8; 3], u16);
 
 impl TypeTable {
     /// Who takes this type.
@@ -30,6 +35,11 @@ impl TypeTable {
     pub fn find(&self, ethertype: EtherType) -> Option<Taker> {
         let at = self.sorted.binary_search_by_key(&ethertype.0, |(t, _)| *t).ok()?;
         Some(self.sorted[at].1)
+    }
+
+    /// Returns the node that takes a protocol of SNAP. There are few.
+    pub fn find_snap(&self, protocol: SnapProtocol) -> Option<NodeIndex> {
+        self.snap.iter().find(|(known, _)| *known == protocol).map(|(_, node)| *node)
     }
 }
 
@@ -99,6 +109,24 @@ pub fn register_ethertype_verified(
         new.sorted.push((ethertype.0, taker));
         new.sorted.sort_unstable_by_key(|(t, _)| *t);
         new.ip4 = new.find(EtherType::IP4);
+        new
+    });
+    Ok(())
+}
+
+/// Sends 802.3 frames of a SNAP protocol to a node, with the packet behind the SNAP header and without the frame's padding.
+///
+/// # Errors
+/// A node that doesn't exist; a protocol that another node takes.
+pub fn register_snap(world: &World, protocol: SnapProtocol, node: &str) -> Result<(), String> {
+    let node = world.link("snap-input", node)?;
+    let types = world.get::<Types>();
+    if let Some(other) = types.0.read(|t| t.find_snap(protocol)) {
+        return Err(format!("the SNAP protocol {protocol:02x?} is taken by {}", world.node_name(other)));
+    }
+    types.0.update(|old| {
+        let mut new = old.clone();
+        new.snap.push((protocol, node));
         new
     });
     Ok(())

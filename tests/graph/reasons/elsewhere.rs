@@ -16,6 +16,8 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("pg*-output/interface is down", "features/interface/src/tests.rs"),
     ("pg*.*-output/not_exact", "features/interface/src/tests/sub.rs"),
     ("ethernet-input/no error", "VPP's readers expect the name; frames without a fault aren't counted there"),
+    ("llc-input/no error", "the same"),
+    ("snap-input/no error", "the same"),
     ("*/busy", "control doesn't run for longer than its queue holds: tests/graph/buffers.rs"),
     ("*/no_buffers", "no buffer is left, the reserve included"),
     ("*/reass_no_buf", "no buffer is left for a copy of a shared fragment"),

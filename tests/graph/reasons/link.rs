@@ -6,6 +6,33 @@ use net::Adjacencies;
 use wire::nd::solicited_node;
 use wire::{Icmp6Type, MacAddr};
 
+/// 802.3 frames, and those of CDP.
+pub fn llc(w: &mut Walk) {
+    let frame = |length: u8, rest: &[u8]| {
+        let mut frame = vec![1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 1, 0, length];
+        frame.extend(rest);
+        frame.resize(60, 0);
+        frame
+    };
+    w.frame("llc-input/too_short", frame(2, &[]));
+    w.frame("llc-input/unknown llc ssap/dsap", frame(46, &[0x42, 0x42, 3]));
+    w.frame("llc-input/control != 0x3", frame(46, &[0xaa, 0xaa, 0x13]));
+    w.frame("snap-input/too_short", frame(3, &[0xaa, 0xaa, 3]));
+    w.frame("snap-input/unknown oui/snap protocol", frame(46, &[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 1]));
+    let cdp = |packet: &[u8]| {
+        let snap = [&[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0][..], packet].concat();
+        frame(snap.len() as u8, &snap)
+    };
+    w.frame("cdp-input/cdp packets received on disabled interfaces", cdp(&[]));
+    w.run("cdp enable");
+    w.frame("cdp-input/cdp packets with bad protocol versions", cdp(&[3, 9, 0, 0]));
+    w.frame("cdp-input/cdp packets with bad checksums", cdp(&[2, 9, 0, 0]));
+    // The checksum of the first word, and of an element without a type.
+    w.frame("cdp-input/cdp packets with bad TLVs", cdp(&[2, 9, 0xfd, 0xf6, 0, 0, 0, 0]));
+    w.frame("cdp-input/good cdp packets (processed)", cdp(&[2, 9, 0xfd, 0xf6]));
+    w.frame("cdp-input/good cdp packets (cache hit)", cdp(&[2, 9, 0xfd, 0xf6]));
+}
+
 /// Frames that `ethernet-input` drops, and those of LLDP.
 pub fn ethernet(w: &mut Walk) {
     let frame = |kind: u16| with(FAMILIES[0].udp(FAR).build(), 12, &kind.to_be_bytes());
@@ -14,7 +41,6 @@ pub fn ethernet(w: &mut Walk) {
     w.frame("ethernet-input/unknown vlan", frame(0x8100));
     // Of local experiments (IEEE 802, 9.2.3).
     w.frame("ethernet-input/unknown ethernet type", frame(0x88b5));
-    w.frame("ethernet-input/llc", frame(46));
     w.frame("lldp-input/lldp packets received on disabled interfaces", frame(0x88cc));
     w.run("set interface lldp pg0");
     w.frame("lldp-input/lldp packets with bad TLVs", frame(0x88cc));
