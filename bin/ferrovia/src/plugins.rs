@@ -33,8 +33,8 @@ pub static ALL: &[&Plugin] = &[
     &af_packet::PLUGIN,
     &tap::PLUGIN,
     &trace::PLUGIN,
-    &pg::PLUGIN,
     &classify::PLUGIN,
+    &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
 ];
