@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+mod acl;
+mod api;
 mod exact;
+mod filters;
 mod oracle;
+mod show;
+mod switched;
+mod words;
 
 use crate::PLUGIN;
 use graph::Plugin;
