@@ -2,6 +2,7 @@
 //! What leaves and comes in by bonds of each mode.
 
 use super::*;
+use graph::drive::Bench;
 use testkit::pkt;
 
 fn ports(sent: &[(usize, Vec<u8>)]) -> Vec<usize> {
@@ -239,4 +240,20 @@ fn broken_frames_are_survived() {
         }
         rig.bench.settle();
     }
+}
+
+#[test]
+fn traces_name_bond_and_member() {
+    let mut rig = routed("xor load-balance l34", 2);
+    rig.bench.rt.trace().order(graph::NodeIndex(999), 2, graph::TraceLog::room(32), 0);
+    let ports = rig.ports.clone();
+    rig.bench.arrive_as(ports[2], &to_bond(2, 1), |b| Bench::trace(b, 7));
+    let back = pkt::ether(host(2), port_mac(0)).ip4("10.0.0.2", "10.9.0.2").udp(1, 9).payload_len(20).build();
+    rig.bench.arrive_as(ports[1], &back, |b| Bench::trace(b, 8));
+    rig.bench.settle();
+    let text = rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
+    let bond = find(&rig, "BondEthernet0").0;
+    assert!(text.contains(&format!("sw_if_index {} -> {bond}", ports[1])), "{text}");
+    let member = ports[..2].iter().find(|port| text.contains(&format!("sw_if_index {bond} l34 -> {port}")));
+    assert!(member.is_some(), "{text}");
 }

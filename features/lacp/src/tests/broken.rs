@@ -115,3 +115,23 @@ fn commands_say_what_is_wrong() {
     assert_eq!(json[0]["actor"]["state_bits"], serde_json::json!(["exp", "def", "agg", "tim", "act"]));
     assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
 }
+
+#[test]
+fn traces_show_both_ends_and_markers() {
+    let mut rig = rig();
+    rig.bench.rt.trace().order(graph::NodeIndex(999), 2, graph::TraceLog::room(32), 0);
+    let port = rig.ports[0];
+    let mut marker = [&pdu::GROUP.octets()[..], &PEER.octets(), &[0x88, 9, 2, 1, 1, 16]].concat();
+    marker.resize(124, 0);
+    for (id, frame) in [(7, unit(peer(3, 0x47))), (8, marker)] {
+        rig.bench.arrive_as(port, &frame, |b| graph::drive::Bench::trace(b, id));
+        rig.bench.settle();
+    }
+    let text = rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
+    for part in [
+        "Actor Information TLV: system 02:bb:00:00:00:01 priority 32768, key 17, port 3 priority 128, state 0x47",
+        "Marker Information TLV:",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
