@@ -165,6 +165,7 @@ fn every_reason_is_reached() {
     for table in [
         link::ethernet,
         link::llc,
+        link::patches,
         link::arp,
         link::discovery,
         ip::packets,

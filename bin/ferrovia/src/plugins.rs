@@ -28,6 +28,7 @@ pub static ALL: &[&Plugin] = &[
     &ip6_nd::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
+    &l2patch::PLUGIN,
     &bond::PLUGIN,
     &lacp::PLUGIN,
     &af_packet::PLUGIN,

@@ -6,6 +6,14 @@ use net::Adjacencies;
 use wire::nd::solicited_node;
 use wire::{Icmp6Type, MacAddr};
 
+/// Patched frames.
+pub fn patches(w: &mut Walk) {
+    w.run("test l2patch rx pg2 tx pg0");
+    let rx = w.bench.world.get::<Interfaces>().find("pg2").expect("there");
+    let frame = FAMILIES[0].udp(FAR).build();
+    w.moves("l2-patch/L2 patch packets", |w| w.bench.arrive(rx, &frame));
+}
+
 /// 802.3 frames, and those of CDP.
 pub fn llc(w: &mut Walk) {
     let frame = |length: u8, rest: &[u8]| {

@@ -131,6 +131,8 @@ pub struct Interface {
     pub bond: Option<Membership>,
     /// Takes frames for whatever MAC address, because an operator wants that.
     pub promiscuous: bool,
+    /// A feature takes all its frames before anything looks at them, whatever their MAC address.
+    pub patched: bool,
     /// Role in layer-2 switching.
     pub l2: L2Role,
     /// Tag rewriting in layer-2 mode.
@@ -178,6 +180,7 @@ impl Interface {
             link_up: new.link_up,
             bond: None,
             promiscuous: false,
+            patched: false,
             l2: L2Role::None,
             tag_rewrite: TagRewrite::default(),
             mac: new.mac,

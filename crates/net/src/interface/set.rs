@@ -201,9 +201,23 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
-    /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
+    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC addresses.
+    ///
+    /// # Errors
+    /// One that isn't there (−2); what the device says.
+    pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)?;
+        let interface = self.get(sw_if)?;
+        let all = interface.promiscuous || self.has_ports(sw_if, None) || self.bond_receives_all(&interface);
+        interface.device.set_promiscuous(world, all)
+    }
+
+    /// Whether a device is patched, or it or one of its sub-interfaces, except `but`, is a layer-2 port.
     pub(super) fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
+        if inner.all.get(device.at()).and_then(Option::as_ref).is_some_and(|i| i.patched) {
+            return true;
+        }
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
         all.any(|sw_if| {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The message of the module `l2`.
+
+use crate::control::Patches;
+use cli::{Result, retval};
+use graph::World;
+use msg::{Caller, Message, Messages, Module};
+use net::api::InterfaceIndex;
+
+/// The module, of which layer-2 switching has the other messages.
+pub static API: Module<World> =
+    Module { name: "l2", version: "3.3.0", crc: 0x1a53_d6cc, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2PatchAddDel| -> Result<()> {
+        let from = r.rx_sw_if_index.existing(w)?;
+        let to = r.tx_sw_if_index.existing(w).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
+        w.get::<Patches>().set(w, (from, to), r.is_add)
+    });
+}
+
+/// Sends all frames that a device receives by another one, or ends that.
+#[derive(Message)]
+pub struct L2PatchAddDel {
+    /// The receiving device.
+    pub rx_sw_if_index: InterfaceIndex,
+    /// The sending device.
+    pub tx_sw_if_index: InterfaceIndex,
+    /// Adds, not deletes.
+    #[wire(default = "true")]
+    pub is_add: bool,
+}
