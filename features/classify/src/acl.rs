@@ -98,7 +98,6 @@ pub trait Ways: Next {
     const PASS: Self;
     const DENY: Self;
     const MISS: Self;
-    const ABSENT: Self;
     const MOVED: Self;
     const HIT: Self;
     const CHAIN_HIT: Self;
@@ -132,9 +131,6 @@ macro_rules! ways {
             #[drop]
             #[counter($miss, of = "{ip}-input")]
             Miss,
-            /// next node of the session isn't built
-            #[drop]
-            Absent,
             /// packet has fewer bytes than the session advances
             #[drop]
             Moved,
@@ -160,7 +156,6 @@ macro_rules! ways {
             const PASS: Self = Self::Pass;
             const DENY: Self = Self::Deny;
             const MISS: Self = Self::Miss;
-            const ABSENT: Self = Self::Absent;
             const MOVED: Self = Self::Moved;
             const HIT: Self = Self::Hit;
             const CHAIN_HIT: Self = Self::ChainHit;
@@ -273,9 +268,9 @@ impl<F: Ip, S: Side> Node for Acl<F, S> {
             return S::To::MOVED;
         }
         match lead {
-            Lead::GoOn | Lead::Output => S::To::PASS,
+            // Only numbers at layer 2 lead to an output, or to nodes that aren't there.
+            Lead::GoOn | Lead::Output | Lead::Absent => S::To::PASS,
             Lead::Node(node) => S::To::node(node),
-            Lead::Absent => S::To::ABSENT,
             Lead::Deny if verdict.session.is_some() => S::To::DENY,
             Lead::Deny => S::To::MISS,
         }

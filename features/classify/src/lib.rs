@@ -112,6 +112,8 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     start: |world| {
         world.get::<Extensions>().register(Extension::Classify, &attach::CLASSIFIED);
+        world.link("ip4-lookup", "ip4-classify")?;
+        world.link("ip6-lookup", "ip6-classify")?;
         for (feature, node) in
             [(l2::Features::CLASSIFY, "l2-input-classify"), (l2::Features::ACL, "l2-input-acl")]
         {

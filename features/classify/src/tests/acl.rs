@@ -278,6 +278,10 @@ fn packets_to_an_interface_are_classified() {
         ));
         assert_eq!((unreachable(&mut rig, 9), rig.count(node, "no_adjacency")), (0, 1));
         assert_eq!(hits(&rig, 0, 0), 1);
+        rig.cli(&format!("classify session table-index 0 match hex {front}000b hit-next punt advance 10000"));
+        assert_eq!((unreachable(&mut rig, 11), rig.count(node, "moved")), (0, 1));
+        rig.cli(&format!("classify session table-index 0 match hex {front}000b hit-next punt"));
+        assert_eq!((unreachable(&mut rig, 11), rig.count(node, "punt")), (0, 1));
         // Another first address, and another table of routes, take the classification with them.
         let (own, len) = (address(v6, 0, 1), if v6 { 64 } else { 24 });
         rig.cli(&format!("set interface ip address del p0 {own}/{len}"));
