@@ -10,6 +10,7 @@ mod report;
 mod rig;
 mod scenario;
 mod site;
+mod switch;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -8,6 +8,8 @@ use testkit::internet::Traffic;
 pub enum Family {
     Ip4,
     Ip6,
+    /// Frames that are switched.
+    Ethernet,
 }
 
 impl Family {
@@ -15,6 +17,7 @@ impl Family {
         match self {
             Self::Ip4 => "ip4",
             Self::Ip6 => "ip6",
+            Self::Ethernet => "l2",
         }
     }
 }
@@ -23,7 +26,8 @@ impl Family {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Table {
     pub family: Family,
-    /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side.
+    /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side. Of switched frames: stations of a bridge domain,
+    /// half of them behind each port; 0 for a cross-connect.
     pub routes: usize,
     /// Interfaces that these leave by.
     pub outputs: usize,
@@ -156,6 +160,16 @@ pub fn all() -> Vec<Scenario> {
             all.push(Scenario::new(table, traffic, 256, false, None, None).by_the_graph());
         }
     }
+    for (stations, peer, target) in [
+        (0, 27.0, 18.0),
+        (1, 48.0, 30.0),
+        (10_000, 87.0, 42.0),
+        (100_000, 135.0, 50.0),
+        (1_000_000, 346.0, 85.0),
+    ] {
+        let table = Table::of(Family::Ethernet, stations);
+        all.push(Scenario::new(table, Uniform, 256, false, Some(peer), Some(target)));
+    }
     all
 }
 
@@ -169,7 +183,13 @@ impl Scenario {
         target: Option<f64>,
     ) -> Self {
         let mut name = format!("{}-{}", table.family.name(), short(table.routes));
-        if table.outputs > 1 {
+        if table.family == Family::Ethernet {
+            name = if table.routes == 0 {
+                "l2-xconnect".into()
+            } else {
+                format!("l2-bridge-{}", short(table.routes))
+            };
+        } else if table.outputs > 1 {
             name += "-mixed";
         } else {
             name += match traffic {

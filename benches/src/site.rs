@@ -3,6 +3,7 @@
 
 use crate::alloc;
 use crate::scenario::{Family, INPUTS, SENDERS, Scenario, Table};
+use crate::switch;
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
@@ -20,7 +21,7 @@ use wire::{EtherType, Ip4, Ip6, MacAddr, Prefix};
 /// Buffers of an instance.
 const BUFFERS: usize = 8192;
 /// Different packets of a scenario; then they come again.
-const PACKETS: usize = 1 << 18;
+pub const PACKETS: usize = 1 << 18;
 /// Routes that aren't worth a table of the Internet's shape.
 const FEW: usize = 16;
 /// The VLAN of sub-interfaces.
@@ -33,7 +34,7 @@ pub struct Site {
     /// Names of the nodes, by index.
     pub names: Vec<String>,
     inputs: Vec<SwIfIndex>,
-    outputs: Vec<SwIfIndex>,
+    pub outputs: Vec<SwIfIndex>,
     /// What adding the routes took and cost.
     pub load: Load,
 }
@@ -131,6 +132,10 @@ impl Site {
         match table.family {
             Family::Ip4 => site.set_up::<Ip4>()?,
             Family::Ip6 => site.set_up::<Ip6>()?,
+            Family::Ethernet => {
+                site.set_up_ports(&[])?;
+                switch::set_up(&mut site)?;
+            }
         }
         // Interfaces bring nodes of their own.
         site.names = site.world.node_names().iter().map(|name| name.to_string()).collect();
@@ -141,7 +146,7 @@ impl Site {
         self.world.level()
     }
 
-    fn command(&mut self, line: &str) -> Result<(), String> {
+    pub fn command(&mut self, line: &str) -> Result<(), String> {
         let tree = Tree::new(self.world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
         tree.execute(&self.world, line).map_err(|e| format!("`{line}': {e}"))?;
         self.settle();
@@ -157,7 +162,8 @@ impl Site {
         }
     }
 
-    fn set_up<F: Side>(&mut self) -> Result<(), String> {
+    /// Ports that are up, or sub-interfaces of them, with these addresses.
+    fn set_up_ports(&mut self, addresses: &[(usize, String)]) -> Result<(), String> {
         let outputs = self.table.outputs;
         for i in 1..=outputs + INPUTS {
             self.command(&format!("create packet-generator interface pg{i}"))?;
@@ -168,15 +174,21 @@ impl Site {
             }
         }
         let tagged = self.table.tagged;
-        let port = |i: usize| if tagged { format!("pg{i}.{VLAN}") } else { format!("pg{i}") };
-        for (i, address) in F::addresses(outputs) {
+        let port = |i: &usize| if tagged { format!("pg{i}.{VLAN}") } else { format!("pg{i}") };
+        for (i, address) in addresses {
             self.command(&format!("set interface ip address {} {address}", port(i)))?;
         }
         let interfaces = self.world.get::<Interfaces>();
-        let find = |i: usize| interfaces.find(&port(i)).map_err(|e| e.to_string());
+        let find = |i: usize| interfaces.find(&port(&i)).map_err(|e| e.to_string());
         self.outputs = (1..=outputs).map(find).collect::<Result<_, _>>()?;
         let device = |i: usize| interfaces.find(&format!("pg{i}")).map_err(|e| e.to_string());
         self.inputs = (outputs + 1..=outputs + INPUTS).map(device).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn set_up<F: Side>(&mut self) -> Result<(), String> {
+        let outputs = self.table.outputs;
+        self.set_up_ports(&F::addresses(outputs))?;
         if self.table.urpf {
             let (input, family) = (outputs + 1, self.table.family.name());
             self.command(&format!("ip route add {} via pg{input}", F::SENDERS))?;
@@ -228,14 +240,27 @@ impl Site {
         let packets = match self.table.family {
             Family::Ip4 => packets::<Ip4>(self.table, scenario.traffic, mac),
             Family::Ip6 => packets::<Ip6>(self.table, scenario.traffic, mac),
+            Family::Ethernet => switch::frames(self.table).into_iter().collect(),
         };
+        self.add_stream(&format!("{} by {input}", scenario.name), input, packets, scenario.vector, limit)
+    }
+
+    /// A stream of packets that come in by an interface.
+    pub fn add_stream(
+        &mut self,
+        name: &str,
+        input: SwIfIndex,
+        packets: pg::Packets,
+        vector: usize,
+        limit: u64,
+    ) -> Result<Arc<pg::Stream>, String> {
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
-            name: format!("{} by {input}", scenario.name),
+            name: name.into(),
             limit,
             rate: 0.0,
             queue: 0,
-            max_frame: scenario.vector,
+            max_frame: vector,
             size: (0, 0),
             interface: input,
             node: self.world.node("ethernet-input").ok_or("ethernet-input is missing")?,
@@ -257,6 +282,19 @@ impl Site {
         let counters = self.world.get::<IfCounters>();
         let sent = |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();
         let before = sent(&self.outputs);
+        let allocations = self.run_streams(streams)?;
+        let arrived = sent(&self.outputs) - before;
+        // An IPv6 router says a word of its own now and then.
+        let limit: u64 = streams.iter().map(|stream| stream.spec.limit).sum();
+        if (0..8).contains(&(arrived as i64 - limit as i64)) {
+            Ok(allocations)
+        } else {
+            Err(format!("{}: {arrived} of {limit} packets arrived", scenario.name))
+        }
+    }
+
+    /// Sends the packets of streams. Gives the allocations while they were forwarded.
+    pub fn run_streams(&mut self, streams: &[Arc<pg::Stream>]) -> Result<u64, String> {
         let generator = self.world.get::<pg::Generator>();
         for stream in streams {
             generator.enable(&self.world, Some(&stream.spec.name)).map_err(|e| e.to_string())?;
@@ -272,14 +310,7 @@ impl Site {
             allocations += alloc::count() - before;
         }
         self.settle();
-        let arrived = sent(&self.outputs) - before;
-        // An IPv6 router says a word of its own now and then.
-        let limit: u64 = streams.iter().map(|stream| stream.spec.limit).sum();
-        if (0..8).contains(&(arrived as i64 - limit as i64)) {
-            Ok(allocations)
-        } else {
-            Err(format!("{}: {arrived} of {limit} packets arrived", scenario.name))
-        }
+        Ok(allocations)
     }
 
     /// Clocks that each node took so far.
