@@ -159,7 +159,7 @@ impl Loaded {
             self.tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path))
         };
         let lines = shows.map(|path| {
-            let more = ["", " loop0", " verbose", " 1"];
+            let more = ["", " loop0", " verbose", " 1", " type ip4"];
             let line = more.iter().map(|more| format!("{path}{more}")).find(|line| is_it(path, line));
             line.unwrap_or_else(|| panic!("`{path}` needs words that this test doesn't know"))
         });

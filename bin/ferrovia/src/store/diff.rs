@@ -66,8 +66,11 @@ impl Diff {
                 }
             }
             At::Removed => match self.saved.next()? {
-                Some(line) if self.running.contains(&line) => self.running.insert(&line, true),
-                Some(line) => self.differs('-', line, out),
+                Some(line) if self.running.contains(line) => self.running.insert(line, true),
+                Some(line) => {
+                    let line = line.to_string();
+                    self.differs('-', line, out);
+                }
                 None => {
                     (self.lines, self.at) = (world.config_lines(), At::Added);
                     out.end();

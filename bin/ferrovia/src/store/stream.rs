@@ -14,31 +14,33 @@ use super::file::failed;
 pub struct Commands {
     file: BufReader<File>,
     path: PathBuf,
+    /// The command at hand.
+    text: String,
 }
 
 impl Commands {
     /// All of a file.
     pub fn new(file: File, path: PathBuf) -> Self {
-        Self { file: BufReader::new(file), path }
+        Self { file: BufReader::new(file), path, text: String::new() }
     }
 
     /// The next command, without blanks around it; a block goes over several lines.
     ///
     /// # Errors
     /// Reading failed, or the text isn't UTF-8.
-    pub fn next(&mut self) -> Result<Option<String>, Error> {
-        let mut text = String::new();
-        while self.file.read_line(&mut text).map_err(failed(&self.path))? > 0 {
-            if script::is_open(&text) {
+    pub fn next(&mut self) -> Result<Option<&str>, Error> {
+        self.text.clear();
+        // A block that nothing closes goes to the end.
+        while self.file.read_line(&mut self.text).map_err(failed(&self.path))? > 0 {
+            if script::is_open(&self.text) {
                 continue;
             }
-            if let Some(line) = Lines::new(&text).next() {
-                return Ok(Some(line.text.trim().to_string()));
+            if Lines::new(&self.text).next().is_some() {
+                break;
             }
-            text.clear();
+            self.text.clear();
         }
-        // A block that nothing closes.
-        Ok(Lines::new(&text).next().map(|line| line.text.trim().to_string()))
+        Ok(Lines::new(&self.text).next().map(|line| line.text.trim()))
     }
 }
 
@@ -61,14 +63,15 @@ mod tests {
             file.write_all(text.as_bytes()).expect("written");
             file.rewind().expect("at the start");
             let mut commands = Commands::new(file, "conf".into());
-            let read: Vec<_> = std::iter::from_fn(|| commands.next().expect("good")).collect();
+            let read: Vec<_> =
+                std::iter::from_fn(|| commands.next().expect("good").map(String::from)).collect();
             assert_eq!(read, super::super::file::lines(text));
         }
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(b"a\n\xff\n").expect("written");
         file.rewind().expect("at the start");
         let mut commands = Commands::new(file, "conf".into());
-        assert_eq!(commands.next().expect("good").as_deref(), Some("a"));
+        assert_eq!(commands.next().expect("good"), Some("a"));
         assert!(commands.next().expect_err("not UTF-8").message().starts_with("conf: "));
     }
 }
