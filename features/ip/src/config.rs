@@ -3,7 +3,6 @@
 
 use crate::broadcast::DirectedBroadcast;
 use crate::container;
-use crate::control::table_name;
 use crate::path_mtu::PathMtus;
 use crate::walk::of_tables;
 use cli::quote;
@@ -52,7 +51,7 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     config.list(Phase::TABLES, fib.list_tables(), move |_, table, lines| {
         let id = table.id;
         if table.index != TableIndex::DEFAULT {
-            let own = table.name != table_name::<F>(id);
+            let own = table.name != Fib::<F>::usual_name(id);
             let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
             lines.push(format!("{ip} table add {id}{name}"), format!("{ip} table del {id}"));
         }

@@ -4,25 +4,11 @@
 use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
 use msg::retval;
-use net::{Addresses, Fib, Interfaces, LinkLocals, Net, Source, TableIndex};
+use net::{Addresses, Interfaces, LinkLocals, Net};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
 use wire::{Family, Ip4, Ip6, Prefix};
-
-/// The name that a table has if it is given none.
-pub fn table_name<F: Net>(id: u32) -> String {
-    format!("ipv{}-VRF:{id}", F::VERSION)
-}
-
-/// Makes the table of this id for a source; no name is the usual one.
-///
-/// # Errors
-/// Those of [`Fib::add_table`].
-pub fn add_table<F: Net>(world: &World, id: u32, name: &str, source: Source) -> Result<TableIndex> {
-    let usual = table_name::<F>(id);
-    world.get::<Fib<F>>().add_table(world, id, if name.is_empty() { &usual } else { name }, source)
-}
 
 /// Lets an interface speak by another's addresses of both versions, or no longer. If one version refuses, neither is changed.
 ///

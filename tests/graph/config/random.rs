@@ -204,6 +204,9 @@ fn what_did_not_come_back_does() {
         // Advertisements are sent as soon as the link-local address may be used.
         "set ip6 dad enable\nip6 nd pg0 no ra-suppress\nset interface state pg0 up\n\
          set ip6 link-local address pg0 fe80::30\nset ip6 link-local address pg0 fe80::30 del",
+        // A table of routes that a session needs has the usual name.
+        "classify table mask l3 ip4 src\n\
+         classify session table-index 0 match l3 ip4 src 10.0.0.2 action set-ip4-fib-id 7",
     ] {
         let ports = "create packet-generator interface pg0\ncreate packet-generator interface pg1";
         let mut first = Instance::after(&format!("{ports}\n{lines}"));

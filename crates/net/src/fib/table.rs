@@ -18,13 +18,20 @@ use wire::Prefix;
 type Removed<F> = (usize, Option<Prefix<<F as wire::Family>::Addr>>);
 
 impl<F: Net> Fib<F> {
-    /// Makes the table of this id and lets a source own it. A table that exists keeps its name and gets one more owner.
+    /// Returns the name that a table has if it is given none.
+    pub fn usual_name(id: u32) -> String {
+        format!("ipv{}-VRF:{id}", F::VERSION)
+    }
+
+    /// Makes the table of this id and lets a source own it; no name is the usual one. A table that exists keeps its name and gets one
+    /// more owner.
     ///
     /// # Errors
     /// No address space.
     pub fn add_table(&self, world: &World, id: u32, name: &str, source: Source) -> Result<TableIndex, Error> {
         let index = match self.find_table(id) {
             Ok(index) => index,
+            Err(_) if name.is_empty() => self.make_table(world, id, &Self::usual_name(id), false)?,
             Err(_) => self.make_table(world, id, name, false)?,
         };
         let mut inner = self.inner();

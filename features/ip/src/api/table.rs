@@ -2,7 +2,6 @@
 //! Tables.
 
 use super::{again, by_version};
-use crate::control;
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Str, Wire, retval};
@@ -62,7 +61,7 @@ fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
 fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     match (table.table_id, is_add) {
         (0, _) => Ok(()),
-        (id, true) => control::add_table::<F>(w, id, table.name.as_str(), Source::Api).map(drop),
+        (id, true) => w.get::<Fib<F>>().add_table(w, id, table.name.as_str(), Source::Api).map(drop),
         (id, false) => {
             again(w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop), retval::NO_SUCH_FIB, ())
         }

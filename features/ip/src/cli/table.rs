@@ -2,7 +2,6 @@
 //! `ip table`, and what is set for the routes of a table.
 
 use super::{load, table as table_of};
-use crate::control;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::{Fib, FlowHash, FlowRouterId, Net, Routes, Source};
@@ -11,7 +10,7 @@ pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
     if m.flag("add") {
         let id = if m.flag("allocate") { fib.free_table_id() } else { m.req("table")? };
-        control::add_table::<F>(w, id, m.str("name"), Source::Cli)?;
+        fib.add_table(w, id, m.str("name"), Source::Cli)?;
         return Ok(if m.flag("allocate") { format!("{id}\n").into() } else { Output::empty() });
     }
     if m.flag("flush") {
