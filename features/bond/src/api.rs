@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `bond`.
 
-use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
 use crate::state::Bonds;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
@@ -93,7 +93,7 @@ fn add(
             passive,
             long_timeout,
             weight: 0,
-            distributing: false,
+            stage: Stage::Idle,
         },
     )
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
 use crate::state::Bonds;
 use cli::{Command, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
@@ -84,7 +84,7 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
         passive: m.flag("passive"),
         long_timeout: m.flag("long-timeout"),
         weight: 0,
-        distributing: false,
+        stage: Stage::Idle,
     };
     w.get::<Bonds>().add_member(w, member)?;
     Ok(Output::empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where LACP attaches itself.
 
-use crate::model::{MemberInfo, Mode};
+use crate::model::{MemberInfo, Mode, Stage};
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 
@@ -23,12 +23,12 @@ pub fn register_lacp(world: &World, lacp: Lacp) -> Result<(), String> {
 }
 
 impl Bonds {
-    /// Notes whether LACP has brought a member into its bond (IEEE 802.1AX 6.4.15, state `COLLECTING_DISTRIBUTING`).
-    pub fn set_distributing(&self, world: &World, sw_if: SwIfIndex, on: bool) {
+    /// Notes how far LACP has brought a member into its bond.
+    pub fn set_stage(&self, world: &World, sw_if: SwIfIndex, stage: Stage) {
         let bond = {
             let mut control = self.control();
             match control.member_mut(sw_if) {
-                Some((_, member)) if member.distributing != on => member.distributing = on,
+                Some((_, member)) if member.stage != stage => member.stage = stage,
                 _ => return,
             }
             control.bond_of(sw_if)

@@ -47,7 +47,7 @@ mod tests;
 mod tx;
 
 pub use lacp::{Lacp, register_lacp};
-pub use model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+pub use model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
 pub use state::Bonds;
 
 use graph::{Feature, NodeDef, Plugin, StateDef};

@@ -138,6 +138,18 @@ pub struct MemberInfo {
     pub long_timeout: bool,
     /// Active-backup: the member with the highest weight is preferred.
     pub weight: u32,
-    /// LACP has brought it into the bond.
-    pub distributing: bool,
+    /// How far LACP has brought it into the bond.
+    pub stage: Stage,
+}
+
+/// How far LACP has brought a member into its bond (IEEE 802.1AX-2014 6.4.15, independent control).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Stage {
+    /// It carries no frames.
+    #[default]
+    Idle,
+    /// It takes frames. The partner doesn't take any yet.
+    Collecting,
+    /// It takes and sends frames.
+    Distributing,
 }

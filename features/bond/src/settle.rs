@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which members are active, and which one is the current one.
 
-use crate::model::{Balance, MemberInfo, Mode};
+use crate::model::{Balance, MemberInfo, Mode, Stage};
 use crate::state::{BondView, Bonds, MemberView, Takes};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -29,8 +29,9 @@ impl Bonds {
             let mut control = self.control();
             let Some(bond) = control.bonds.get_mut(&sw_if) else { return };
             let mode = bond.made.mode;
-            let is_active =
-                |member: &MemberInfo| is_up(member) && (mode != Mode::Lacp || member.distributing);
+            let is_active = |member: &MemberInfo| {
+                is_up(member) && (mode != Mode::Lacp || member.stage == Stage::Distributing)
+            };
             let active: Vec<_> = bond.members.iter().filter(|member| is_active(member)).copied().collect();
             bond.active = order(mode, active, bond.current);
             let (mut current, mut used) = (None, bond.active.clone());
@@ -71,7 +72,7 @@ impl Bonds {
         for member in &bond.members {
             let takes = match mode {
                 Mode::ActiveBackup if used.first() != Some(&member.sw_if) => Takes::Backup,
-                Mode::Lacp if !member.distributing => Takes::Waiting,
+                Mode::Lacp if member.stage == Stage::Idle => Takes::Waiting,
                 _ => Takes::All,
             };
             let view = MemberView { bond: sw_if.0, takes };
@@ -102,7 +103,7 @@ mod tests {
             passive: false,
             long_timeout: false,
             weight,
-            distributing: false,
+            stage: Stage::Idle,
         };
         let first = |members: &[(u32, u32)], current: Option<u32>| {
             let active = members.iter().map(|(sw_if, weight)| member(*sw_if, *weight)).collect();

@@ -3,7 +3,7 @@
 
 use crate::machine::{Port, Rx};
 use crate::pdu::{Lag, Party, Pdu, State};
-use bond::MemberInfo;
+use bond::{MemberInfo, Stage};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::Interfaces;
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ pub struct Member {
     pub received: Arc<Mailbox<Pdu>>,
     /// What happens to it is logged in detail.
     pub debug: bool,
-    /// The bond has been told that it carries frames.
-    pub distributing: bool,
+    /// What the bond has been told of it.
+    pub stage: Stage,
 }
 
 /// What workers read of a member.
@@ -175,7 +175,7 @@ pub fn joined(world: &World, member: &MemberInfo) {
             port: Port::new(actor(world, member, number)),
             received: Arc::new(Mailbox::new(WAITING, world.processes.waker().clone())),
             debug: false,
-            distributing: false,
+            stage: Stage::Idle,
         };
         ports.listen(member.sw_if, &new, None);
         members.insert(member.sw_if, new);

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `lacp-input` reads data units and passes them to control by a mailbox for each member. `lacp-process` runs the state machines: receive
-//! (6.4.12), periodic transmission (6.4.13), selection (6.4.14), mux with coupled control (6.4.15) and transmit (6.4.16). A member carries
-//! frames of its bond while its mux is in `COLLECTING_DISTRIBUTING` ([`bond::Bonds::set_distributing`]).
+//! (6.4.12), periodic transmission (6.4.13), selection (6.4.14), mux with independent control (6.4.15) and transmit (6.4.16). A member takes
+//! frames once both ends are in sync, and sends them once the partner takes them ([`bond::Stage`]), so no frame is lost when a link comes up.
 //!
 //! A bond is one aggregator, with its MAC address as system. The partner of the first selected member is the bond's; members with another
 //! partner aren't selected.

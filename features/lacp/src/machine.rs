@@ -2,6 +2,7 @@
 //! The state machines of one member. They know neither interfaces nor a clock: times are in nanoseconds.
 
 use crate::pdu::{Party, Pdu, State};
+use bond::Stage;
 
 const SECOND: u64 = 1_000_000_000;
 /// Timers (IEEE 802.1AX-2014 6.4.4).
@@ -34,7 +35,8 @@ impl Rx {
     }
 }
 
-/// Mux machine with coupled control (6.4.15), with VPP's numbers.
+/// Mux machine (6.4.15), with VPP's numbers. In its last state frames are taken; with independent control, they are sent once the
+/// partner takes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mux {
     Detached = 0,
@@ -126,9 +128,15 @@ impl Port {
         self.actor.state = self.actor.state.put(bits, on);
     }
 
-    /// Whether frames are sent and taken.
-    pub fn is_distributing(&self) -> bool {
-        self.mux == Mux::CollectingDistributing
+    /// Whether frames are taken, and sent.
+    pub fn stage(&self) -> Stage {
+        if self.actor.state.has(State::DISTRIBUTING) {
+            Stage::Distributing
+        } else if self.mux == Mux::CollectingDistributing {
+            Stage::Collecting
+        } else {
+            Stage::Idle
+        }
     }
 
     /// Something the partner has to know has changed.
@@ -209,6 +217,7 @@ impl Port {
             if self.rx == Rx::Current { self.expire(now) } else { self.default() }
         }
         while self.step_mux(now) {}
+        self.step_distribution();
         self.step_periodic(now);
     }
 
@@ -228,10 +237,19 @@ impl Port {
         let on = |least: Mux| to as u8 >= least as u8;
         self.put(State::SYNCHRONIZATION, on(Mux::Attached));
         self.put(State::COLLECTING, on(Mux::CollectingDistributing));
-        self.put(State::DISTRIBUTING, on(Mux::CollectingDistributing));
         // `WAITING` changes nothing that the partner sees.
         self.ntt |= to != Mux::Waiting;
         true
+    }
+
+    /// States `COLLECTING` and `DISTRIBUTING` of independent control: frames that a partner doesn't take yet aren't sent. A partner with
+    /// coupled control takes them as soon as it hears that this end is in sync.
+    fn step_distribution(&mut self) {
+        let on = self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
+        if on != self.actor.state.has(State::DISTRIBUTING) {
+            self.put(State::DISTRIBUTING, on);
+            self.ntt = true;
+        }
     }
 
     fn step_periodic(&mut self, now: u64) {

@@ -4,7 +4,7 @@
 use crate::control::{Member, Ports};
 use crate::pdu::{self, Pdu};
 use crate::select;
-use bond::Bonds;
+use bond::{Bonds, Stage};
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
 use net::{IfEvent, Interface, Interfaces, transmit};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Process for LacpProcess {
 struct Work {
     send: Vec<(Interface, Pdu)>,
     /// Members that carry frames now, or no longer.
-    changed: Vec<(SwIfIndex, bool)>,
+    changed: Vec<(SwIfIndex, Stage)>,
 }
 
 impl Ports {
@@ -61,13 +61,14 @@ impl Ports {
             }
             members.values().filter_map(|member| member.port.next()).min()
         };
-        for (sw_if, on) in work.changed {
+        for (sw_if, stage) in work.changed {
             let name = world.get::<Interfaces>().name(sw_if);
-            log::info!(
-                "{name}: LACP {}",
-                if on { "has brought it into the bond" } else { "has taken it out of the bond" }
-            );
-            world.get::<Bonds>().set_distributing(world, sw_if, on);
+            match stage {
+                Stage::Idle => log::info!("{name}: LACP has taken it out of the bond"),
+                Stage::Collecting => {}
+                Stage::Distributing => log::info!("{name}: LACP has brought it into the bond"),
+            }
+            world.get::<Bonds>().set_stage(world, sw_if, stage);
         }
         let unsent = world.stats.simple("/net/lacp/tx/no-buffers");
         for (interface, pdu) in work.send {
@@ -115,10 +116,10 @@ fn prepare(world: &World, sw_if: SwIfIndex, member: &mut Member, now: u64) {
 
 /// Notes what a member sends, and whether it carries frames.
 fn finish(world: &World, sw_if: SwIfIndex, member: &mut Member, now: u64, work: &mut Work) {
-    let on = member.port.is_distributing();
-    if on != member.distributing {
-        member.distributing = on;
-        work.changed.push((sw_if, on));
+    let stage = member.port.stage();
+    if stage != member.stage {
+        member.stage = stage;
+        work.changed.push((sw_if, stage));
     }
     let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
     if let Some(pdu) = member.port.transmit(now) {

@@ -2,6 +2,7 @@
 //! Addresses, MTUs, link state, what can be a member, and what is shown.
 
 use super::*;
+use crate::Stage;
 use net::MtuKind;
 use std::sync::{Arc, Mutex};
 
@@ -215,20 +216,27 @@ fn lacp_decides_which_members_are_active() {
         rig.cli(line);
     }
     let bonds = world.get::<Bonds>();
+    let group = frame(host(1), MacAddr::BROADCAST, 1);
     let active = || bonds.list()[0].active.iter().map(|sw_if| sw_if.0).collect::<Vec<_>>();
     assert_eq!((active(), rig.refused("show lacp").0), (vec![], -1));
-    bonds.set_distributing(&world, rig.ports[1], true);
+    bonds.set_stage(&world, rig.ports[1], Stage::Collecting);
+    rig.receive_all(1, std::slice::from_ref(&group));
+    assert_eq!(
+        (active(), rig.count("bond-input", "no error")),
+        (vec![], 1),
+        "it takes frames and sends none"
+    );
+    bonds.set_stage(&world, rig.ports[1], Stage::Distributing);
     assert_eq!(active(), [rig.ports[1].0]);
-    let group = frame(host(1), MacAddr::BROADCAST, 1);
     rig.receive_all(0, std::slice::from_ref(&group));
     assert_eq!(rig.count("bond-input", "not_collecting"), 1);
     rig.receive_all(1, std::slice::from_ref(&group));
-    assert_eq!(rig.count("bond-input", "no error"), 1);
-    bonds.set_distributing(&world, rig.ports[0], true);
+    assert_eq!(rig.count("bond-input", "no error"), 2);
+    bonds.set_stage(&world, rig.ports[0], Stage::Distributing);
     assert_eq!(active(), [rig.ports[0].0, rig.ports[1].0]);
-    bonds.set_distributing(&world, rig.ports[1], false);
+    bonds.set_stage(&world, rig.ports[1], Stage::Idle);
     assert_eq!(active(), [rig.ports[0].0]);
-    bonds.set_distributing(&world, rig.ports[2], false);
+    bonds.set_stage(&world, rig.ports[2], Stage::Idle);
     rig.cli("bond del p1");
     rig.cli("delete bond BondEthernet0");
     let [a, b] = [rig.ports[0].0, rig.ports[1].0];

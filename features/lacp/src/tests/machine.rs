@@ -5,6 +5,7 @@ use super::*;
 use crate::machine::*;
 use crate::pdu::{Bad, Unit};
 use crate::select::{reference, select};
+use bond::Stage;
 use proptest::prelude::*;
 
 const US: Party = Party {
@@ -30,7 +31,7 @@ fn up(actor: Party) -> (Port, u64) {
     let mut port = Port::new(actor);
     let mut now = SECOND;
     port.set_enabled(true, now);
-    while !port.is_distributing() {
+    while port.stage() != Stage::Distributing {
         let partner = Party { state: port.actor.state, ..actor };
         port.receive(&Pdu { actor: peer(9, 0x3f), partner }, now);
         step(&mut port, now);
@@ -74,8 +75,15 @@ fn a_link_comes_up() {
     assert_eq!(step(&mut port, 2 * SECOND).map(|pdu| pdu.actor.state.0), Some(7), "the timer's");
     assert_eq!(port.mux, Mux::Waiting);
     let third = step(&mut port, 3 * SECOND).expect("in sync");
-    assert_eq!((port.mux, third.actor.state.0), (Mux::CollectingDistributing, 0x3f));
-    assert!(port.is_distributing());
+    assert_eq!((port.mux, third.actor.state.0), (Mux::CollectingDistributing, 0x1f));
+    assert_eq!(port.stage(), Stage::Collecting, "the partner takes no frames yet");
+    port.receive(&Pdu { actor: peer(9, 0x3f), partner: third.actor }, 3 * SECOND);
+    let fourth = step(&mut port, 4 * SECOND).expect("the timer's");
+    assert_eq!((port.stage(), fourth.actor.state.0), (Stage::Distributing, 0x3f));
+    // A partner that takes none any more, and stays in sync.
+    port.receive(&Pdu { actor: peer(9, 0x0f), partner: fourth.actor }, 4 * SECOND);
+    step(&mut port, 4 * SECOND);
+    assert_eq!(port.stage(), Stage::Collecting);
 }
 
 #[test]
@@ -83,7 +91,7 @@ fn a_partner_that_falls_silent_is_forgotten() {
     let (mut port, now) = up(US);
     let heard = now - SECOND / 2;
     step(&mut port, heard + SHORT_TIMEOUT - 1);
-    assert!(port.is_distributing());
+    assert_eq!(port.stage(), Stage::Distributing);
     step(&mut port, heard + SHORT_TIMEOUT);
     assert_eq!((port.rx, port.mux), (Rx::Expired, Mux::Attached), "no frames to nobody");
     assert_eq!(port.actor.state.0, 0x8f);
@@ -110,7 +118,7 @@ fn a_long_timeout_is_long_and_slow() {
         let now = heard + second * SECOND;
         sent.extend(step(&mut port, now).map(|_| second));
     }
-    assert!(port.is_distributing());
+    assert_eq!(port.stage(), Stage::Distributing);
     assert_eq!(sent.len(), 2 + usize::from(sent[0] < 30), "{sent:?}");
     step(&mut port, heard + LONG_TIMEOUT);
     assert_eq!(port.rx, Rx::Expired);
@@ -244,8 +252,9 @@ proptest! {
             }
             sent.extend(step(&mut port, now).map(|_| now));
             let in_sync = port.partner.state.has(State::SYNCHRONIZATION);
-            prop_assert!(!port.is_distributing() || in_sync && port.selected && port.rx == Rx::Current);
-            prop_assert_eq!(port.is_distributing(), port.actor.state.has(State::DISTRIBUTING));
+            prop_assert!(port.stage() == Stage::Idle || in_sync && port.selected && port.rx == Rx::Current);
+            prop_assert!(port.stage() != Stage::Distributing || port.partner.state.has(State::COLLECTING));
+            prop_assert_eq!(port.stage() != Stage::Idle, port.actor.state.has(State::COLLECTING));
             prop_assert!(port.next().is_none_or(|next| next > now), "{:?} at {}", port, now);
         }
         prop_assert!(sent.windows(4).all(|w| w[3] - w[0] >= SECOND));
