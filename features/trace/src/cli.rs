@@ -124,6 +124,10 @@ fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
         text += &format!("  Ethernet frames: {}\n  IP packets: {}\n", length(ethernet), length(ip));
         json["expression"] = json!({ "text": expression.text, "ethernet": ethernet, "ip": ip });
     }
+    if wanted.classified {
+        text += "classifier: packets that `classify filter trace' describes\n";
+        json["classifier"] = true.into();
+    }
     if let Some(passed) = wanted.passed {
         let (word, node) = (if passed.include { "include" } else { "exclude" }, world.node_name(passed.node));
         text += &format!("shown: {word} {node}, {} packets at most\n", passed.count);

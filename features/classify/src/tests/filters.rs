@@ -4,6 +4,9 @@
 use super::*;
 use crate::state::Classifier;
 use ::trace::{Classifier as _, Purpose};
+use graph::drive::Bench;
+use graph::{Build, Cx, Input, InputMode, Next, NodeDef, Shared, StateDef, SwIfIndex, ThreadIndex, World};
+use std::sync::{Arc, Mutex};
 
 fn accepts(rig: &mut Rig, purpose: Purpose, bytes: &[u8]) -> bool {
     let world = rig.world();
@@ -76,4 +79,99 @@ fn captures_follow_the_filter() {
     std::fs::remove_file(&file).expect("removed");
     let first = packet(false, None, "10.0.1.2", (7, 8));
     assert_eq!(bytes.windows(first.len()).filter(|window| *window == first).count(), 2);
+}
+
+/// Packets that the next poll brings, from the first loopback interface.
+#[derive(Default)]
+struct Feed(Mutex<Vec<Vec<u8>>>);
+
+impl Shared for Feed {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+/// Brings them in.
+struct FeedInput(Arc<Feed>);
+
+#[derive(Next, Clone, Copy)]
+enum To {
+    #[next("ethernet-input")]
+    Ethernet,
+}
+
+impl Build for FeedInput {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self(world.get())
+    }
+}
+
+impl Input for FeedInput {
+    const NAME: &'static str = "feed-input";
+    type Next = To;
+
+    fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
+        let packets = std::mem::take(&mut *self.0.0.lock().expect("no panic"));
+        for bytes in &packets {
+            let mut b = cx.alloc().expect("a free buffer");
+            b.rx_if = SwIfIndex(1).0;
+            assert!(b.append_bytes(bytes, cx.cache()), "short enough");
+            cx.emit(To::Ethernet, b);
+        }
+        packets.len()
+    }
+}
+
+static FEED: Plugin = Plugin {
+    name: "feed",
+    state: &[StateDef::of::<Feed>()],
+    nodes: &[NodeDef::input::<FeedInput>()],
+    ..Plugin::EMPTY
+};
+static FED: &[&Plugin] =
+    &[&interface::PLUGIN, &::ethernet::PLUGIN, &ip::PLUGIN, &l2::PLUGIN, &::trace::PLUGIN, &PLUGIN, &FEED];
+
+/// `trace add … filter` traces what the tables accept; without the word all packets are traced.
+#[test]
+fn traces_follow_the_filter() {
+    let mut bench = Bench::new(FED);
+    bench.rt.receive();
+    let input = bench.index("feed-input");
+    bench.rt.set_input_mode(input, InputMode::Adaptive);
+    let run = |bench: &mut Bench, line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    run(&mut bench, "create loopback interface");
+    run(&mut bench, "set interface state loop0 up");
+    // Source ports of packets that were traced.
+    let traced = |bench: &mut Bench| {
+        let feed: Arc<Feed> = bench.world.get();
+        let packets = [7, 9, 11].map(|port| packet(false, None, "10.0.1.2", (port, 53)));
+        feed.0.lock().expect("no panic").extend(packets);
+        bench.settle();
+        let text = run(bench, "show trace");
+        run(bench, "clear trace");
+        [7, 9, 11].into_iter().filter(|port| text.contains(&format!("{port} -> 53"))).collect::<Vec<_>>()
+    };
+    run(&mut bench, "trace add feed-input 10 filter");
+    assert_eq!(traced(&mut bench), [0; 0], "no filter accepts nothing");
+    assert!(run(&mut bench, "show trace filter").contains("classify filter trace"));
+    run(&mut bench, "classify filter trace mask l4 src_port match l4 src_port 9");
+    run(&mut bench, "trace add feed-input 10 filter");
+    assert_eq!(traced(&mut bench), [9]);
+    // Sessions and tables that come later count too.
+    run(&mut bench, "trace add feed-input 10 filter");
+    run(&mut bench, "classify filter trace mask l4 src_port match l4 src_port 11");
+    assert_eq!(traced(&mut bench), [9, 11]);
+    run(&mut bench, "trace add feed-input 10");
+    assert_eq!(traced(&mut bench), [7, 9, 11]);
+    // An expression that decides counts, with the word and without.
+    run(&mut bench, "set bpf trace filter udp src port 7");
+    run(&mut bench, "trace add feed-input 10 filter");
+    assert_eq!(traced(&mut bench), [7]);
+    run(&mut bench, "set trace filter function vnet_is_packet_traced");
+    run(&mut bench, "classify filter trace del");
+    run(&mut bench, "trace add feed-input 10 filter");
+    assert_eq!(traced(&mut bench), [0; 0]);
+    run(&mut bench, "trace filter clear");
+    run(&mut bench, "trace add feed-input 10");
+    assert_eq!(traced(&mut bench), [7, 9, 11]);
 }
