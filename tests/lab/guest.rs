@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A Linux kernel of its own with what this machine's kernel may lack (VLAN devices, bonding): Debian's User-Mode Linux, which runs as
-//! an ordinary process, sees this machine's files, and reaches a tap as `vec0`.
+//! an ordinary process, sees this machine's files, and reaches taps as `vec0`, `vec1`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,6 +12,12 @@ use testkit::lab::Netns;
 /// ends with them. `modules` are loaded first, with those that they need.
 #[track_caller]
 pub fn run(netns: &Netns, tap: &str, modules: &[&str], commands: &str) -> String {
+    run_on(netns, &[tap], modules, commands)
+}
+
+/// As [`run`], with a link for each tap.
+#[track_caller]
+pub fn run_on(netns: &Netns, taps: &[&str], modules: &[&str], commands: &str) -> String {
     const DONE: &str = "guest: all done";
     let dir = tempfile::tempdir().expect("a directory");
     let init = dir.path().join("init");
@@ -28,7 +34,7 @@ export TMPDIR=/mnt
     set -ex
     modprobe -d {} -a {}
     ip link set lo up
-    ip link set vec0 up
+    for n in {}; do ip link set vec$n up; done
     {commands}
     echo {DONE}
 ) >/mnt/output
@@ -37,8 +43,10 @@ sleep 60
 ",
         dir.path().display(),
         dir.path().display(),
-        modules.join(" ")
+        modules.join(" "),
+        (0..taps.len()).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
     );
+    let link = |(n, tap): (usize, &&str)| format!("vec{n}:transport=tap,ifname={tap},depth=64,gro=0");
     fs::create_dir(dir.path().join("lib")).expect("made");
     symlink("/usr/lib/uml/modules", dir.path().join("lib/modules")).expect("made");
     fs::write(&init, script).expect("written");
@@ -46,7 +54,8 @@ sleep 60
     let output = netns
         .command("linux.uml")
         .args("mem=128M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=fd:0,fd:1 con1=null quiet".split(' '))
-        .args([format!("init={}", init.display()), format!("vec0:transport=tap,ifname={tap},depth=64,gro=0")])
+        .args([format!("init={}", init.display())])
+        .args(taps.iter().enumerate().map(link))
         .env("HOME", dir.path())
         .input("")
         .timeout(Duration::from_secs(120))

@@ -2,6 +2,7 @@
 //! The daemon as a process, and real Linux hosts around it.
 
 mod api;
+mod bond;
 mod bridge;
 mod closed;
 mod config;
