@@ -31,7 +31,7 @@ mod tests;
 
 use bond::{Lacp, register_lacp};
 use control::Ports;
-use graph::{NodeDef, Plugin, StateDef};
+use graph::{NodeDef, Plugin, Script, StateDef};
 use wire::EtherType;
 
 /// LACP.
@@ -41,6 +41,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<Ports>()],
     nodes: &[NodeDef::of::<input::LacpInput>()],
     cli: self::cli::COMMANDS,
+    examples: EXAMPLES,
     transient: &[("debug lacp", "is for a while, and for those who read the log")],
     api: &[api::API],
     start: |world| {
@@ -50,3 +51,19 @@ pub static PLUGIN: Plugin = Plugin {
     },
     ..Plugin::EMPTY
 };
+
+/// What is set for LACP is a setting of bonds and their members.
+const EXAMPLES: &[Script] = &[Script::here(
+    "bonds with LACP",
+    "create packet-generator interface pg0
+     create packet-generator interface pg1
+     create packet-generator interface pg2
+     create bond mode lacp load-balance l23
+     create bond mode lacp load-balance l34 hw-addr 02:00:00:00:00:97 id 4
+     bond add BondEthernet0 pg0 passive
+     bond add BondEthernet0 pg1 long-timeout
+     bond add BondEthernet4 pg2 passive long-timeout
+     set interface state pg0 up
+     set interface state pg1 up
+     set interface state BondEthernet0 up",
+)];
