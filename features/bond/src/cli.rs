@@ -145,7 +145,7 @@ fn value(w: &World, bond: &BondInfo) -> serde_json::Value {
         })
     };
     json!({
-        "interface": name(bond.sw_if),
+        "name": name(bond.sw_if),
         "sw_if_index": bond.sw_if.0,
         "id": bond.id,
         "mode": bond.made.mode.word(),
