@@ -176,8 +176,8 @@ fn every_reason_is_reached() {
         l2::switching,
         l2::termination,
         span::mirroring,
-    ] {
         bonds::bonds,
+    ] {
         let mut walk = Walk::new();
         let mut names = BTreeSet::new();
         for name in walk.bench.world.reasons().iter().filter(|r| !r.reason.is_empty()).map(name) {
