@@ -25,7 +25,8 @@ mod sub;
 mod vlan;
 
 pub use model::{
-    IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface, SubInterface, TagRewrite,
+    BackboneRewrite, IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface, SubInterface,
+    TagRewrite,
 };
 pub use rx::RxChoice;
 pub use sub::SubOf;

@@ -51,8 +51,8 @@ pub use fib::{
     RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use interface::{
-    FrameTags, IfKind, Interface, Interfaces, L2Role, Made, Membership, MtuKind, NewInterface, NewOutput,
-    RxChoice, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
+    BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Made, Membership, MtuKind,
+    NewInterface, NewOutput, RxChoice, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

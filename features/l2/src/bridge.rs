@@ -6,6 +6,7 @@ use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mac_events::MacEvents;
 use crate::mode::Mode;
+use crate::pbb::Backbone;
 use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::termination::Sightings;
@@ -58,6 +59,8 @@ pub struct Retiring {
 /// Layer-2 switching of an instance: modes of interfaces, bridge domains, MAC addresses.
 pub struct Bridge {
     pub(crate) ports: Slots<Port>,
+    /// Backbone rewrites of the ports that have one.
+    pub(crate) backbones: Slots<Backbone>,
     pub(crate) domains: Slots<Domain>,
     pub(crate) macs: MacTable,
     /// Addresses learned in all domains.
@@ -91,6 +94,7 @@ impl Shared for Bridge {
         domains.set(0, nothing);
         Self {
             ports: Slots::new(world.qsbr.clone()),
+            backbones: Slots::new(world.qsbr.clone()),
             domains,
             macs: MacTable::new(world.qsbr.clone()),
             learned: Learned::new(world.startup::<Startup>().limit()),

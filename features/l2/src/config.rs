@@ -5,7 +5,7 @@ use crate::bridge::Bridge;
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
-use crate::vtr;
+use crate::{pbb, vtr};
 use cli::quote;
 use graph::{Phase, RunningConfig, Section, SwIfIndex, World};
 use net::{Interfaces, TagRewrite};
@@ -112,6 +112,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         if interface.tag_rewrite.op != TagRewrite::NONE {
             let line = format!("set interface l2 tag-rewrite {name}");
             lines.push(format!("{line} {}", vtr::words(interface.tag_rewrite)), format!("{line} disable"));
+        }
+        if let Some(rewrite) = interface.backbone_rewrite {
+            let line = format!("set interface l2 pbb-tag-rewrite {name}");
+            lines.push(format!("{line} {}", pbb::words(&rewrite)), format!("{line} disable"));
         }
         if world.get::<Bridge>().has_efp_filter(sw_if) {
             let line = format!("set interface l2 efp-filter {name}");

@@ -81,6 +81,10 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 tag-rewrite pg0.40 push dot1q 5
          set interface l2 tag-rewrite pg0.10 disable
          set interface l2 tag-rewrite pg0.10 push dot1q 5 6
+         set interface l2 pbb-tag-rewrite pg0.40 push dmac 02:00:00:00:00:01 smac 02:00:00:00:00:02 s_id 16777215
+         set interface l2 pbb-tag-rewrite pg0.30 pop dmac 02:00:00:00:00:01 smac 02:00:00:00:00:02 b_vlanid 5 s_id 6
+         set interface l2 pbb-tag-rewrite pg0.20 pop dmac 02:00:00:00:00:01 smac 02:00:00:00:00:02 b_vlanid 5 s_id 6
+         set interface l2 pbb-tag-rewrite pg0.20 disable
          set interface l2 xconnect pg0 pg0.40",
     ),
 ];

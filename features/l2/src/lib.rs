@@ -9,7 +9,7 @@
 //!                                        l2-fwd → ethernet-input                 (to the BVI, received there)
 //!                             l2-learn → arp-term-l2bd → l2-output               (question that the domain answers, else l2-flood)
 //!                  l2-input → l2-output                                          (cross-connect)
-//!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags)
+//!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags, or backbone headers)
 //!                                                 l2-output → l2-efp-filter → …  (ports that send only own frames)
 //!                  l2-input → span-l2-input → …, l2-output → span-l2-output → …  (mirrored ports; see `register_mirror`)
 //! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
@@ -48,6 +48,7 @@ mod meta;
 mod mirror;
 mod mode;
 mod output;
+mod pbb;
 mod startup_conf;
 mod state;
 mod termination;

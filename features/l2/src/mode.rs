@@ -106,7 +106,10 @@ impl Bridge {
             self.learned_at.set(sw_if.0, AtomicU32::new(0));
         }
         let interface = world.get::<Interfaces>().get(sw_if).ok();
+        let backbone = interface.as_ref().and_then(|interface| interface.backbone_rewrite);
+        let has_backbone = self.publish_backbone(sw_if, backbone.as_ref());
         let rewrites = interface.as_ref().and_then(vtr::rewrites);
+        let rewrites = rewrites.or_else(|| has_backbone.then_some(vtr::Rewrites::BACKBONE));
         let parent = interface.map(|interface| interface.parent.0);
         let attached = control.attached.get(&sw_if).copied().unwrap_or_default();
         let with_own =
@@ -339,6 +342,7 @@ impl Bridge {
         let mut control = self.control();
         control.filtering.remove(&sw_if);
         control.attached.remove(&sw_if);
+        self.backbones.clear(sw_if.0);
     }
 
     /// Features of the frames that a bridged interface receives.

@@ -4,6 +4,7 @@
 use crate::attach::OutputFeatures;
 use crate::bridge::Bridge;
 use crate::meta::L2Meta;
+use crate::pbb::Backbone;
 use crate::state::{NO_DOMAIN, Port, Role};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
@@ -31,7 +32,7 @@ pub enum To {
     NotValid,
     #[next("l2-efp-filter")]
     EfpFilter,
-    /// frame has fewer tags than the port takes off
+    /// frame has fewer tags than the port takes off, or no backbone header
     #[drop]
     #[counter("L2 output tag rewrite drops")]
     TooFewTags,
@@ -61,6 +62,8 @@ struct Target {
     port: Option<Port>,
     /// The interface's output, or the node of a feature in front of it.
     node: NodeIndex,
+    /// The port's backbone rewrite.
+    backbone: Option<Backbone>,
 }
 
 impl L2Output {
@@ -69,7 +72,9 @@ impl L2Output {
         let view = self.interfaces.views(turn).get(tx_if as usize).unwrap_or_default();
         let port = self.bridge.ports.get(tx_if, turn).copied();
         let attached = port.and_then(|port| self.bridge.next_attached(&port, OutputFeatures::default()));
-        Target { tx_if, port, node: attached.unwrap_or(view.output) }
+        let has_backbone = port.and_then(|port| port.rewrites).is_some_and(|rewrites| rewrites.is_backbone);
+        let backbone = if has_backbone { self.bridge.backbones.get(tx_if, turn).copied() } else { None };
+        Target { tx_if, port, node: attached.unwrap_or(view.output), backbone }
     }
 
     #[inline(always)]
@@ -98,7 +103,11 @@ impl L2Output {
             if port.filter.is_some() && !rewrites.may_leave(b) {
                 return To::OtherTags;
             }
-            if !rewrites.output.apply(b) {
+            let done = match &target.backbone {
+                Some(backbone) => backbone.send(b),
+                None => rewrites.output.apply(b),
+            };
+            if !done {
                 return To::TooFewTags;
             }
             b.mark_l2();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames that the port sends.
+//! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames that the port sends. Headers of
+//! backbone bridges (`pbb.rs`) are rewritten at the same places.
 
 use crate::bridge::Bridge;
 use crate::features::{Features, steps};
@@ -25,6 +26,8 @@ pub struct Rewrite {
 }
 
 impl Rewrite {
+    const NONE: Self = Self { pop: 0, push: 0, tags: [[0; TAG]; 2] };
+
     fn new(pop: usize, tags: &[[u8; TAG]]) -> Self {
         let mut new = Self { pop: pop as u8, push: tags.len() as u8, ..Self::default() };
         new.tags.iter_mut().zip(tags).for_each(|(tag, bytes)| *tag = *bytes);
@@ -63,9 +66,14 @@ const ADDRESSES: usize = 12;
 pub struct Rewrites {
     pub input: Rewrite,
     pub output: Rewrite,
+    /// In place of both: the port has an entry in [`Bridge::backbones`].
+    pub is_backbone: bool,
 }
 
 impl Rewrites {
+    /// The rewrites of a port that rewrites backbone headers.
+    pub const BACKBONE: Self = Self { input: Rewrite::NONE, output: Rewrite::NONE, is_backbone: true };
+
     /// The first check of an EFP filter: a frame to be sent begins with the tags that received frames get.
     #[inline(always)]
     pub fn may_leave(&self, b: &Buffer) -> bool {
@@ -127,7 +135,8 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     let kinds = [first, EtherType::VLAN];
     let pushed: Vec<_> =
         kinds.into_iter().zip(wanted.tags).map(|(kind, id)| tag_bytes(kind, id)).take(push).collect();
-    Ok(Rewrites { input: Rewrite::new(pop, &pushed), output: Rewrite::new(push, &popped) })
+    let (input, output) = (Rewrite::new(pop, &pushed), Rewrite::new(push, &popped));
+    Ok(Rewrites { input, output, is_backbone: false })
 }
 
 /// Text of a rewrite in `show`, such as `trans-1-2 dot1q 100 200`.
@@ -216,7 +225,7 @@ pub struct L2InputVtr {
 
 steps! {
     pub enum To {
-        /// frame has fewer tags than are taken off
+        /// frame has fewer tags than are taken off, or no backbone header
         #[drop]
         #[counter("L2 input tag rewrite drops")]
         TooFewTags,
@@ -239,7 +248,10 @@ impl Node for L2InputVtr {
         let meta = b.scratch::<L2Meta>();
         // Control may have removed the rewrite since `l2-input`.
         let rewrites = self.bridge.ports.get(b.rx_if, cx.turn).and_then(|port| port.rewrites);
-        let done = rewrites.is_none_or(|rewrites| rewrites.input.apply(b));
+        let done = rewrites.is_none_or(|rewrites| match rewrites.is_backbone {
+            false => rewrites.input.apply(b),
+            true => self.bridge.backbones.get(b.rx_if, cx.turn).is_none_or(|backbone| backbone.receive(b)),
+        });
         if done {
             b.mark_l2();
         }

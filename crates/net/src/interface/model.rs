@@ -64,6 +64,21 @@ impl TagRewrite {
     pub const TRANSLATE_2_2: u32 = 8;
 }
 
+/// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front of whole frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BackboneRewrite {
+    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is taken off them.
+    pub op: u32,
+    /// The backbone destination address.
+    pub destination: MacAddr,
+    /// The backbone source address.
+    pub source: MacAddr,
+    /// The VLAN of the backbone tag.
+    pub vlan: u16,
+    /// The service instance (I-SID), 24 bits.
+    pub service: u32,
+}
+
 /// The properties that only a sub-interface has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
@@ -137,6 +152,8 @@ pub struct Interface {
     pub l2: L2Role,
     /// Tag rewriting in layer-2 mode.
     pub tag_rewrite: TagRewrite,
+    /// Backbone rewriting in layer-2 mode.
+    pub backbone_rewrite: Option<BackboneRewrite>,
     /// Its own address.
     pub mac: MacAddr,
     /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
@@ -183,6 +200,7 @@ impl Interface {
             patched: false,
             l2: L2Role::None,
             tag_rewrite: TagRewrite::default(),
+            backbone_rewrite: None,
             mac: new.mac,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,

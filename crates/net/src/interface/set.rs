@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What changes an interface.
 
-use super::{IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface};
+use super::{BackboneRewrite, IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -256,6 +256,19 @@ impl Interfaces {
     /// One that isn't there.
     pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, rewrite: TagRewrite) -> Result<(), Error> {
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.tag_rewrite = rewrite)
+    }
+
+    /// Records the backbone rewriting of an interface. The feature that rewrites frames calls it.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn set_backbone_rewrite(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        rewrite: Option<BackboneRewrite>,
+    ) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.backbone_rewrite = rewrite)
     }
 
     /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.

@@ -133,15 +133,15 @@ pub struct SwInterfaceDetails {
     pub vtr_tag1: u32,
     /// The second one.
     pub vtr_tag2: u32,
-    /// Provider backbone bridges: not yet.
+    /// 0: no backbone tag is translated.
     pub outer_tag: u16,
-    /// See `outer_tag`.
+    /// The backbone destination of frames that are rewritten for backbone bridges; these fields are 0 without it.
     pub b_dmac: MacAddress,
-    /// See `outer_tag`.
+    /// The backbone source.
     pub b_smac: MacAddress,
-    /// See `outer_tag`.
+    /// The backbone VLAN.
     pub b_vlanid: u16,
-    /// See `outer_tag`.
+    /// The service instance.
     pub i_sid: u32,
     /// Its name.
     pub interface_name: Str<64>,
@@ -173,6 +173,9 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
     // What is told of its device is its parent's.
     let over = if is_sub { w.get::<Interfaces>().get(i.parent).ok() } else { None };
     let device = over.as_ref().map_or(&i.device, |over| &over.device);
+    let backbone = i.backbone_rewrite.unwrap_or_default();
+    let sub_flags = i.sub.map_or(SubIfFlags(0), |sub| SubIfFlags::of(&sub));
+    let dot1ah = if i.backbone_rewrite.is_some() { SubIfFlags::DOT1AH } else { SubIfFlags(0) };
     let l2_address = if i.kind == IfKind::Ethernet { i.mac.into() } else { MacAddress::default() };
     SwInterfaceDetails {
         sw_if_index: i.sw_if.into(),
@@ -189,16 +192,16 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         sub_number_of_tags: tags.map_or(0, |tags: Tags| 1 + u8::from(tags.inner.is_some())),
         sub_outer_vlan_id: id(tags.map(|tags| tags.outer)),
         sub_inner_vlan_id: id(tags.and_then(|tags| tags.inner)),
-        sub_if_flags: i.sub.map_or(SubIfFlags(0), |sub| SubIfFlags::of(&sub)),
+        sub_if_flags: SubIfFlags(sub_flags.0 | dot1ah.0),
         vtr_op: i.tag_rewrite.op,
         vtr_push_dot1q: i.tag_rewrite.dot1q.into(),
         vtr_tag1: i.tag_rewrite.tags[0].into(),
         vtr_tag2: i.tag_rewrite.tags[1].into(),
         outer_tag: 0,
-        b_dmac: MacAddress::default(),
-        b_smac: MacAddress::default(),
-        b_vlanid: 0,
-        i_sid: 0,
+        b_dmac: backbone.destination.into(),
+        b_smac: backbone.source.into(),
+        b_vlanid: backbone.vlan,
+        i_sid: backbone.service,
         interface_name: i.name.as_str().into(),
         interface_dev_type: device.driver().into(),
         tag: i.tag.as_str().into(),

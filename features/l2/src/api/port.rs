@@ -8,14 +8,15 @@ use crate::mode::{Mode, PortKind};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Wire};
-use net::TagRewrite;
 use net::api::{InterfaceIndex, MacAddress};
+use net::{BackboneRewrite, TagRewrite};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(set_bridge);
     m.call(set_xconnect);
     m.dump(xconnects);
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceVlanTagRewrite| tag_rewrite(w, r));
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfacePbbTagRewrite| backbone_rewrite(w, r));
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceEfpFilter| -> Result<()> {
         w.get::<Bridge>().set_efp_filter(w, r.sw_if_index.existing(w)?, r.enable_disable)
     });
@@ -120,6 +121,36 @@ fn tag_rewrite(w: &World, r: L2InterfaceVlanTagRewrite) -> Result<()> {
     let id = |tag: u32| u16::try_from(tag).unwrap_or(u16::MAX);
     let wanted = TagRewrite { op: r.vtr_op, dot1q: r.push_dot1q != 0, tags: [id(r.tag1), id(r.tag2)] };
     w.get::<Bridge>().set_tag_rewrite(w, sw_if, wanted)
+}
+
+/// Puts the header of a backbone bridge (IEEE 802.1Q 25) in front of an interface's frames while they are switched, or takes it off.
+#[derive(Message)]
+pub struct L2InterfacePbbTagRewrite {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// 0 nothing; 2: received frames get the header; 4: it is taken off received frames.
+    pub vtr_op: u32,
+    /// Of translation only, which isn't implemented.
+    pub outer_tag: u16,
+    /// The backbone destination.
+    pub b_dmac: MacAddress,
+    /// The backbone source.
+    pub b_smac: MacAddress,
+    /// The backbone VLAN.
+    pub b_vlanid: u16,
+    /// The service instance, 24 bits.
+    pub i_sid: u32,
+}
+
+fn backbone_rewrite(w: &World, r: L2InterfacePbbTagRewrite) -> Result<()> {
+    let wanted = BackboneRewrite {
+        op: r.vtr_op,
+        destination: r.b_dmac.into(),
+        source: r.b_smac.into(),
+        vlan: r.b_vlanid,
+        service: r.i_sid,
+    };
+    w.get::<Bridge>().set_backbone_rewrite(w, r.sw_if_index.existing(w)?, wanted)
 }
 
 /// Lets a sub-interface send only frames that it would receive, or all.

@@ -118,6 +118,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: tags::rewrite,
     },
     Command {
+        path: "set interface l2 pbb-tag-rewrite",
+        usage: tags::BACKBONE_USAGE,
+        help: "Put the header of a backbone bridge in front of an interface's frames while they are switched, or take it off",
+        run: tags::rewrite_backbone,
+    },
+    Command {
         path: "set interface l2 efp-filter",
         usage: "<interface:interface> [disable]",
         help: "Let a sub-interface send only frames that it would receive",

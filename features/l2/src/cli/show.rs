@@ -5,10 +5,10 @@ use crate::bridge::Bridge;
 use crate::domain::{DomainInfo, MemberInfo};
 use crate::fib::FibEntry;
 use crate::mode::{Mode, PortKind};
-use crate::vtr;
+use crate::{pbb, vtr};
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, centre, retval};
 use graph::{SwIfIndex, World};
-use net::Interfaces;
+use net::{Interfaces, TagRewrite};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -56,7 +56,13 @@ fn line<const N: usize>(out: &mut String, columns: [(&str, usize); N], cells: [S
 /// Tag rewriting of a member.
 fn tags(w: &World, sw_if: SwIfIndex) -> String {
     let interface = w.get::<Interfaces>().get(sw_if);
-    interface.map(|interface| vtr::describe(interface.tag_rewrite)).unwrap_or_default()
+    interface.map_or_else(
+        |_| String::new(),
+        |interface| match interface.backbone_rewrite {
+            Some(rewrite) if interface.tag_rewrite.op == TagRewrite::NONE => pbb::describe(&rewrite),
+            _ => vtr::describe(interface.tag_rewrite),
+        },
+    )
 }
 
 fn head<const N: usize>(out: &mut String, columns: [(&str, usize); N]) {

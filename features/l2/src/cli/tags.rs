@@ -4,7 +4,7 @@
 use crate::bridge::Bridge;
 use cli::{Error, Matches, Output, Result};
 use graph::{SwIfIndex, World};
-use net::{Interfaces, TagRewrite};
+use net::{BackboneRewrite, Interfaces, TagRewrite};
 
 /// Of `set interface l2 tag-rewrite`.
 pub const USAGE: &str = "<interface:interface> {disable | pop <pop:1-2> | push {dot1q | dot1ad} <tag:u16> [<inner:u16>] | translate <how:1-1|1-2|2-1|2-2> {dot1q | dot1ad} <tag:u16> [<inner:u16>]}";
@@ -42,6 +42,33 @@ fn wanted(m: &Matches) -> Result<TagRewrite> {
 /// `set interface l2 tag-rewrite`.
 pub fn rewrite(w: &World, m: &Matches) -> Result<Output> {
     w.get::<Bridge>().set_tag_rewrite(w, named(w, m)?, wanted(m)?)?;
+    Ok(Output::empty())
+}
+
+/// Of `set interface l2 pbb-tag-rewrite`.
+pub const BACKBONE_USAGE: &str = "<interface:interface> {disable | pop | push} [dmac <dmac:mac>] [smac <smac:mac>] [s_id <service:u32>] [b_vlanid <vlan:u16>]";
+
+/// `set interface l2 pbb-tag-rewrite`.
+pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<Output> {
+    let op = match (m.flag("push"), m.flag("pop")) {
+        (true, _) => TagRewrite::PUSH_2,
+        (_, true) => TagRewrite::POP_2,
+        _ => TagRewrite::NONE,
+    };
+    let missing = ["dmac", "smac", "service"].into_iter().find(|word| !m.has(word));
+    if let Some(word) = missing.filter(|_| op != TagRewrite::NONE) {
+        let word = if word == "service" { "s_id" } else { word };
+        let why = format!("`{word}' is missing: the header has addresses, a service instance and a VLAN");
+        return Err(Error::usage(why));
+    }
+    let wanted = BackboneRewrite {
+        op,
+        destination: m.opt("dmac")?.unwrap_or_default(),
+        source: m.opt("smac")?.unwrap_or_default(),
+        vlan: m.opt("vlan")?.unwrap_or_default(),
+        service: m.opt("service")?.unwrap_or_default(),
+    };
+    w.get::<Bridge>().set_backbone_rewrite(w, named(w, m)?, wanted)?;
     Ok(Output::empty())
 }
 

@@ -8,6 +8,7 @@ mod flood;
 mod learn;
 mod mac_events;
 mod mode;
+mod pbb;
 mod tags;
 mod termination;
 mod topology;
