@@ -91,6 +91,8 @@ impl Bench {
     /// If the pool is empty, or the packet is longer than 64 KiB.
     pub fn buffer(&mut self, bytes: &[u8]) -> Owned {
         let mut b = self.rt.cache().alloc().expect("a free buffer");
+        // Another bench of this process may have used it.
+        b.rx_if = 0;
         assert!(b.append_bytes(bytes, self.rt.cache()), "the packet is too long");
         b
     }
