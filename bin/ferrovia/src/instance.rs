@@ -144,7 +144,7 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
             log::warn!(target: "graph", "node {name} has one loop for all processors: its variant {level} isn't used");
             continue;
         }
-        world.set_variant(Some(node), level).map_err(|e| format!("node {name}: {e}"))?;
+        world.set_variant(Some(node), Some(level)).map_err(|e| format!("node {name}: {e}"))?;
     }
     let threads = Threads::start(runtimes, &plan)?;
     let served = socket.fd.try_clone().and_then(|fd| punt::serve(&world, fd.into(), &paths.punt));

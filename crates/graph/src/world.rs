@@ -296,29 +296,30 @@ impl World {
         Level::ALL[self.level.load(Ordering::Relaxed) as usize]
     }
 
-    /// Sets the instruction-set level of one node, or of all that have none of their own. Threads follow at their next
-    /// turn.
+    /// Sets the instruction-set level of one node, or of all that have none of their own; without a level, a node follows these again.
+    /// Threads follow at their next turn. Returns the level that was set before.
     ///
     /// # Errors
     /// A level that this processor hasn't got; a node without variants, as inputs and those that aren't [`HOT`](crate::Node::HOT).
-    pub fn set_variant(&self, node: Option<NodeIndex>, level: Level) -> Result<(), String> {
+    pub fn set_variant(&self, node: Option<NodeIndex>, own: Option<Level>) -> Result<Option<Level>, String> {
+        let level = own.unwrap_or(self.level());
         if !level.is_supported() {
             return Err(format!("this processor has no {level}; its highest level is {}", Level::detect()));
         }
         let mut registry = self.registry();
-        let nodes: Vec<NodeIndex> = match node {
+        let (nodes, before): (Vec<NodeIndex>, _) = match node {
             None => {
-                self.level.store(level as u8, Ordering::Relaxed);
+                let before = Level::ALL[self.level.swap(level as u8, Ordering::Relaxed) as usize];
                 let follow = |n: &NodeEntry| n.has_variants() && n.level.is_none();
-                registry.iter().filter(|(_, n)| follow(n)).map(|(index, _)| index).collect()
+                let nodes = registry.iter().filter(|(_, n)| follow(n)).map(|(index, _)| index);
+                (nodes.collect(), Some(before))
             }
             Some(node) => {
                 let entry = registry.get_mut(node).ok_or("there is no such node")?;
                 if !entry.has_variants() {
                     return Err(format!("{} has no variants: one loop for all processors", entry.name));
                 }
-                entry.level = Some(level);
-                vec![node]
+                (vec![node], std::mem::replace(&mut entry.level, own))
             }
         };
         drop(registry);
@@ -328,7 +329,7 @@ impl World {
                 let _ = rt.set_variant(*node, level);
             }
         });
-        Ok(())
+        Ok(before)
     }
 
     /// Runs something on a thread, at its next turn.

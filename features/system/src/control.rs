@@ -68,29 +68,31 @@ pub fn node(world: &World, word: &str) -> Result<NodeInfo, Error> {
 /// A node or a level that isn't there; a node without variants.
 pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> {
     let info = if name.is_empty() { None } else { Some(node(world, name)?) };
+    let index = info.as_ref().map(|node| node.index);
+    let name = info.as_ref().map(|node| node.name.to_string());
     let variants = world.get::<Variants>();
     let mut all = variants.0.lock().expect("no panic inside");
-    let name = info.as_ref().map(|node| node.name.to_string());
-    let before = match all.get(&name) {
-        Some((before, _)) => Some(*before),
-        None => info.as_ref().map_or(Some(world.level()), |node| node.level),
-    };
-    let chosen: Option<Level> = match level {
-        "default" => None,
-        level => Some(level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?),
-    };
-    // What has no level has no variants; the instance says so.
-    let level = chosen.or(before).unwrap_or(Level::V1);
-    world.set_variant(info.map(|node| node.index), level).map_err(Error::unsupported)?;
-    match (chosen, before) {
-        (Some(now), Some(before)) => drop(all.insert(name, (before, now))),
-        _ => drop(all.remove(&name)),
+    let before = all.get(&name).map(|(before, _)| *before);
+    let set = |level| world.set_variant(index, level).map_err(Error::unsupported);
+    if level != "default" {
+        let chosen: Level = level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?;
+        let last = set(Some(chosen))?;
+        all.insert(name, (before.unwrap_or(last), chosen));
+    } else if let Some(before) = before {
+        set(before)?;
+        all.remove(&name);
+    } else if info.is_some_and(|node| node.level.is_none()) {
+        // It has no variants; the instance says so.
+        set(None)?;
     }
     Ok(())
 }
 
-/// The levels that were chosen, by node, behind those before. The first, without a name, is for all other nodes.
-pub struct Variants(Mutex<BTreeMap<Option<String>, (Level, Level)>>);
+/// The level before any was chosen, none for a node that followed the others, and the chosen one.
+type Chosen = (Option<Level>, Level);
+
+/// The levels that were chosen, by node. The first, without a name, is for all other nodes.
+pub struct Variants(Mutex<BTreeMap<Option<String>, Chosen>>);
 
 impl Shared for Variants {
     fn make(_: &World) -> Self {

@@ -33,11 +33,16 @@ fn variants_are_set_for_one_node_or_for_all() {
     let (switch, mangle) = (bench.index("switch"), bench.index("mangle"));
     let levels = || (world.nodes()[switch.at()].level, world.nodes()[mangle.at()].level);
     assert_eq!(levels(), (Some(world.level()), Some(world.level())));
-    world.set_variant(Some(mangle), world.level()).expect("the highest");
-    world.set_variant(None, Level::V1).expect("all have it");
+    world.set_variant(Some(mangle), Some(world.level())).expect("the highest");
+    world.set_variant(None, Some(Level::V1)).expect("all have it");
     assert_eq!(levels(), (Some(Level::V1), Some(Level::detect())));
+    assert_eq!(world.set_variant(Some(mangle), None), Ok(Some(Level::detect())));
+    assert_eq!(levels(), (Some(Level::V1), Some(Level::V1)), "it follows the others");
     assert!(
-        world.set_variant(Some(bench.index("a")), Level::V1).expect_err("no body").contains("no variants")
+        world
+            .set_variant(Some(bench.index("a")), Some(Level::V1))
+            .expect_err("no body")
+            .contains("no variants")
     );
     bench.node("switch", &[packet(1, 0)], |_| {});
 }
@@ -48,8 +53,8 @@ fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
     let world = bench.world.clone();
     let relay = bench.index("relay");
     assert_eq!(world.nodes()[relay.at()].level, None);
-    assert!(world.set_variant(Some(relay), Level::V1).expect_err("one loop").contains("no variants"));
-    world.set_variant(None, Level::detect()).expect("the highest");
+    assert!(world.set_variant(Some(relay), Some(Level::V1)).expect_err("one loop").contains("no variants"));
+    world.set_variant(None, Some(Level::detect())).expect("the highest");
     bench.send("relay", &packet(1, 0), |_| {});
     assert_eq!(world.get::<Sink>().0.load(Ordering::Relaxed), 1);
 }
