@@ -2,6 +2,7 @@
 //! Objects are deleted while everything refers to them.
 
 use super::*;
+use net::Interfaces;
 
 /// Deletes every interface and every table, the last or the first ones first. Returns the names of the interfaces.
 fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {

@@ -5,8 +5,9 @@ use fixture::scripts;
 use graph::Needs;
 use testkit::Rng;
 
+use super::compare::{Difference, compare_again, made_again};
 use super::shrink::shrink;
-use super::{Difference, Instance, compare_again, made_again, sorted};
+use super::{Instance, sorted};
 use daemon::store;
 use std::ops::Range;
 

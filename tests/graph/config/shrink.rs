@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Takes lines away as long as the same difference is found.
 
-use super::Difference;
+use super::compare::Difference;
 
 /// Returns the lines without those that the difference doesn't need, and the difference that they make.
 pub fn shrink(
