@@ -304,8 +304,7 @@ fn nodes_of_a_kind() {
     assert_eq!(names("show graph node want_arcs output"), ["sink-tx"]);
     assert_eq!(names("show graph drop"), ["error-drop"]);
     // Of any of the kinds.
-    let line = "show graph node want_arcs input drop output punt handoff no_free polling interrupt";
-    let several = names(line);
+    let several = names("show graph node want_arcs input drop output punt handoff no_free polling interrupt");
     for name in ["source", "error-drop", "sink-tx"] {
         assert!(several.iter().any(|n| n == name), "{several:?}");
     }
@@ -332,14 +331,11 @@ fn nodes_are_found_by_name_and_by_index() {
 
 #[test]
 fn variants_are_chosen_by_word() {
-    let mut bench = bench();
-    let highest = simd::Level::detect();
-    // A node that has lost its own variant, or never had one, follows the others.
-    run(&mut bench, &format!("set node variant sink-tx {highest}"));
-    run(&mut bench, "set node variant sink-tx default");
-    run(&mut bench, "set node variant sink-tx default");
-    run(&mut bench, "set node variant default v1");
-    run(&mut bench, &format!("set node variant sort {highest}"));
+    let (mut bench, highest) = (bench(), simd::Level::detect());
+    // A node without a variant of its own follows the others.
+    for line in ["sink-tx v1", "sink-tx default", "default v1", &format!("sort {highest}")] {
+        run(&mut bench, &format!("set node variant {line}"));
+    }
     let text = run(&mut bench, "show node variants");
     let of =
         |node: &str| text.lines().find(|l| l.starts_with(node)).and_then(|l| l.split_whitespace().nth(1));
