@@ -42,7 +42,10 @@ pub fn bonds(w: &mut Walk) {
     lacp(w, &frame, &arrive);
 }
 
-fn lacp(w: &mut Walk, frame: &dyn Fn(u16, &[u8]) -> Vec<u8>, arrive: &dyn Fn(&mut Walk, &str, &str, &[u8])) {
+/// Counter, interface and frame that comes in there.
+type Arrive<'a> = &'a dyn Fn(&mut Walk, &str, &str, &[u8]);
+
+fn lacp(w: &mut Walk, frame: &dyn Fn(u16, &[u8]) -> Vec<u8>, arrive: Arrive<'_>) {
     for line in [
         "delete bond BondEthernet0",
         "create bond mode lacp hw-addr 02:fe:00:00:00:20 id 0",
