@@ -56,6 +56,7 @@ pub static PLUGIN: Plugin = Plugin {
         ("trace filter", "is for whoever looks at traces now"),
         ("set bpf trace filter", "is for whoever looks at traces now"),
         ("pcap trace", "is a capture that runs now"),
+        ("pcap dispatch trace", "is a capture that runs now"),
     ],
     api: &[api::API, api::capture::API, api::function::BPF, api::nodes::API],
     start: |world| {
