@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of tables and addresses that [`Fib`] and [`Addresses`] don't have themselves.
+//! The verbs of tables and addresses that [`net::Fib`] and [`Addresses`] don't have themselves.
 
 use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
