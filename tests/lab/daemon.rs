@@ -11,6 +11,8 @@ use testkit::lab;
 
 /// Arguments for the commands that want some.
 const ARGUMENTS: &[(&str, &str)] = &[
+    ("show inacl", "type ip4"),
+    ("show outacl", "type ip4"),
     ("show interface features", "pg0"),
     ("show interface tag", "pg0"),
     ("show packet-generator interface", "pg0"),
@@ -31,7 +33,7 @@ fn every_show_command_answers_as_text_and_as_json() {
             let arguments = ARGUMENTS.iter().find(|(p, _)| p == path).map(|(_, arguments)| *arguments);
             let line = format!("{path} {}", arguments.unwrap_or_default());
             tree.check(&line).unwrap_or_else(|e| panic!("{e}\n(what it needs has to stand in ARGUMENTS)"));
-            if arguments.is_some() && prepare.is_none() {
+            if arguments.is_some_and(|words| words.contains("pg0")) && prepare.is_none() {
                 assert!(router.ctl(&line).is_err(), "{line}: there is no such thing yet");
                 continue;
             }
