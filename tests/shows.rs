@@ -216,10 +216,8 @@ impl Loaded {
                 assert!(json.get("text").is_none() || line.starts_with("show log"), "{line} has only text");
                 self.wrong.extend(promised(&line, &json).err().map(|why| format!("{line}: {why}")));
             }
-            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree. A difference of configurations
-            // holds a hash of each line, and there are more than five lines for each `n`.
-            let each = if line.starts_with("show config diff") { 250 } else { 150 };
-            let most = (6 << 20) + each * n;
+            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree.
+            let most = (6 << 20) + 150 * n;
             assert!(taken <= most, "{line}: {taken} bytes were taken, more than {most}");
             if pieces > 3 {
                 let (short, file, result) = self.ask(&line, true);

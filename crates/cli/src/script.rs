@@ -57,9 +57,23 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Whether `text` ends inside a block.
-pub fn is_open(text: &str) -> bool {
-    Lines::new(text).last().is_some_and(|line| lex::Braces::open(line.text).is_some())
+/// Bytes of a command at most, the lines of its blocks included.
+pub const MAX_COMMAND: usize = 16 << 20;
+
+/// A block that is open where a line ends, for text that comes line by line.
+#[derive(Debug)]
+pub struct OpenBlock(lex::Braces);
+
+impl OpenBlock {
+    /// The block that is open at the end of a command's first line.
+    pub fn after(line: &str) -> Option<Self> {
+        lex::Braces::open(line).map(Self)
+    }
+
+    /// Whether it, or another one that begins behind its end, is open at the end of a further line.
+    pub fn goes_on(&mut self, line: &str) -> bool {
+        self.0.goes_on(line)
+    }
 }
 
 /// Closes the blocks that are open where `text` ends, as VPP does for a client's command, which ends there for certain.

@@ -35,6 +35,12 @@ impl<V> ByLine<V> {
         self.parts[hash as usize % PARTS].get(&hash)
     }
 
+    /// Forgets a line; returns whether it had a value.
+    pub fn remove(&mut self, line: &str) -> bool {
+        let hash = self.hasher.hash_one(line);
+        self.parts[hash as usize % PARTS].remove(&hash).is_some()
+    }
+
     /// Whether a line has a value.
     pub fn contains(&self, line: &str) -> bool {
         self.get(line).is_some()
@@ -62,6 +68,7 @@ mod tests {
             let last = if n < 5000 { 2 * n + 1 } else { n };
             assert_eq!(table.get(&format!("line {n}")), Some(&last));
         }
-        assert!(!table.contains("line 10000"));
+        assert!(!table.contains("line 10000") && !table.remove("line 10000"));
+        assert!(table.remove("line 1") && !table.contains("line 1"));
     }
 }

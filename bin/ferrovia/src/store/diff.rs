@@ -9,13 +9,13 @@ use super::file::{self, Store};
 use super::stream::Commands;
 use crate::run::World;
 
-/// Difference between a saved version and the running configuration. Either may have a million lines, so nothing is kept but a
-/// hash of each running line and whether it is saved.
+/// Difference between a saved version and the running configuration. Either may have a million lines, so nothing is kept but hashes.
 pub struct Diff {
     number: u32,
     date: String,
     saved: Commands,
-    running: ByLine<bool>,
+    /// Running lines; from [`At::Added`] on those that aren't saved.
+    running: ByLine<()>,
     lines: ConfigLines,
     at: At,
     /// There is a difference.
@@ -23,11 +23,11 @@ pub struct Diff {
 }
 
 enum At {
-    /// The first time through the configuration in force.
+    /// Reads the running lines.
     Running,
-    /// What the saved version has besides.
+    /// Reads the saved version and writes lines that aren't running.
     Removed,
-    /// The second time through the configuration in force: what the saved version lacks.
+    /// Reads the running lines once more and writes those that aren't saved.
     Added,
 }
 
@@ -57,7 +57,7 @@ impl Diff {
         match self.at {
             At::Running => {
                 let more = world.config_step(&mut self.lines, &mut next);
-                next.iter().for_each(|line| self.running.insert(&line.text, false));
+                next.iter().for_each(|line| self.running.insert(&line.text, ()));
                 if !more {
                     self.at = At::Removed;
                     out.field("version", self.number);
@@ -66,10 +66,11 @@ impl Diff {
                 }
             }
             At::Removed => match self.saved.next()? {
-                Some(line) if self.running.contains(line) => self.running.insert(line, true),
                 Some(line) => {
-                    let line = line.to_string();
-                    self.differs('-', line, out);
+                    if !self.running.remove(line) {
+                        let line = line.to_string();
+                        self.differs('-', line, out);
+                    }
                 }
                 None => {
                     (self.lines, self.at) = (world.config_lines(), At::Added);
@@ -80,7 +81,7 @@ impl Diff {
             At::Added => {
                 let more = world.config_step(&mut self.lines, &mut next);
                 for ConfigLine { text, .. } in next {
-                    if self.running.get(&text) != Some(&true) {
+                    if self.running.contains(&text) {
                         self.differs('+', text, out);
                     }
                 }

@@ -67,7 +67,7 @@ enum Waiting {
 /// Input kept while a command runs; beyond this [`Session::wants_input`] says no.
 const MAX_AHEAD: usize = 64 << 10;
 /// A line or block without frames is not longer than this.
-const MAX_LINE: usize = 16 << 20;
+const MAX_LINE: usize = crate::script::MAX_COMMAND;
 
 /// One connection.
 #[derive(Debug)]
