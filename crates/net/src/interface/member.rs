@@ -34,7 +34,7 @@ impl Interfaces {
         interface.device.set_mac(world, bond.mac)?;
         let membership = Membership { bond: bond.sw_if, mac: interface.mac };
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| (i.bond, i.mac) = (Some(membership), bond.mac))?;
-        self.follow_promiscuous(world, sw_if, bond.promiscuous || self.has_ports(bond.sw_if, None))
+        self.follow_promiscuous(world, sw_if, bond.promiscuous || self.features_need_all(bond, None))
     }
 
     /// Ends a membership: the interface has its own MAC address again. Does nothing for an interface that is no member.
@@ -64,13 +64,14 @@ impl Interfaces {
     /// One that isn't there (−2); what the device says.
     pub fn follow_promiscuous(&self, world: &World, sw_if: SwIfIndex, bond: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
-        let all = bond || interface.promiscuous || self.has_ports(sw_if, None);
+        // A member is no layer-2 port.
+        let all = bond || interface.promiscuous || interface.patched;
         interface.device.set_promiscuous(world, all)
     }
 
     /// Whether an interface is a member of a bond that receives frames for whatever MAC address.
     pub(super) fn bond_receives_all(&self, interface: &Interface) -> bool {
         let bond = interface.bond.and_then(|membership| self.get(membership.bond).ok());
-        bond.is_some_and(|bond| bond.promiscuous || self.has_ports(bond.sw_if, None))
+        bond.is_some_and(|bond| bond.promiscuous || self.features_need_all(&bond, None))
     }
 }

@@ -196,7 +196,7 @@ impl Interfaces {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
                 .retval(retval::INVALID_VALUE));
         }
-        let all = on || self.has_ports(sw_if, None) || self.bond_receives_all(&interface);
+        let all = on || self.features_need_all(&interface, None);
         interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
@@ -208,16 +208,19 @@ impl Interfaces {
     pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)?;
         let interface = self.get(sw_if)?;
-        let all = interface.promiscuous || self.has_ports(sw_if, None) || self.bond_receives_all(&interface);
+        let all = interface.promiscuous || self.features_need_all(&interface, None);
         interface.device.set_promiscuous(world, all)
     }
 
-    /// Whether a device is patched, or it or one of its sub-interfaces, except `but`, is a layer-2 port.
-    pub(super) fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
+    /// Whether a feature needs frames for all MAC addresses: a device is patched, it or one of its sub-interfaces, except `but`, is a
+    /// layer-2 port, or its bond receives them.
+    pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
+        device.patched || self.has_ports(device.sw_if, but) || self.bond_receives_all(device)
+    }
+
+    /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
+    fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
-        if inner.all.get(device.at()).and_then(Option::as_ref).is_some_and(|i| i.patched) {
-            return true;
-        }
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
         all.any(|sw_if| {
@@ -242,10 +245,7 @@ impl Interfaces {
             self.check_no_member(sw_if, "its frames are the bond's")?;
         }
         let over = self.get(interface.parent)?;
-        let all = over.promiscuous
-            || role == L2Role::Port
-            || self.has_ports(over.sw_if, Some(sw_if))
-            || self.bond_receives_all(&over);
+        let all = over.promiscuous || role == L2Role::Port || self.features_need_all(&over, Some(sw_if));
         over.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }
