@@ -24,7 +24,7 @@ fn frame(from: MacAddr, to: MacAddr) -> Vec<u8> {
 /// Frames from stations behind the input to stations behind the output, all of them equally often.
 pub fn frames(table: Table) -> Vec<Vec<u8>> {
     let n = stations(table);
-    // Both run through all stations, in different orders: neither number divides a power of ten.
+    // Both run through all stations, in different orders: neither factor has 2 or 5 as a divisor.
     let (count, step) = (if n == 1 { 1 } else { PACKETS }, 7_368_787);
     (0..count).map(|i| frame(station(1, i * 7919 % n), station(0, i * step % n))).collect()
 }

@@ -247,7 +247,7 @@ impl Layout {
         self.lines.push(cells.into_iter().take(self.columns.len()).map(|c| c.text().into_owned()).collect());
     }
 
-    /// Number of rows that wait for [`Self::render`].
+    /// Number of rows held back until [`Self::render`].
     pub fn waiting(&self) -> usize {
         self.lines.len()
     }

@@ -64,8 +64,8 @@ impl Writer {
         self.rows += 1;
     }
 
-    /// What was written since the last call. Rows of a table wait until [`SLICE`] of them are there or something else follows, so the
-    /// width of the columns doesn't depend on when slices end.
+    /// Takes the text written since the last call. Rows of a table are held back until there are [`SLICE`] of them or something else
+    /// follows, so that the width of the columns doesn't depend on when slices end.
     pub(crate) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }

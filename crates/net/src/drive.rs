@@ -170,7 +170,7 @@ impl Rig {
         self.bench.world.clone()
     }
 
-    /// What a command says, once all that it began is done.
+    /// Runs a command to the end of all work that it started, and returns its output.
     ///
     /// # Panics
     /// If the command fails.
@@ -181,17 +181,17 @@ impl Rig {
         said
     }
 
-    /// Return value and text of a command that fails.
+    /// Runs a command that has to fail; returns its return value and error text.
     ///
     /// # Panics
-    /// If it doesn't.
+    /// If the command succeeds.
     #[track_caller]
     pub fn refused(&mut self, line: &str) -> (i32, String) {
         let error = self.bench.cli(line).expect_err(line);
         (error.code(), error.to_string())
     }
 
-    /// Frames come in by a port, as a driver brings them.
+    /// Receives frames on a port, as from its driver.
     pub fn receive_all(&mut self, port: usize, frames: &[Vec<u8>]) {
         for frame in frames {
             self.bench.arrive(self.ports[port], frame);
@@ -199,18 +199,18 @@ impl Rig {
         self.bench.settle();
     }
 
-    /// What is sent, by number of the port, when frames come in by one.
+    /// Receives frames on a port; returns the frames sent, each with the number of its port.
     pub fn pass_all(&mut self, port: usize, frames: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
         self.receive_all(port, frames);
         self.sent()
     }
 
-    /// What is sent, by number of the port, when a frame comes in by one.
+    /// As [`Self::pass_all`], for one frame.
     pub fn pass(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
         self.pass_all(port, &[frame.to_vec()])
     }
 
-    /// What was sent since the last call, sorted by number of the port, then by bytes.
+    /// The frames sent since the last call, each with the number of its port, sorted.
     pub fn sent(&self) -> Vec<(usize, Vec<u8>)> {
         let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if).expect("a port");
         let mut sent: Vec<_> = self.sent.take().into_iter().map(|(sw_if, b)| (number(sw_if), b)).collect();
@@ -218,7 +218,7 @@ impl Rig {
         sent
     }
 
-    /// Seconds go by.
+    /// Lets the instance's clock go on by seconds, one by one.
     pub fn seconds(&mut self, n: u64) {
         for _ in 0..n {
             self.bench.world.clock.adjust(1_000_000_000);
@@ -226,7 +226,7 @@ impl Rig {
         }
     }
 
-    /// A counter of a node.
+    /// Reads a counter of a node.
     pub fn count(&self, node: &str, counter: &str) -> u64 {
         self.bench.count(node, counter)
     }

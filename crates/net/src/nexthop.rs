@@ -104,7 +104,7 @@ impl NextHops {
         self.inner().down.contains_key(&hop)
     }
 
-    /// Who says that it is down.
+    /// The watchers that report a next hop down, or none if it is up.
     pub fn down(&self, hop: NextHop) -> Option<Down> {
         self.inner().down.get(&hop).cloned()
     }

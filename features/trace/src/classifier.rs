@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the feature attaches itself that decides by tables which packets are traced or captured.
+//! Registration of a classifier: a feature that decides by its tables which packets are traced or captured.
 
 use buffer::Buffer;
 use cli::Error;
@@ -8,7 +8,7 @@ use msg::retval;
 use std::sync::{Arc, OnceLock};
 use sync::Turn;
 
-/// What a packet is wanted for.
+/// The use of packets that a classifier selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A trace.

@@ -148,13 +148,10 @@ fn show_program(world: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(text, json!({ "expression": expression.text, "program": program })))
 }
 
-/// `trace add` has its place here, since VPP's command has it.
+/// As VPP's command, it also adds a trace.
 fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
-    if m.flag("status") {
-        return Ok(pcap::status(world));
-    }
-    if m.flag("off") {
-        return pcap::stop(world).map(Output::task);
+    if let Some(answer) = of_running(world, m) {
+        return answer;
     }
     if !m.flag("on") {
         return Err(Error::usage("choose on, off or status"));
@@ -174,7 +171,15 @@ fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::text(said))
 }
 
-/// How much a command wants.
+/// The answer to a command about the capture that runs: `status` or `off`.
+fn of_running(world: &World, m: &Matches) -> Option<Result<Output, Error>> {
+    if m.flag("status") {
+        return Some(Ok(pcap::status(world)));
+    }
+    m.flag("off").then(|| pcap::stop(world).map(Output::task))
+}
+
+/// The packets, and bytes of each, that a command asks for.
 fn limits(m: &Matches) -> pcap::Limits {
     let defaults = pcap::Limits::default();
     pcap::Limits {
@@ -185,11 +190,8 @@ fn limits(m: &Matches) -> pcap::Limits {
 
 fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     let on = pcap::Directions { rx: m.flag("rx"), tx: m.flag("tx"), drop: m.flag("drop"), dispatch: false };
-    if m.flag("status") {
-        return Ok(pcap::status(world));
-    }
-    if m.flag("off") {
-        return pcap::stop(world).map(Output::task);
+    if let Some(answer) = of_running(world, m) {
+        return answer;
     }
     let interface = match m.str("interface") {
         "" | "any" => None,

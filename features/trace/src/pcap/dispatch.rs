@@ -30,11 +30,11 @@ impl Observer for Tap {
 
 /// Version of the format, major and minor.
 const VERSION: [u8; 2] = [1, 0];
-/// What the packet begins with, for the dissector; 0 lets it look at the node's name.
+/// Numbers of the format for the protocol that the packet begins with; 0 lets the dissector decide by the node's name.
 const HINTS: [(Layer, u8); 3] = [(Layer::Ethernet, 1), (Layer::Ip4, 2), (Layer::Ip6, 3)];
 
-/// What stands in front of a packet: version, number of strings, protocol hint, index of the buffer (in network byte order; ours have
-/// none that means anything outside), then the strings, each with a zero behind it: the node's name, what is known of the packet, and
+/// The header in front of a packet: version, number of strings, protocol hint, index of the buffer (in network byte order; ours have
+/// none that means anything outside), then the strings, each with a zero behind it: the node's name, a description of the packet, and
 /// two for fields of nodes, which are empty.
 pub fn head(header: &Header, node: &str, received: &str) -> Vec<u8> {
     let layer = layer(node);
