@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What operators see of an instance, and what it forwards, compared with another one.
+//! Compares two instances: the output of their `show` commands, and the packets that they forward.
 
 use super::Instance;
 use fixture::read_pcap;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use testkit::pkt;
 
 impl Instance {
-    /// What operators see of it. Ages and the numbers of internal objects are left out.
+    /// The output of `show` commands, without ages and the numbers of internal objects.
     pub fn shows(&mut self) -> Vec<String> {
         const SHOWS: &[&str] = &[
             "show interface -j",
@@ -56,7 +56,8 @@ impl Instance {
             "show l2patch",
             "show cdp",
             "show bond details",
-            "show classify tables",
+            "show udp encap -j",
+            "show classify tables verbose -j",
             "show inacl type ip4",
             "show outacl type ip4",
             "show logging configuration",
@@ -71,7 +72,7 @@ impl Instance {
         lines.into_iter().map(|line| format!("{line}\n{}", steady(self.must(&line)))).collect()
     }
 
-    /// What comes out by each interface of the packet generator when packets come in by each.
+    /// The packets that each interface of the packet generator sends when packets come in by all of them.
     pub fn forwards(&mut self) -> Vec<(String, Vec<Vec<u8>>)> {
         let interfaces = self.bench.world.get::<Interfaces>().list();
         let ports: Vec<_> = interfaces.iter().filter(|i| i.device.driver() == "pg").collect();
@@ -148,6 +149,8 @@ fn steady(text: String) -> String {
                     "buckets",
                     "packets",
                     "bytes",
+                    "hits",
+                    "last_heard",
                 ] {
                     all.remove(key);
                 }
