@@ -156,6 +156,16 @@ impl Registry {
         self.segment.change(|change| gone.iter().for_each(|name| change.remove(name)));
     }
 
+    /// Takes a gauge out of the directory; another one may have its entry then, so the [`Gauge`] must not be set any more.
+    /// False if there is none.
+    pub fn remove_gauge(&self, name: &str) -> bool {
+        let known = self.inner().gauges.remove(name).is_some();
+        if known {
+            self.segment.change(|change| change.remove(name));
+        }
+        known
+    }
+
     /// `n` values that control sets, in a simple counter with one row; made at each call.
     pub fn row(&self, name: &str, n: usize) -> Vec<Gauge> {
         let (Some(rows), Some(data)) = (self.segment.alloc(1), self.segment.alloc(n)) else {

@@ -211,6 +211,12 @@ fn gauges_come_and_go() {
     assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(8)), Some(Value::Gauge(1))));
     assert_eq!(value(&registry, "/net/ip6/neighbors"), Some(Value::Gauge(3)));
     assert_eq!(value(&registry, "/net/ip4/neighbors"), Some(Value::Gauge(2)));
+    assert!(registry.remove_gauge("/net/ip4/neighbors") && !registry.remove_gauge("/net/ip4/neighbors"));
+    registry.gauge("/net/ip6/routes").set(5);
+    assert_eq!(value(&registry, "/net/ip4/neighbors"), None);
+    assert_eq!(value(&registry, "/net/ip6/routes"), Some(Value::Gauge(5)));
+    registry.gauge("/net/ip4/neighbors").set(6);
+    assert_eq!(value(&registry, "/net/ip4/neighbors"), Some(Value::Gauge(6)));
 }
 
 #[test]
