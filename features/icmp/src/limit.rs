@@ -38,6 +38,11 @@ impl Bucket {
         }
         left
     }
+
+    /// The time at which there is a token; a past time if there is one now.
+    pub fn next(&self, limit: Limit) -> u64 {
+        (self.full + limit.cost).saturating_sub(limit.depth)
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +73,10 @@ mod tests {
             let (mut now, mut passed) = (0, 0u64);
             for step in steps {
                 now += step;
-                passed += u64::from(bucket.take(now, limit));
+                let next = bucket.next(limit);
+                let took = bucket.take(now, limit);
+                prop_assert_eq!(took, next <= now);
+                passed += u64::from(took);
                 let cost = 1_000_000_000 / u64::from(rate);
                 prop_assert!(passed <= u64::from(burst) + now / cost);
             }
