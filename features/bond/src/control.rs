@@ -22,7 +22,8 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
         IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
         IfEvent::Mtu(sw_if) => {
             let bond = bonds.control().bond_of(sw_if);
-            if let Some(Err(error)) = bond.map(|bond| bonds.follow_mtu(world, bond)) {
+            let bond = bond.map_or(Ok(()), |bond| bonds.follow_mtu(world, bond));
+            if let Err(error) = bond.and(bonds.free_mtus(world, sw_if)) {
                 log::warn!("{}: {error}", world.get::<Interfaces>().name(sw_if));
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bonds come and go.
+//! Creation and deletion of bonds.
 
 use crate::device::BondDevice;
 use crate::model::{Mode, NewBond};
@@ -13,16 +13,16 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 use wire::MacAddr;
 
-/// Bytes of a frame's payload that a bond without members carries.
-const MTU: u16 = 9000;
+/// The MTU of a bond without members.
+pub const MTU: u16 = 9000;
 
 /// The name of a bond.
 pub fn name(id: u32) -> String {
     format!("BondEthernet{id}")
 }
 
-/// The address of a bond that has none of its own and never had a member: another one at each start of the program, as it names no
-/// device, and the same one for a bond that is made again.
+/// The MAC address of a bond that was given none and never had a member. It differs at each start of the program, since it is no device's,
+/// and a bond that is deleted and created again has the same one.
 pub fn random_mac(id: u32) -> MacAddr {
     static SEED: OnceLock<RandomState> = OnceLock::new();
     MacAddr::local(SEED.get_or_init(RandomState::new).hash_one(id))
@@ -45,7 +45,9 @@ impl Bonds {
         }
         let id = {
             let mut control = self.control();
-            let id = new.id.unwrap_or_else(|| (0..).find(|id| !control.ids.contains(id)).unwrap_or(0));
+            let mut taken = control.ids.iter().copied();
+            let free = || (0..).find(|id| taken.next() != Some(*id)).unwrap_or(u32::MAX);
+            let id = new.id.unwrap_or_else(free);
             if !control.ids.insert(id) {
                 return Err(
                     Error::failed(format!("there is a {} already", name(id))).retval(retval::INSTANCE_IN_USE)
@@ -65,7 +67,7 @@ impl Bonds {
         let made = world.get::<Interfaces>().create(world, interface, BondTx::new);
         let sw_if = made.inspect_err(|_| _ = self.control().ids.remove(&id))?;
         _ = device.sw_if.set(sw_if);
-        let bond = Bond { id, made: new, members: Vec::new(), active: Vec::new(), current: None, mtu: MTU };
+        let bond = Bond { id, made: new, members: Vec::new(), active: Vec::new(), current: None };
         self.control().bonds.insert(sw_if, bond);
         self.settle(world, sw_if);
         Ok(sw_if)
@@ -89,16 +91,18 @@ impl Bonds {
     pub(crate) fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
         // A device that is going away may refuse its own address.
         _ = self.detach(world, sw_if);
-        let members: Vec<_> = self.get(sw_if).into_iter().flat_map(|bond| bond.members).collect();
-        for member in members {
-            if let Err(error) = self.detach(world, member.sw_if) {
-                log::warn!("{}: {error}", world.get::<Interfaces>().name(member.sw_if));
-            }
-        }
-        let mut control = self.control();
-        if let Some(bond) = control.bonds.remove(&sw_if) {
+        let bond = {
+            let mut control = self.control();
+            let Some(bond) = control.bonds.remove(&sw_if) else { return };
             control.ids.remove(&bond.id);
-            self.views.clear(sw_if.0);
+            bond.members.iter().for_each(|member| _ = control.members.remove(member));
+            bond
+        };
+        self.views.clear(sw_if.0);
+        for member in bond.members {
+            if let Err(error) = self.release(world, bond.made.mode, member) {
+                log::warn!("{}: {error}", world.get::<Interfaces>().name(member));
+            }
         }
     }
 }

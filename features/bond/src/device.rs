@@ -4,7 +4,7 @@
 use crate::state::Bonds;
 use cli::Error;
 use graph::{SwIfIndex, World};
-use net::{Device, Interfaces, MtuKind};
+use net::{Device, Interface, Interfaces, MtuKind};
 use std::sync::OnceLock;
 use wire::MacAddr;
 
@@ -15,18 +15,33 @@ pub struct BondDevice {
 }
 
 impl BondDevice {
-    fn each(
+    fn members(&self, world: &World) -> Vec<SwIfIndex> {
+        let bond = self.sw_if.get().and_then(|sw_if| world.get::<Bonds>().get(*sw_if));
+        bond.into_iter().flat_map(|bond| bond.members).map(|member| member.sw_if).collect()
+    }
+
+    /// Sets a property of all members, or of none: if one refuses, all have their old values again.
+    fn set_all<T: Copy>(
         &self,
         world: &World,
-        set: impl Fn(&Interfaces, SwIfIndex) -> Result<(), Error>,
+        new: T,
+        old: impl Fn(&Interface) -> T,
+        set: impl Fn(&Interfaces, SwIfIndex, T) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let bond = self.sw_if.get().and_then(|sw_if| world.get::<Bonds>().get(*sw_if));
         let interfaces = world.get::<Interfaces>();
-        bond.iter().flat_map(|bond| &bond.members).try_for_each(|member| set(&interfaces, member.sw_if))
+        let mut changed = Vec::new();
+        for member in self.members(world) {
+            changed.push((member, old(&interfaces.get(member)?)));
+            if let Err(error) = set(&interfaces, member, new) {
+                changed.into_iter().for_each(|(member, old)| _ = set(&interfaces, member, old));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Sets the MTU of a member's device without taking it for the operator's choice.
+/// Sets the MTU of a member's device, which isn't kept as an MTU that the operator chose for the member.
 pub fn set_member_mtu(
     world: &World,
     interfaces: &Interfaces,
@@ -47,14 +62,18 @@ impl Device for BondDevice {
     }
 
     fn set_mac(&self, world: &World, mac: MacAddr) -> Result<(), Error> {
-        self.each(world, |interfaces, member| interfaces.set_member_mac(world, member, mac))
+        let set = |interfaces: &Interfaces, member, mac| interfaces.set_member_mac(world, member, mac);
+        self.set_all(world, mac, |member| member.mac, set)
     }
 
     fn set_mtu(&self, world: &World, mtu: u16) -> Result<(), Error> {
-        self.each(world, |interfaces, member| set_member_mtu(world, interfaces, member, mtu))
+        let set = |interfaces: &Interfaces, member, mtu| set_member_mtu(world, interfaces, member, mtu);
+        self.set_all(world, mtu, |member| member.mtu_of(MtuKind::Link), set)
     }
 
     fn set_promiscuous(&self, world: &World, on: bool) -> Result<(), Error> {
-        self.each(world, |interfaces, member| interfaces.follow_promiscuous(world, member, on))
+        let interfaces = world.get::<Interfaces>();
+        let follow = |member| interfaces.follow_promiscuous(world, member, on);
+        self.members(world).into_iter().try_for_each(follow)
     }
 }

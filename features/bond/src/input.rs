@@ -35,7 +35,7 @@ pub enum To {
     #[count]
     #[counter("pass through (CDP, LLDP, slow protocols)")]
     PassThrough,
-    /// bond is down
+    /// bond or member is down
     #[drop]
     #[counter("interface down")]
     Down,
@@ -100,6 +100,7 @@ impl BondInput {
         }
         match member.takes {
             Takes::All => {}
+            Takes::Down => return To::Down,
             Takes::Backup => return To::Passive,
             Takes::Waiting => return To::NotCollecting,
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where LACP attaches itself.
+//! The interface to the feature that speaks LACP.
 
 use crate::model::{MemberInfo, Mode, Stage};
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 
-/// What the feature that speaks LACP is told of members of bonds in mode `lacp`.
+/// Calls of the feature that speaks LACP, for members of bonds in mode `lacp`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lacp {
     /// A member has joined.
@@ -23,17 +23,17 @@ pub fn register_lacp(world: &World, lacp: Lacp) -> Result<(), String> {
 }
 
 impl Bonds {
-    /// Notes how far LACP has brought a member into its bond.
-    pub fn set_stage(&self, world: &World, sw_if: SwIfIndex, stage: Stage) {
-        let bond = {
-            let mut control = self.control();
-            match control.member_mut(sw_if) {
-                Some((_, member)) if member.stage != stage => member.stage = stage,
-                _ => return,
+    /// Notes how far LACP has brought a member into its bond. Returns whether that has changed.
+    pub fn set_stage(&self, world: &World, sw_if: SwIfIndex, stage: Stage) -> bool {
+        let bond = match self.control().members.get_mut(&sw_if) {
+            Some(member) if member.stage != stage => {
+                member.stage = stage;
+                member.bond
             }
-            control.bond_of(sw_if)
+            _ => return false,
         };
-        bond.into_iter().for_each(|bond| self.settle(world, bond));
+        self.settle(world, bond);
+        true
     }
 
     /// The feature that speaks LACP, for a bond in that mode.

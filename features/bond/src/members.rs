@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members come and go.
+//! Members join and leave bonds.
 
+use crate::create::MTU;
 use crate::device::set_member_mtu;
 use crate::input::BondInput;
-use crate::model::{MemberInfo, Mode};
+use crate::model::{BondInfo, MemberInfo, Mode};
 use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
@@ -24,13 +25,29 @@ impl Bonds {
         };
         let interface = interfaces.get(sw_if)?;
         self.check_member(world, &interface)?;
+        let before = interfaces.get(bond)?.made;
         if info.members.is_empty() && info.made.mac.is_none() {
             // The first member's address, unless an operator has given the bond another one.
             interfaces.note_made(world, bond, interface.mac, natural_mtu(&interface))?;
         }
+        let joined = self.join(world, &info, member);
+        if joined.is_err() {
+            // A device refuses. Bond and member are again as they were.
+            _ = self.detach(world, sw_if);
+            _ = interfaces.leave_bond(world, sw_if);
+            interfaces.note_made(world, bond, before.mac, before.mtu)?;
+        }
+        joined
+    }
+
+    fn join(&self, world: &World, info: &BondInfo, member: MemberInfo) -> Result<()> {
+        let interfaces = world.get::<Interfaces>();
+        let MemberInfo { sw_if, bond, .. } = member;
         interfaces.join_bond(world, sw_if, &interfaces.get(bond)?)?;
-        if let Some(bond) = self.control().bonds.get_mut(&bond) {
-            bond.members.push(member);
+        {
+            let mut control = self.control();
+            control.members.insert(sw_if, member);
+            control.bonds.get_mut(&bond).into_iter().for_each(|bond| bond.members.push(sw_if));
         }
         self.enable_input(world, sw_if, true)?;
         if let Some(lacp) = self.lacp_of(info.made.mode) {
@@ -39,7 +56,7 @@ impl Bonds {
         self.settle(world, bond);
         world.note_config_change();
         self.follow_mtu(world, bond)?;
-        // One that an operator chose for the bond is the members' too.
+        // An MTU that an operator chose for the bond is the members' too.
         let chosen = interfaces.get(bond)?.own_mtu;
         chosen.map_or(Ok(()), |mtu| set_member_mtu(world, &interfaces, sw_if, mtu))
     }
@@ -73,31 +90,34 @@ impl Bonds {
     /// # Errors
     /// An interface that is no member (−71); what the device says, once it has left.
     pub fn detach(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
-        let interfaces = world.get::<Interfaces>();
-        let Some(member) = self.member(sw_if) else {
-            return Err(Error::failed(format!("{} is no member of a bond", interfaces.name(sw_if)))
-                .retval(retval::INVALID_INTERFACE));
-        };
-        let mode = {
+        let (bond, mode) = {
             let mut control = self.control();
-            let bond = control.bonds.get_mut(&member.bond);
-            bond.map(|bond| {
-                bond.members.retain(|member| member.sw_if != sw_if);
-                bond.made.mode
-            })
+            let Some(member) = control.members.remove(&sw_if) else {
+                return Err(not_a_member(world, sw_if));
+            };
+            let Some(bond) = control.bonds.get_mut(&member.bond) else { return Ok(()) };
+            bond.members.retain(|member| *member != sw_if);
+            (member.bond, bond.made.mode)
         };
+        let released = self.release(world, mode, sw_if);
+        self.settle(world, bond);
+        world.note_config_change();
+        released.and(self.follow_mtu(world, bond))
+    }
+
+    /// Gives an interface back its own settings after it was removed from the members of a bond with this mode.
+    pub(crate) fn release(&self, world: &World, mode: Mode, sw_if: SwIfIndex) -> Result<()> {
+        let interfaces = world.get::<Interfaces>();
         self.members.clear(sw_if.0);
-        if let Some(lacp) = mode.and_then(|mode| self.lacp_of(mode)) {
+        if let Some(lacp) = self.lacp_of(mode) {
             (lacp.left)(world, sw_if);
         }
-        self.enable_input(world, sw_if, false)?;
+        let input = self.enable_input(world, sw_if, false);
         let left = interfaces.leave_bond(world, sw_if);
         let mtu = interfaces
             .get(sw_if)
             .and_then(|interface| set_member_mtu(world, &interfaces, sw_if, natural_mtu(&interface)));
-        self.settle(world, member.bond);
-        world.note_config_change();
-        left.and(mtu).and(self.follow_mtu(world, member.bond))
+        input.and(left).and(mtu)
     }
 
     /// Sets a member's weight. The active member of an active-backup bond with the highest one is the current one.
@@ -108,12 +128,11 @@ impl Bonds {
         let bond = {
             let mut control = self.control();
             match control.member_mut(sw_if) {
-                None => {
-                    let name = world.get::<Interfaces>().name(sw_if);
-                    return Err(Error::failed(format!("{name} is no member of a bond"))
-                        .retval(retval::INVALID_INTERFACE));
+                None => return Err(not_a_member(world, sw_if)),
+                Some((Mode::ActiveBackup, member)) => {
+                    member.weight = weight;
+                    member.bond
                 }
-                Some((Mode::ActiveBackup, member)) => member.weight = weight,
                 Some((mode, _)) => {
                     return Err(Error::unsupported(format!(
                         "weights are for bonds in mode active-backup, not {}",
@@ -122,9 +141,8 @@ impl Bonds {
                     .retval(retval::INVALID_ARGUMENT));
                 }
             }
-            control.bond_of(sw_if)
         };
-        bond.into_iter().for_each(|bond| self.settle(world, bond));
+        self.settle(world, bond);
         world.note_config_change();
         Ok(())
     }
@@ -133,19 +151,33 @@ impl Bonds {
         world.set_feature("device-input", BondInput::NAME, sw_if, on).map_err(Error::failed)
     }
 
-    /// The MTU of a bond is the smallest of its members', unless an operator chose one.
+    /// Sets the MTU of a bond to the smallest of its members', unless an operator chose one.
     pub(crate) fn follow_mtu(&self, world: &World, bond: SwIfIndex) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        let (members, mtu) = {
-            let control = self.control();
-            let Some(bond) = control.bonds.get(&bond) else { return Ok(()) };
-            (bond.members.clone(), bond.mtu)
-        };
+        let Some(info) = self.get(bond) else { return Ok(()) };
         let of = |member: &MemberInfo| interfaces.get(member.sw_if).ok().map(|i| natural_mtu(&i));
-        let natural = members.iter().filter_map(of).min().unwrap_or(mtu);
+        let natural = info.members.iter().filter_map(of).min().unwrap_or(MTU);
         let made = interfaces.get(bond)?.made;
         if made.mtu == natural { Ok(()) } else { interfaces.note_made(world, bond, made.mac, natural) }
     }
+
+    /// Gives the members of a bond their own MTUs while no operator has chosen one for the bond.
+    pub(crate) fn free_mtus(&self, world: &World, bond: SwIfIndex) -> Result<()> {
+        let Some(info) = self.get(bond) else { return Ok(()) };
+        let interfaces = world.get::<Interfaces>();
+        if interfaces.get(bond)?.own_mtu.is_some() {
+            return Ok(());
+        }
+        info.members.iter().try_for_each(|member| {
+            let mtu = natural_mtu(&interfaces.get(member.sw_if)?);
+            set_member_mtu(world, &interfaces, member.sw_if, mtu)
+        })
+    }
+}
+
+fn not_a_member(world: &World, sw_if: SwIfIndex) -> Error {
+    let name = world.get::<Interfaces>().name(sw_if);
+    Error::failed(format!("{name} is no member of a bond")).retval(retval::INVALID_INTERFACE)
 }
 
 /// The link's MTU that an interface has outside of a bond.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which members are active, and which one is the current one.
+//! Selection of the active members and of the current one.
 
 use crate::model::{Balance, MemberInfo, Mode, Stage};
-use crate::state::{BondView, Bonds, MemberView, Takes};
+use crate::state::{BondView, Bonds, Control, MemberView, Takes};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 use std::cmp::Reverse;
@@ -22,24 +22,40 @@ impl Bonds {
     pub(crate) fn settle(&self, world: &World, sw_if: SwIfIndex) {
         let interfaces = world.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return };
-        let is_up = |member: &MemberInfo| {
-            interfaces.get(member.sw_if).is_ok_and(|interface| interface.admin_up && interface.link_up)
-        };
         let (has_link, has_switched) = {
             let mut control = self.control();
-            let Some(bond) = control.bonds.get_mut(&sw_if) else { return };
+            let Control { bonds, members, .. } = &mut *control;
+            let Some(bond) = bonds.get_mut(&sw_if) else { return };
             let mode = bond.made.mode;
-            let is_active = |member: &MemberInfo| {
-                is_up(member) && (mode != Mode::Lacp || member.stage == Stage::Distributing)
-            };
-            let active: Vec<_> = bond.members.iter().filter(|member| is_active(member)).copied().collect();
+            let (mut active, mut takes) = (Vec::new(), Vec::new());
+            for member in bond.members.iter().filter_map(|member| members.get(member)) {
+                let state = interfaces.get(member.sw_if);
+                let (admin, link) = state.map_or((false, false), |i| (i.admin_up, i.link_up));
+                let takes_frames = match mode {
+                    _ if !admin => Takes::Down,
+                    Mode::Lacp if member.stage == Stage::Idle => Takes::Waiting,
+                    _ => Takes::All,
+                };
+                takes.push((member.sw_if, takes_frames));
+                if admin && link && (mode != Mode::Lacp || member.stage == Stage::Distributing) {
+                    active.push(*member);
+                }
+            }
             bond.active = order(mode, active, bond.current);
-            let (mut current, mut used) = (None, bond.active.clone());
+            let (mut current, mut used) = (None, &bond.active[..]);
             if mode == Mode::ActiveBackup {
                 current = used.first().copied();
-                used.truncate(1);
+                used = used.get(..1).unwrap_or_default();
+                let is_backup =
+                    |(member, takes): &&mut (_, Takes)| Some(*member) != current && *takes == Takes::All;
+                takes.iter_mut().filter(is_backup).for_each(|(_, takes)| *takes = Takes::Backup);
             }
-            self.publish(sw_if, &interface, bond, &used);
+            let view = BondView {
+                balance: Balance::of(mode, bond.made.balance),
+                up: interface.admin_up,
+                active: used.iter().map(|member| member.0).collect(),
+            };
+            self.publish(sw_if, view, &takes);
             let has_switched = current.is_some() && bond.current.is_some() && bond.current != current;
             // The last one stays known while there is none: another one that comes up then is a switch too.
             bond.current = current.or(bond.current);
@@ -52,32 +68,14 @@ impl Bonds {
         }
     }
 
-    fn publish(
-        &self,
-        sw_if: SwIfIndex,
-        interface: &net::Interface,
-        bond: &crate::state::Bond,
-        used: &[SwIfIndex],
-    ) {
-        let mode = bond.made.mode;
-        let view = BondView {
-            mode,
-            balance: Balance::of(mode, bond.made.balance),
-            up: interface.admin_up,
-            active: used.iter().map(|member| member.0).collect(),
-        };
+    fn publish(&self, sw_if: SwIfIndex, view: BondView, members: &[(SwIfIndex, Takes)]) {
         if self.views.read(sw_if.0, |old| old != Some(&view)) {
             self.views.set(sw_if.0, view);
         }
-        for member in &bond.members {
-            let takes = match mode {
-                Mode::ActiveBackup if used.first() != Some(&member.sw_if) => Takes::Backup,
-                Mode::Lacp if member.stage == Stage::Idle => Takes::Waiting,
-                _ => Takes::All,
-            };
-            let view = MemberView { bond: sw_if.0, takes };
-            if self.members.read(member.sw_if.0, |old| old != Some(&view)) {
-                self.members.set(member.sw_if.0, view);
+        for (member, takes) in members {
+            let view = MemberView { bond: sw_if.0, takes: *takes };
+            if self.members.read(member.0, |old| old != Some(&view)) {
+                self.members.set(member.0, view);
             }
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control keeps of bonds, and what workers read of them.
+//! Control's state of bonds, and the copy of it for workers.
 
 use crate::lacp::Lacp;
 use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use sync::{Slots, Turn};
 
-/// What workers read of a bond.
+/// The part of a bond that workers read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BondView {
-    pub mode: Mode,
     pub balance: Balance,
     /// Admin up.
     pub up: bool,
@@ -19,18 +18,20 @@ pub struct BondView {
     pub active: Vec<u32>,
 }
 
-/// Which frames a member takes.
+/// Whether a member takes frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
-    /// All.
+    /// It takes all frames.
     All,
+    /// None: it is admin down.
+    Down,
     /// None: another member of the active-backup bond is the current one.
     Backup,
     /// None: LACP hasn't brought it into the bond.
     Waiting,
 }
 
-/// What workers read of a member.
+/// The part of a member that workers read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemberView {
     pub bond: u32,
@@ -41,18 +42,19 @@ pub struct MemberView {
 pub(crate) struct Bond {
     pub id: u32,
     pub made: NewBond,
-    pub members: Vec<MemberInfo>,
+    /// In the order in which they joined.
+    pub members: Vec<SwIfIndex>,
     /// Active members as of the last change.
     pub active: Vec<SwIfIndex>,
     /// Active-backup: the member that was the current one last.
     pub current: Option<SwIfIndex>,
-    /// MTU while it has no member.
-    pub mtu: u16,
 }
 
 #[derive(Default)]
 pub(crate) struct Control {
     pub bonds: BTreeMap<SwIfIndex, Bond>,
+    /// Members of all bonds.
+    pub members: BTreeMap<SwIfIndex, MemberInfo>,
     /// Numbers in names.
     pub ids: BTreeSet<u32>,
 }
@@ -60,17 +62,24 @@ pub(crate) struct Control {
 impl Control {
     /// The bond of a member.
     pub fn bond_of(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
-        self.bonds
-            .iter()
-            .find(|(_, bond)| bond.members.iter().any(|member| member.sw_if == sw_if))
-            .map(|(sw_if, _)| *sw_if)
+        self.members.get(&sw_if).map(|member| member.bond)
     }
 
+    /// A member, with the mode of its bond.
     pub fn member_mut(&mut self, sw_if: SwIfIndex) -> Option<(Mode, &mut MemberInfo)> {
-        self.bonds.values_mut().find_map(|bond| {
-            let mode = bond.made.mode;
-            Some((mode, bond.members.iter_mut().find(|member| member.sw_if == sw_if)?))
-        })
+        let member = self.members.get_mut(&sw_if)?;
+        Some((self.bonds.get(&member.bond)?.made.mode, member))
+    }
+
+    fn info(&self, sw_if: SwIfIndex, bond: &Bond) -> BondInfo {
+        BondInfo {
+            sw_if,
+            id: bond.id,
+            made: bond.made,
+            balance: Balance::of(bond.made.mode, bond.made.balance),
+            active: bond.active.clone(),
+            members: bond.members.iter().filter_map(|member| self.members.get(member).copied()).collect(),
+        }
     }
 }
 
@@ -105,13 +114,13 @@ impl Bonds {
         self.control.lock().expect("no panic inside")
     }
 
-    /// What workers read of a bond.
+    /// The bond as workers see it.
     #[inline(always)]
     pub(crate) fn view<'t>(&'t self, bond: u32, turn: &'t Turn<'_>) -> Option<&'t BondView> {
         self.views.get(bond, turn)
     }
 
-    /// What workers read of a member; `None` for an interface that is none.
+    /// The member as workers see it; `None` for an interface that is none.
     #[inline(always)]
     pub(crate) fn member_view(&self, sw_if: u32, turn: &Turn<'_>) -> Option<MemberView> {
         self.members.get(sw_if, turn).copied()
@@ -119,27 +128,18 @@ impl Bonds {
 
     /// A bond.
     pub fn get(&self, sw_if: SwIfIndex) -> Option<BondInfo> {
-        self.control().bonds.get(&sw_if).map(|bond| info(sw_if, bond))
+        let control = self.control();
+        control.bonds.get(&sw_if).map(|bond| control.info(sw_if, bond))
     }
 
     /// All bonds, by index.
     pub fn list(&self) -> Vec<BondInfo> {
-        self.control().bonds.iter().map(|(sw_if, bond)| info(*sw_if, bond)).collect()
+        let control = self.control();
+        control.bonds.iter().map(|(sw_if, bond)| control.info(*sw_if, bond)).collect()
     }
 
     /// A member.
     pub fn member(&self, sw_if: SwIfIndex) -> Option<MemberInfo> {
-        self.control().member_mut(sw_if).map(|(_, member)| *member)
-    }
-}
-
-fn info(sw_if: SwIfIndex, bond: &Bond) -> BondInfo {
-    BondInfo {
-        sw_if,
-        id: bond.id,
-        made: bond.made,
-        balance: Balance::of(bond.made.mode, bond.made.balance),
-        active: bond.active.clone(),
-        members: bond.members.clone(),
+        self.control().members.get(&sw_if).copied()
     }
 }

@@ -2,7 +2,7 @@
 //! `BondEthernetN-tx`: sends frames by members.
 
 use crate::hash::{choose, hash};
-use crate::model::{Balance, Mode};
+use crate::model::Balance;
 use crate::state::{BondView, Bonds};
 use buffer::{Buffer, Flags, Owned};
 use driver::finish_checksum;
@@ -72,21 +72,21 @@ impl BondTx {
         }
     }
 
-    /// The node that takes a frame to a member; an interface that has gone has none.
+    /// The output node of a member; `NoMember` for an interface that has been deleted.
     #[inline(always)]
     fn output(&self, member: u32, turn: &Turn<'_>) -> To {
         let view = self.interfaces.views(turn).get(member as usize);
         view.map_or(To::NoMember, |view| To::Node(view.output))
     }
 
-    /// The member that a frame leaves by, of at least one. `number` is the frame's.
+    /// The member that a frame leaves by, out of at least one. `number` counts the frames of the bond.
     #[inline(always)]
     fn member(view: &BondView, b: &Buffer, number: usize) -> u32 {
         let n = view.active.len();
-        let at = match view.mode {
-            Mode::ActiveBackup | Mode::Broadcast => 0,
-            Mode::RoundRobin => number % n,
-            Mode::Xor | Mode::Lacp => choose(hash(b, view.balance), n),
+        let at = match view.balance {
+            Balance::ActiveBackup | Balance::Broadcast => 0,
+            Balance::RoundRobin => number % n,
+            Balance::L2 | Balance::L23 | Balance::L34 => choose(hash(b, view.balance), n),
         };
         view.active[at]
     }
@@ -95,8 +95,8 @@ impl BondTx {
     fn copy(&self, mut b: Owned, cx: &mut Cx<'_, false>) {
         let turn = cx.turn;
         let Some(view) = self.bonds.view(self.sw_if, turn) else { return cx.emit(To::Down, b) };
-        // A checksum that is left to the device is of bytes that the copies share. Segmentation makes those of its segments.
-        if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
+        // A checksum that is left to the device covers bytes that the copies share. Segmentation makes the checksums of its segments.
+        if !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let members = view.active.iter().copied();
@@ -122,7 +122,7 @@ impl Node for BondTx {
             return To::NoMember;
         }
         let copies = view.active.len();
-        if view.mode == Mode::Broadcast && copies > 1 {
+        if view.balance == Balance::Broadcast && copies > 1 {
             if TRACED {
                 cx.trace(b, TxTrace { bond: self.sw_if, member: None, copies, balance: view.balance });
             }
