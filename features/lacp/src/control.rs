@@ -1,35 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members that speak LACP: what control keeps of them, and what workers read.
+//! Members that speak LACP: their control state, and the copy of it for workers.
 
 use crate::machine::{Port, Rx};
 use crate::pdu::{Lag, Party, Pdu, State};
-use bond::{MemberInfo, Stage};
+use bond::MemberInfo;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
+use icmp::Bucket;
 use net::Interfaces;
+use stats::Gauge;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
 use wire::MacAddr;
 
 /// Data units of one member that wait for control at most.
-const WAITING: usize = 8;
+pub const WAITING: usize = 8;
 /// Priorities of this system and its ports: the lowest, so that the partner decides where one has to (IEEE 802.1AX-2014 6.3.2, 6.3.4).
 const SYSTEM_PRIORITY: u16 = 0xffff;
 const PORT_PRIORITY: u16 = 0xff;
 
 /// A member.
 pub struct Member {
-    pub bond: SwIfIndex,
+    pub sw_if: SwIfIndex,
     pub port: Port,
     /// Data units on their way to control. Each member has its own, so that none fills another's.
     pub received: Arc<Mailbox<Pdu>>,
-    /// What happens to it is logged in detail.
+    /// Limits the rate at which control reads them.
+    pub bucket: Bucket,
+    /// Data units sent and received are logged.
     pub debug: bool,
-    /// What the bond has been told of it.
-    pub stage: Stage,
+    /// Gauges of the states of both ends.
+    pub gauges: [Gauge; 2],
 }
 
-/// What workers read of a member.
+/// A bond in mode `lacp`.
+#[derive(Default)]
+pub struct Group {
+    /// Its members, by port number.
+    pub members: BTreeMap<u16, Member>,
+    /// The first time at which a machine of its members has to run; 0 for now.
+    pub timer: Option<u64>,
+}
+
+/// All bonds in mode `lacp` that have members.
+#[derive(Default)]
+pub struct Table {
+    /// By bond.
+    pub groups: BTreeMap<SwIfIndex, Group>,
+    /// The bond and the port number of each member.
+    pub members: BTreeMap<SwIfIndex, (SwIfIndex, u16)>,
+}
+
+impl Table {
+    fn member_mut(&mut self, sw_if: SwIfIndex) -> Option<&mut Member> {
+        let (bond, number) = self.members.get(&sw_if)?;
+        self.groups.get_mut(bond)?.members.get_mut(number)
+    }
+
+    fn remove(&mut self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
+        let (bond, number) = self.members.remove(&sw_if)?;
+        let group = self.groups.get_mut(&bond)?;
+        group.members.remove(&number);
+        group.timer = Some(0);
+        if group.members.is_empty() {
+            self.groups.remove(&bond);
+        }
+        Some(bond)
+    }
+}
+
+/// The part of a member that workers read.
 #[derive(Clone, Debug)]
 pub struct Listener {
     pub received: Arc<Mailbox<Pdu>>,
@@ -39,7 +79,7 @@ pub struct Listener {
     pub partner: Option<Lag>,
 }
 
-/// What is shown of a member.
+/// State of a member, for commands and messages.
 #[derive(Clone, Debug)]
 pub struct Status {
     pub sw_if: SwIfIndex,
@@ -49,20 +89,17 @@ pub struct Status {
 
 /// All members that speak LACP.
 pub struct Ports {
-    pub(crate) members: Mutex<BTreeMap<SwIfIndex, Member>>,
+    table: Mutex<Table>,
     listeners: Slots<Listener>,
     pub(crate) signal: Signal,
-    /// Gauges of the stats segment, as last published.
-    gauges: Mutex<Vec<(String, u64)>>,
 }
 
 impl Shared for Ports {
     fn make(world: &World) -> Self {
         Self {
-            members: Mutex::default(),
+            table: Mutex::default(),
             listeners: Slots::new(world.qsbr.clone()),
             signal: world.processes.signal(),
-            gauges: Mutex::default(),
         }
     }
 
@@ -74,11 +111,11 @@ impl Shared for Ports {
 }
 
 impl Ports {
-    pub(crate) fn members(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Member>> {
-        self.members.lock().expect("no panic inside")
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("no panic inside")
     }
 
-    /// What a worker needs for data units received on an interface; `None` if LACP isn't spoken there.
+    /// The listener of an interface; `None` if LACP isn't spoken there.
     #[inline(always)]
     pub fn listener<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Listener> {
         self.listeners.get(sw_if, turn)
@@ -91,57 +128,42 @@ impl Ports {
 
     /// All members, by index.
     pub fn list(&self) -> Vec<Status> {
-        let status = |(sw_if, member): (&SwIfIndex, &Member)| Status {
-            sw_if: *sw_if,
-            bond: member.bond,
-            port: member.port.clone(),
+        let table = self.table();
+        let status = |(sw_if, (bond, number)): (&SwIfIndex, &(SwIfIndex, u16))| {
+            let member = table.groups.get(bond)?.members.get(number)?;
+            Some(Status { sw_if: *sw_if, bond: *bond, port: member.port.clone() })
         };
-        self.members().iter().map(status).collect()
+        table.members.iter().filter_map(status).collect()
     }
 
-    /// Logs what happens to a member in detail, or no longer. False if it speaks no LACP.
+    /// Enables or disables the log of a member's data units. False if it speaks no LACP.
     pub fn set_debug(&self, sw_if: SwIfIndex, on: bool) -> bool {
-        let mut members = self.members();
-        let member = members.get_mut(&sw_if);
-        member.map(|member| member.debug = on).is_some()
+        self.table().member_mut(sw_if).map(|member| member.debug = on).is_some()
     }
 
     fn remove(&self, world: &World, sw_if: SwIfIndex) {
-        if self.members().remove(&sw_if).is_some() {
+        let removed = self.table().remove(sw_if);
+        if let Some(bond) = removed {
             self.listeners.clear(sw_if.0);
-            self.publish_gauges(world);
+            gauge_names(bond, sw_if).iter().for_each(|name| _ = world.stats.remove_gauge(name));
             self.signal.raise();
         }
     }
 
-    /// Publishes to workers who the partner of a member's bond is.
-    pub(crate) fn listen(&self, sw_if: SwIfIndex, member: &Member, partner: Option<Lag>) {
-        let system = member.port.actor.system;
+    /// Publishes to workers this system and the partner of a member's bond.
+    pub(crate) fn listen(&self, member: &Member, partner: Option<Lag>) {
+        let (sw_if, system) = (member.sw_if.0, member.port.actor.system);
         let is_same =
             |old: Option<&Listener>| old.is_some_and(|old| (old.system, old.partner) == (system, partner));
-        if !self.listeners.read(sw_if.0, is_same) {
-            self.listeners.set(sw_if.0, Listener { received: member.received.clone(), system, partner });
+        if !self.listeners.read(sw_if, is_same) {
+            self.listeners.set(sw_if, Listener { received: member.received.clone(), system, partner });
         }
     }
+}
 
-    /// Publishes the states of all members in the stats segment.
-    pub(crate) fn publish_gauges(&self, world: &World) {
-        let all: Vec<_> = {
-            let members = self.members();
-            let of = |(sw_if, member): (&SwIfIndex, &Member)| {
-                let port = &member.port;
-                [("state", port.actor.state), ("partner-state", port.partner.state)].map(|(what, state)| {
-                    (format!("{}/{}/{what}", member.bond.0, sw_if.0), u64::from(state.0))
-                })
-            };
-            members.iter().flat_map(of).collect()
-        };
-        let mut last = self.gauges.lock().expect("no panic inside");
-        if *last != all {
-            world.stats.set_gauges("/if/lacp/", &all);
-            *last = all;
-        }
-    }
+/// Names of the gauges of a member's states: of this end and of the partner.
+fn gauge_names(bond: SwIfIndex, member: SwIfIndex) -> [String; 2] {
+    ["state", "partner-state"].map(|state| format!("/if/lacp/{}/{}/{state}", bond.0, member.0))
 }
 
 /// This end of a member's link.
@@ -165,28 +187,42 @@ fn actor(world: &World, member: &MemberInfo, port: u16) -> Party {
 pub fn joined(world: &World, member: &MemberInfo) {
     let ports = world.get::<Ports>();
     {
-        let mut members = ports.members();
+        let mut table = ports.table();
+        let Table { groups, members } = &mut *table;
+        let group = groups.entry(member.bond).or_default();
         // The first number that is free in the bond.
-        let taken =
-            |n: &u16| members.values().any(|other| other.bond == member.bond && other.port.actor.port == *n);
-        let number = (1..=u16::MAX).find(|n| !taken(n)).unwrap_or(u16::MAX);
+        let mut taken = group.members.keys().copied();
+        let Some(number) = (1..=u16::MAX).find(|number| taken.next() != Some(*number)) else {
+            return log::warn!("interface {}: LACP numbers no more ports of its bond", member.sw_if);
+        };
         let new = Member {
-            bond: member.bond,
+            sw_if: member.sw_if,
             port: Port::new(actor(world, member, number)),
             received: Arc::new(Mailbox::new(WAITING, world.processes.waker().clone())),
+            bucket: Bucket::default(),
             debug: false,
-            stage: Stage::Idle,
+            gauges: gauge_names(member.bond, member.sw_if).map(|name| world.stats.gauge(&name)),
         };
-        ports.listen(member.sw_if, &new, None);
-        members.insert(member.sw_if, new);
+        new.publish_gauges();
+        ports.listen(&new, None);
+        group.members.insert(number, new);
+        group.timer = Some(0);
+        members.insert(member.sw_if, (member.bond, number));
     }
-    ports.publish_gauges(world);
     ports.signal.raise();
 }
 
 /// A member has left its bond.
 pub fn left(world: &World, sw_if: SwIfIndex) {
     world.get::<Ports>().remove(world, sw_if);
+}
+
+impl Member {
+    /// Publishes the states of both ends in the stats segment.
+    pub fn publish_gauges(&self) {
+        let states = [self.port.actor.state, self.port.partner.state];
+        self.gauges.iter().zip(states).for_each(|(gauge, state)| gauge.set(state.0.into()));
+    }
 }
 
 impl Status {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lacp-input`: data units of slow protocols.
 
-use crate::control::Ports;
+use crate::control::{Ports, WAITING};
 use crate::pdu::{self, Bad, MARKER_RESPONSE, MARKER_TYPE, Party, Unit};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -135,7 +135,8 @@ impl Node for LacpInput {
                 if listener.partner.is_some_and(|partner| partner != pdu.actor.lag()) {
                     cx.count(To::BadKey, 1);
                 }
-                if listener.received.post(pdu).is_err() {
+                // A full mailbox is looked at first, since posting to it would wake control each time.
+                if listener.received.len() >= WAITING || listener.received.post(pdu).is_err() {
                     return To::Busy;
                 }
                 self.ports.notify();

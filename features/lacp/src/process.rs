@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lacp-process`: runs the machines of all members.
 
-use crate::control::{Member, Ports};
+use crate::control::{Group, Member, Ports, Table};
 use crate::pdu::{self, Pdu};
 use crate::select;
 use bond::{Bonds, Stage};
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
+use icmp::Limit;
 use net::{IfEvent, Interface, Interfaces, transmit};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Members whose machines run in one turn of control, plus the other members of the last one's bond.
+const MEMBERS_A_TURN: usize = 256;
 
 /// Starts the process. It looks at members again when their interfaces or bonds change.
 pub fn start(world: &Arc<World>) {
     let ports: Arc<Ports> = world.get();
     world.processes.spawn(Box::new(LacpProcess(ports.clone())), &ports.signal);
     world.get::<Interfaces>().subscribe(move |world, event| {
-        if let IfEvent::Admin(..) | IfEvent::Link(..) | IfEvent::Mac(_) = event {
-            // A link that fails stops carrying frames now, not when the process runs.
-            ports.run(world);
+        let bond = match event {
+            IfEvent::Admin(sw_if, _) | IfEvent::Mac(sw_if) => ports.bond_of(sw_if).or(Some(sw_if)),
+            IfEvent::Link(sw_if, _) => ports.bond_of(sw_if),
+            _ => None,
+        };
+        if let Some(bond) = bond
+            && ports.run_bond(world, bond) > 0
+        {
+            // A link that fails stops carrying frames now; the process learns when to run again.
             ports.signal.raise();
         }
     });
@@ -35,97 +44,129 @@ impl Process for LacpProcess {
     }
 }
 
-/// What has to be done for members once their table isn't locked any more.
+/// Work for members that is done after their table is unlocked.
 #[derive(Default)]
 struct Work {
     send: Vec<(Interface, Pdu)>,
-    /// Members that carry frames now, or no longer.
-    changed: Vec<(SwIfIndex, Stage)>,
+    stages: Vec<(SwIfIndex, Stage)>,
+}
+
+impl Group {
+    /// When the machines have to run next: at a time of theirs, or when a data unit that waits may be read.
+    fn due(&self) -> Option<u64> {
+        let mail = self.members.values().filter(|member| !member.received.is_empty());
+        mail.map(|member| member.bucket.next(Member::limit())).chain(self.timer).min()
+    }
 }
 
 impl Ports {
-    /// Takes what was received, runs the machines, and sends. Returns when to run again.
-    fn run(&self, world: &World) -> Option<u64> {
-        let now = world.clock.now();
-        let mut work = Work::default();
-        let next = {
-            let mut members = self.members();
-            if members.is_empty() {
-                return None;
-            }
-            members.iter_mut().for_each(|(sw_if, member)| prepare(world, *sw_if, member, now));
-            let bonds: std::collections::BTreeSet<_> = members.values().map(|member| member.bond).collect();
-            bonds.into_iter().for_each(|bond| self.step_bond(&mut members, bond, now));
-            for (sw_if, member) in members.iter_mut() {
-                finish(world, *sw_if, member, now, &mut work);
-            }
-            members.values().filter_map(|member| member.port.next()).min()
-        };
-        for (sw_if, stage) in work.changed {
-            let name = world.get::<Interfaces>().name(sw_if);
-            match stage {
-                Stage::Idle => log::info!("{name}: LACP has taken it out of the bond"),
-                Stage::Collecting => {}
-                Stage::Distributing => log::info!("{name}: LACP has brought it into the bond"),
-            }
-            world.get::<Bonds>().set_stage(world, sw_if, stage);
-        }
-        let unsent = world.stats.simple("/net/lacp/tx/no-buffers");
-        for (interface, pdu) in work.send {
-            transmit(world, &interface, vec![pdu::frame(interface.mac, &pdu)], &unsent);
-        }
-        self.publish_gauges(world);
-        next
+    fn bond_of(&self, member: SwIfIndex) -> Option<SwIfIndex> {
+        self.table().members.get(&member).map(|(bond, _)| *bond)
     }
 
-    /// Runs the machines of a bond's members. Time outs come first: they may change the selection.
-    fn step_bond(&self, members: &mut BTreeMap<SwIfIndex, Member>, bond: SwIfIndex, now: u64) {
-        let mut of_bond: Vec<_> = members.iter_mut().filter(|(_, member)| member.bond == bond).collect();
-        of_bond.sort_by_key(|(_, member)| member.port.actor.port);
-        of_bond.iter_mut().for_each(|(_, member)| member.port.step(now));
-        let partner = select::reference(of_bond.iter().map(|(_, member)| &member.port));
-        select::select(of_bond.iter_mut().map(|(_, member)| &mut member.port), partner);
-        for (sw_if, member) in of_bond {
+    /// Runs the machines that are due, those that have waited longest first. Returns when to run again.
+    fn run(&self, world: &World) -> Option<u64> {
+        let now = world.clock.now();
+        let mut due: Vec<_> = {
+            let table = self.table();
+            let due = |(bond, group): (&SwIfIndex, &Group)| Some((group.due()?, *bond));
+            table.groups.iter().filter_map(due).filter(|(at, _)| *at <= now).collect()
+        };
+        due.sort_unstable();
+        let mut members = 0;
+        for (_, bond) in due {
+            if members >= MEMBERS_A_TURN {
+                return Some(now);
+            }
+            members += self.run_bond(world, bond);
+        }
+        self.table().groups.values().filter_map(Group::due).min()
+    }
+
+    /// Takes the data units that members of a bond received, runs their machines, and sends. Returns the number of members.
+    fn run_bond(&self, world: &World, bond: SwIfIndex) -> usize {
+        let now = world.clock.now();
+        let mut work = Work::default();
+        let members = {
+            let mut table = self.table();
+            let Table { groups, .. } = &mut *table;
+            let Some(group) = groups.get_mut(&bond) else { return 0 };
+            group.members.values_mut().for_each(|member| prepare(world, bond, member, now));
+            self.step(group, now);
+            group.members.values_mut().for_each(|member| finish(world, member, now, &mut work));
+            group.timer = group.members.values().filter_map(|member| member.port.next()).min();
+            group.members.len()
+        };
+        for (sw_if, stage) in work.stages {
+            if world.get::<Bonds>().set_stage(world, sw_if, stage) {
+                let name = world.get::<Interfaces>().name(sw_if);
+                match stage {
+                    Stage::Idle => log::info!("{name}: LACP has taken it out of the bond"),
+                    Stage::Collecting => {}
+                    Stage::Distributing => log::info!("{name}: LACP has brought it into the bond"),
+                }
+            }
+        }
+        if !work.send.is_empty() {
+            let unsent = world.stats.simple("/net/lacp/tx/no-buffers");
+            for (interface, pdu) in work.send {
+                transmit(world, &interface, vec![pdu::frame(interface.mac, &pdu)], &unsent);
+            }
+        }
+        members
+    }
+
+    /// Runs the machines of a bond's members. Timeouts come first: they may change the selection.
+    fn step(&self, group: &mut Group, now: u64) {
+        group.members.values_mut().for_each(|member| member.port.step(now));
+        let partner = select::reference(group.members.values().map(|member| &member.port));
+        select::select(group.members.values_mut().map(|member| &mut member.port), partner);
+        for member in group.members.values_mut() {
             member.port.step(now);
-            self.listen(*sw_if, member, partner);
+            self.listen(member, partner);
         }
     }
 }
 
-/// Brings a member up to date with its interface and its bond, and takes what it received.
-fn prepare(world: &World, sw_if: SwIfIndex, member: &mut Member, now: u64) {
+impl Member {
+    /// Data units that are read in a second, and at once after a pause: no more slow protocol frames may be sent (IEEE 802.3 57A.3).
+    fn limit() -> Limit {
+        Limit::new(10, 10)
+    }
+}
+
+/// Brings a member up to date with its interface and its bond, and reads the data units that it received.
+fn prepare(world: &World, bond: SwIfIndex, member: &mut Member, now: u64) {
     let interfaces = world.get::<Interfaces>();
-    let up = |sw_if: SwIfIndex| interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.link_up);
-    let bond = interfaces.get(member.bond);
+    let up = interfaces.get(member.sw_if).is_ok_and(|i| i.admin_up && i.link_up);
+    let bond = interfaces.get(bond);
     // A bond that is down takes no frames: the partner has to know.
-    member.port.set_enabled(up(sw_if) && bond.as_ref().is_ok_and(|bond| bond.admin_up), now);
+    member.port.set_enabled(up && bond.as_ref().is_ok_and(|bond| bond.admin_up), now);
     if let Ok(bond) = bond
         && bond.mac != member.port.actor.system
     {
         member.port.actor.system = bond.mac;
         member.port.notify();
     }
-    let Member { received, port, debug, .. } = member;
-    received.drain(|pdu| {
-        if *debug {
-            log::info!("{}: received {pdu:?}", interfaces.name(sw_if));
+    while !member.received.is_empty()
+        && member.bucket.take(now, Member::limit())
+        && let Some(pdu) = member.received.take()
+    {
+        if member.debug {
+            log::info!("{}: received {pdu:?}", interfaces.name(member.sw_if));
         }
-        port.receive(&pdu, now);
-    });
+        member.port.receive(&pdu, now);
+    }
 }
 
-/// Notes what a member sends, and whether it carries frames.
-fn finish(world: &World, sw_if: SwIfIndex, member: &mut Member, now: u64, work: &mut Work) {
-    let stage = member.port.stage();
-    if stage != member.stage {
-        member.stage = stage;
-        work.changed.push((sw_if, stage));
+/// Notes the data unit that a member sends, and how far it is in the bond.
+fn finish(world: &World, member: &mut Member, now: u64, work: &mut Work) {
+    work.stages.push((member.sw_if, member.port.stage()));
+    member.publish_gauges();
+    let Some(pdu) = member.port.transmit(now) else { return };
+    let Ok(interface) = world.get::<Interfaces>().get(member.sw_if) else { return };
+    if member.debug {
+        log::info!("{}: sent {pdu:?}", interface.name);
     }
-    let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-    if let Some(pdu) = member.port.transmit(now) {
-        if member.debug {
-            log::info!("{}: sent {pdu:?}", interface.name);
-        }
-        work.send.push((interface, pdu));
-    }
+    work.send.push((interface, pdu));
 }
