@@ -150,6 +150,7 @@ fn steady(text: String) -> String {
                     "packets",
                     "bytes",
                     "hits",
+                    "session",
                     "last_heard",
                 ] {
                     all.remove(key);
