@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Follows the interfaces.
 
+use crate::announce::BondProcess;
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 use net::{IfEvent, Interfaces};
@@ -9,6 +10,7 @@ use std::sync::Arc;
 /// Called once, when all nodes are there.
 pub fn start(world: &Arc<World>) -> Result<(), String> {
     let bonds: Arc<Bonds> = world.get();
+    world.processes.spawn(Box::new(BondProcess(bonds.clone())), &bonds.signal);
     world.get::<Interfaces>().subscribe(move |world, event| follow(&bonds, world, event));
     Ok(())
 }

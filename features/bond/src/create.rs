@@ -93,6 +93,7 @@ impl Bonds {
         _ = self.detach(world, sw_if);
         let bond = {
             let mut control = self.control();
+            control.unannounced.remove(&sw_if);
             let Some(bond) = control.bonds.remove(&sw_if) else { return };
             control.ids.remove(&bond.id);
             bond.members.iter().for_each(|member| _ = control.members.remove(member));

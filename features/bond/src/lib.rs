@@ -29,6 +29,7 @@
 //! Limits: no knowledge of NUMA nodes: all members count as local, and `numa-only` is kept without effect. IPv6 packets with extension
 //! headers are hashed by their addresses.
 
+mod announce;
 mod api;
 mod cli;
 mod config;

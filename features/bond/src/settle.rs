@@ -64,7 +64,7 @@ impl Bonds {
         // The interface is there.
         _ = interfaces.set_link(world, sw_if, interface.admin_up && has_link);
         if has_switched {
-            announce(world, sw_if);
+            self.announce(world, sw_if);
         }
     }
 
@@ -78,14 +78,6 @@ impl Bonds {
                 self.members.set(member.0, view);
             }
         }
-    }
-}
-
-/// Tells stations and switches on the link where the addresses of a bond and its sub-interfaces are now.
-fn announce(world: &World, bond: SwIfIndex) {
-    for sw_if in [bond].into_iter().chain(world.get::<Interfaces>().subs(bond)) {
-        arp::announce(world, sw_if);
-        ip6_nd::advertise_all(world, sw_if);
     }
 }
 

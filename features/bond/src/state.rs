@@ -3,7 +3,7 @@
 
 use crate::lacp::Lacp;
 use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
-use graph::{Deleted, Shared, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use sync::{Slots, Turn};
@@ -57,6 +57,8 @@ pub(crate) struct Control {
     pub members: BTreeMap<SwIfIndex, MemberInfo>,
     /// Numbers in names.
     pub ids: BTreeSet<u32>,
+    /// Interfaces whose addresses are to be announced.
+    pub unannounced: BTreeSet<SwIfIndex>,
 }
 
 impl Control {
@@ -91,6 +93,8 @@ pub struct Bonds {
     /// By member.
     pub(crate) members: Slots<MemberView>,
     pub(crate) lacp: OnceLock<Lacp>,
+    /// Wakes the process that announces addresses.
+    pub(crate) signal: Signal,
 }
 
 impl Shared for Bonds {
@@ -100,6 +104,7 @@ impl Shared for Bonds {
             views: Slots::new(world.qsbr.clone()),
             members: Slots::new(world.qsbr.clone()),
             lacp: OnceLock::new(),
+            signal: world.processes.signal(),
         }
     }
 

@@ -78,3 +78,34 @@ fn a_change_is_announced() {
     rig.cli("set interface state p2 up");
     assert!(!rig.sent().iter().any(|(_, b)| b[12..14] == [8, 6]));
 }
+
+/// All sub-interfaces are announced, some in each turn of control.
+#[test]
+fn many_sub_interfaces_are_announced_in_slices() {
+    let mut rig = routed("active-backup", 2);
+    rig.cli("create sub-interfaces BondEthernet0 1-200");
+    for i in 1..=200u8 {
+        rig.cli(&format!("set interface ip address BondEthernet0.{i} 10.10.{i}.1/24"));
+        rig.cli(&format!("set interface state BondEthernet0.{i} up"));
+    }
+    rig.seconds(3);
+    rig.sent();
+    let world = rig.world();
+    world.get::<Interfaces>().set_admin(&world, rig.ports[0], false).expect("set");
+    let tags = |sent: &[(usize, Vec<u8>)]| {
+        let arp = sent.iter().filter(|(_, b)| b[12..14] == [0x81, 0] && b[16..18] == [8, 6]);
+        arp.map(|(port, b)| {
+            assert_eq!((*port, &b[32..36]), (1, &[10, 10, b[15], 1][..]));
+            b[15]
+        })
+        .collect::<Vec<_>>()
+    };
+    world.processes.run(&world);
+    while rig.bench.rt.turn(true) > 0 || rig.bench.rt.is_busy() {}
+    let mut first = tags(&rig.sent());
+    assert_eq!(first.len(), 63, "a slice, less the bond itself");
+    rig.bench.settle();
+    first.extend(tags(&rig.sent()));
+    first.sort_unstable();
+    assert_eq!(first, (1..=200).collect::<Vec<_>>());
+}
