@@ -107,6 +107,20 @@ fn what_members_receive_is_the_bonds() {
     }
 }
 
+/// A device may bring frames in while its interface is admin down.
+#[test]
+fn members_that_are_down_take_no_frames() {
+    for mode in ["round-robin", "active-backup", "xor", "broadcast"] {
+        let mut rig = routed(mode, 2);
+        rig.cli("set interface state p1 down");
+        let packet = pkt::ether(host(2), port_mac(0)).ip4("10.0.0.2", "10.9.0.2").ttl(7).udp(1, 9);
+        let packet = packet.payload(b"down").build();
+        assert_eq!(rig.pass(1, &packet), [], "{mode}");
+        assert_eq!(rig.count("bond-input", "interface down"), 1, "{mode}");
+        assert_eq!(rig.pass(0, &packet).len(), 1, "{mode}");
+    }
+}
+
 /// A tagged frame belongs to a sub-interface of the bond, and what that sends has its tag.
 #[test]
 fn sub_interfaces_of_a_bond_work() {

@@ -55,6 +55,12 @@ fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
     assert_eq!((mtu(&rig, "p0"), mtu(&rig, "p1")), (1300, 1400), "its own again");
     rig.cli("set interface mtu 0 BondEthernet0");
     assert_eq!((mtu(&rig, "BondEthernet0"), mtu(&rig, "p0")), (1500, 1500));
+    rig.cli("bond add BondEthernet0 p1");
+    rig.cli("set interface mtu 1200 BondEthernet0");
+    rig.cli("set interface mtu 0 BondEthernet0");
+    assert_eq!(mtu(&rig, "BondEthernet0"), 1400);
+    assert_eq!((mtu(&rig, "p0"), mtu(&rig, "p1")), (1500, 1400), "each its own");
+    rig.cli("bond del p1");
     rig.cli("bond del p0");
     assert_eq!(mtu(&rig, "BondEthernet0"), 9000);
 }
@@ -188,6 +194,90 @@ fn bonds_are_shown() {
         assert_eq!(json[0]["members"][1]["weight"], 4);
     }
     assert!(rig.cli("show hardware-interfaces BondEthernet3").contains("driver bond"));
+}
+
+/// A device that refuses what is set, as long as a test wants it to, and notes the rest.
+#[derive(Default)]
+struct Stubborn {
+    refuses: Mutex<&'static str>,
+    mac: Mutex<Option<MacAddr>>,
+    mtu: Mutex<Option<u16>>,
+}
+
+impl Stubborn {
+    fn check(&self, what: &str) -> Result<(), cli::Error> {
+        let refuses = *self.refuses.lock().expect("no panic");
+        if refuses == what { Err(cli::Error::failed(format!("no {what}"))) } else { Ok(()) }
+    }
+}
+
+impl net::Device for Stubborn {
+    fn driver(&self) -> &'static str {
+        "test"
+    }
+    fn set_mac(&self, _: &World, mac: MacAddr) -> Result<(), cli::Error> {
+        self.check("address").map(|()| *self.mac.lock().expect("no panic") = Some(mac))
+    }
+    fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), cli::Error> {
+        self.check("MTU").map(|()| *self.mtu.lock().expect("no panic") = Some(mtu))
+    }
+    fn set_promiscuous(&self, _: &World, _: bool) -> Result<(), cli::Error> {
+        self.check("promiscuity")
+    }
+}
+
+/// Whatever its device refuses, an interface that can't join is no member, and the bond is as it was.
+#[test]
+fn a_device_that_refuses_leaves_all_as_it_was() {
+    for (first, what) in ["address", "MTU", "promiscuity"].into_iter().flat_map(|w| [(true, w), (false, w)]) {
+        let mut rig = Rig::new(PLUGINS, 1);
+        let device = Arc::new(Stubborn::default());
+        let mut new = net::drive::ethernet("s0", host(1));
+        new.device = device.clone();
+        let world = rig.world();
+        let sw_if = world.get::<Interfaces>().create(&world, new, |_, _, _| net::drive::Tx).expect("made");
+        rig.cli("create bond mode xor");
+        rig.cli("set interface mtu 1300 BondEthernet0");
+        if !first {
+            rig.cli("bond add BondEthernet0 p0");
+        }
+        let state = |rig: &Rig| {
+            let interfaces = rig.world().get::<Interfaces>();
+            let of = |name| interfaces.get(find(rig, name)).expect("there");
+            let bonds = rig.world().get::<Bonds>().list();
+            let brief = |i: net::Interface| (i.mac, i.mtu_of(MtuKind::Link), i.made.mac, i.made.mtu, i.bond);
+            (brief(of("BondEthernet0")), brief(of("s0")), brief(of("p0")), bonds)
+        };
+        let before = state(&rig);
+        *device.refuses.lock().expect("no panic") = what;
+        assert_eq!(rig.refused("bond add BondEthernet0 s0").1, format!("no {what}"));
+        assert_eq!(state(&rig), before, "{what} {first}");
+        assert_eq!(rig.refused("bond del s0").0, -71);
+        *device.refuses.lock().expect("no panic") = "";
+        rig.cli("bond add BondEthernet0 s0");
+        let bond = rig.world().get::<Interfaces>().get(find(&rig, "BondEthernet0")).expect("there");
+        let has = |want| assert_eq!((*device.mac.lock().expect("ok"), *device.mtu.lock().expect("ok")), want);
+        has((Some(bond.mac), Some(1300)));
+
+        // A bond's new address or MTU is all members', or none's.
+        rig.cli(if first { "bond add BondEthernet0 p0" } else { "set interface state p0 up" });
+        let before = state(&rig);
+        *device.refuses.lock().expect("no panic") = what;
+        let refused = [
+            ("address", "set interface mac address BondEthernet0 02:00:00:00:00:44"),
+            ("MTU", "set interface mtu 1200 BondEthernet0"),
+            ("promiscuity", "set interface promiscuous on BondEthernet0"),
+        ];
+        let (_, line) = refused.into_iter().find(|(of, _)| *of == what).expect("one of them");
+        assert_eq!(rig.refused(line).1, format!("no {what}"));
+        assert_eq!(state(&rig), before, "{line}");
+
+        // A member whose device refuses what it had before has left nevertheless.
+        rig.bench.cli("bond del s0").expect_err("refused");
+        assert_eq!(world.get::<Interfaces>().get(sw_if).expect("there").bond, None);
+        assert_eq!(world.get::<Bonds>().list()[0].members.len(), 1);
+        assert_eq!(rig.refused("bond del s0").0, -71);
+    }
 }
 
 /// A feature that speaks LACP hears of members, and says which ones are in the bond.
