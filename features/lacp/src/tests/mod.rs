@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod broken;
+mod hostile;
 mod machine;
 mod pair;
 
