@@ -107,6 +107,50 @@ fn generator_interfaces_leave_nothing_behind() {
     assert_eq!(Some(console.state()), state);
 }
 
+/// Bonds whose members leave, are deleted, or are there when the bond is deleted, each in another mode.
+#[test]
+fn bonds_that_go_leave_nothing_behind() {
+    let mut console = Console::new();
+    for port in 0..3 {
+        console.ok(&format!("create packet-generator interface pg{port}"));
+        console.ok(&format!("set interface state pg{port} up"));
+    }
+    let cycle = |console: &mut Console, times: usize| {
+        for i in 0..times {
+            let mode = ["lacp load-balance l34", "active-backup", "xor", "broadcast", "round-robin"][i % 5];
+            console.ok(&format!("create bond mode {mode} id {}", i % 7));
+            let bond = format!("BondEthernet{}", i % 7);
+            for line in [
+                "create packet-generator interface pg9",
+                &format!("bond add {bond} pg9"),
+                "set interface state pg9 up",
+                &format!("set interface state {bond} up"),
+                &format!("bond add {bond} pg0"),
+                &format!("bond add {bond} pg1 passive long-timeout"),
+                &format!("set interface ip address {bond} 10.0.0.1/24"),
+                "bond del pg0",
+                "delete packet-generator interface pg9",
+            ] {
+                console.ok(line);
+            }
+            if i % 3 == 0 {
+                console.turn();
+            }
+            console.ok(&format!("delete bond {bond}"));
+            console.turn();
+        }
+    };
+    cycle(&mut console, 500);
+    let (state, memory) = (console.state(), resident());
+    cycle(&mut console, 10_000);
+    assert_eq!(console.state(), state, "nodes, names, reasons, entries of the directory");
+    let grown = resident().saturating_sub(memory);
+    assert!(grown < 4096, "{grown} KiB more after 10,000 bonds that are gone");
+    for line in ["show bond", "show lacp"] {
+        assert!(!console.ok(line).contains("BondEthernet"), "{line}");
+    }
+}
+
 #[test]
 fn memory_of_many_interfaces_is_linear() {
     const N: u32 = 10_000;
