@@ -2,7 +2,8 @@
 //! Replication: packets of which several copies leave, such as multicast and flooded frames.
 //!
 //! A node keeps such packets (`#[keep]`) and makes the copies at the end of the vector. The number of copies at a time is bounded, so that
-//! few packets with many targets don't take all buffers: packets beyond it go back to the node, behind the copies.
+//! few packets with many targets don't take all buffers: packets beyond it go back to the node, behind the copies. A node that makes
+//! copies beside its packets counts them by [`Copies::note`].
 
 use crate::{Cx, Next};
 use buffer::{Buffer, Owned};
@@ -33,6 +34,12 @@ impl Copies {
     pub fn plan(&mut self, copies: usize) {
         self.planned += copies;
         self.packets += 1;
+    }
+
+    /// Notes copies that were made at once of a packet that the node doesn't keep.
+    #[inline(always)]
+    pub fn note(&mut self, copies: usize) {
+        self.planned += copies;
     }
 
     /// For each kept packet in order: whether copies of it are planned. If not, it has to wait.

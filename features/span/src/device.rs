@@ -4,7 +4,7 @@
 use crate::control::{Level, Span};
 use crate::mirror::{SpanTrace, copy, prepare, targets};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::Interfaces;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub struct SpanDevice<const TX: bool> {
     span: Arc<Span>,
     interfaces: Arc<Interfaces>,
+    copies: Copies,
 }
 
 /// Received frames.
@@ -23,13 +24,16 @@ pub type SpanOutput = SpanDevice<true>;
 pub enum To {
     #[next_feature]
     Continue,
-    /// A copy: the output of the destination.
+    /// A copy: the output of the destination. A frame that waits until copies of others have left: this node.
     #[dynamic]
     Node(NodeIndex),
     /// frames of which copies were made
     #[count]
     #[counter("SPAN incoming packets processed")]
     Mirrored,
+    /// frames that wait until copies of others have left
+    #[count]
+    Again,
     /// copies for interfaces that are down
     #[count]
     Down,
@@ -40,7 +44,7 @@ pub enum To {
 
 impl<const TX: bool> Build for SpanDevice<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { span: world.get(), interfaces: world.get() }
+        Self { span: world.get(), interfaces: world.get(), copies: Copies::default() }
     }
 }
 
@@ -50,6 +54,10 @@ impl<const TX: bool> Node for SpanDevice<TX> {
     type Trace = SpanTrace;
 
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if self.copies.are_enough() {
+            cx.count(To::Again, 1);
+            return To::Node(cx.node());
+        }
         let targets = targets(&self.span, (Level::Device, TX), b, cx);
         if TRACED {
             cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
@@ -59,6 +67,7 @@ impl<const TX: bool> Node for SpanDevice<TX> {
         }
         cx.count(To::Mirrored, 1);
         prepare(b);
+        self.copies.note(targets.len());
         for to in targets {
             // One that is being deleted is down.
             let view = self.interfaces.views(cx.turn).get(*to as usize);
@@ -72,5 +81,10 @@ impl<const TX: bool> Node for SpanDevice<TX> {
             }
         }
         To::Continue
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        self.copies.end();
     }
 }

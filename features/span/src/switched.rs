@@ -4,7 +4,7 @@
 use crate::control::{Level, Span};
 use crate::mirror::{SpanTrace, copy, prepare, targets};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use l2::{Features, InputSteps, address_mirror_copy};
 use net::Interfaces;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ pub struct SpanL2<const TX: bool> {
     span: Arc<Span>,
     interfaces: Arc<Interfaces>,
     steps: InputSteps,
+    copies: Copies,
 }
 
 /// Received frames.
@@ -23,7 +24,8 @@ pub type SpanL2Output = SpanL2<true>;
 
 #[derive(Next, Clone, Copy)]
 pub enum To {
-    /// The next feature of a received frame, or the output of the interface.
+    /// The next feature of a received frame, or the output of the interface. A frame that waits until copies of others have left: this
+    /// node.
     #[dynamic]
     Node(NodeIndex),
     /// A copy.
@@ -33,6 +35,9 @@ pub enum To {
     #[count]
     #[counter("SPAN incoming packets processed")]
     Mirrored,
+    /// frames that wait until copies of others have left
+    #[count]
+    Again,
     /// no buffer for a copy
     #[count]
     NoBuffer,
@@ -40,7 +45,8 @@ pub enum To {
 
 impl<const TX: bool> Build for SpanL2<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { span: world.get(), interfaces: world.get(), steps: InputSteps::new(world) }
+        let steps = InputSteps::new(world);
+        Self { span: world.get(), interfaces: world.get(), steps, copies: Copies::default() }
     }
 }
 
@@ -50,6 +56,10 @@ impl<const TX: bool> Node for SpanL2<TX> {
     type Trace = SpanTrace;
 
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if self.copies.are_enough() {
+            cx.count(To::Again, 1);
+            return To::Node(cx.node());
+        }
         let targets = targets(&self.span, (Level::L2, TX), b, cx);
         if TRACED {
             cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
@@ -57,6 +67,7 @@ impl<const TX: bool> Node for SpanL2<TX> {
         if !targets.is_empty() {
             cx.count(To::Mirrored, 1);
             prepare(b);
+            self.copies.note(targets.len());
         }
         for to in targets {
             match copy(b, cx) {
@@ -73,5 +84,10 @@ impl<const TX: bool> Node for SpanL2<TX> {
         } else {
             To::Node(self.steps.behind(Features::SPAN, b))
         }
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        self.copies.end();
     }
 }

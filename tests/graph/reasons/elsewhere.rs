@@ -38,6 +38,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("ip*-input/*acl_*", "features/classify/src/tests/acl.rs"),
     ("l2-*-acl/*", "features/classify/src/tests/switched.rs"),
     ("*-replicate/again", "more copies than a vector takes: features/mfib/src/tests/many.rs"),
+    ("span-*/again", "the same: features/span/src/tests"),
     ("*/gone", "an entry is removed below a packet on its way"),
     ("*-mfib-forward-lookup/no_entry", "each table has entries for all groups"),
     ("*-rewrite-mcast/too_short", "copies are of packets whose header was read"),

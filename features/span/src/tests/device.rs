@@ -178,6 +178,32 @@ fn frames_are_forwarded_without_a_buffer_for_a_copy() {
     held.into_iter().for_each(|b| cache.free(b));
 }
 
+/// Copies of a whole vector would need more buffers than there are: they are made in turns, and none is missing.
+#[test]
+fn many_destinations_take_no_more_buffers_than_there_are() {
+    let mut rig = crossed(102);
+    let (frames, copies) = (200u8, 100);
+    assert!(rig.world().pool.limit() < usize::from(frames) * copies);
+    for word in ["rx", "tx"] {
+        for port in 2..102 {
+            rig.cli(&format!("set interface span p{} destination p{port} {word}", u8::from(word == "tx")));
+        }
+        let came: Vec<_> = (0..frames).map(|n| frame(300, n)).collect();
+        for frame in &came {
+            rig.bench.arrive(rig.ports[0], frame);
+        }
+        rig.bench.settle();
+        let mut want: Vec<_> =
+            (1..102).flat_map(|port| came.iter().map(move |f| (port, f.clone()))).collect();
+        want.sort();
+        assert!(rig.sent() == want, "{word}");
+        let node = if word == "rx" { "span-input" } else { "span-output" };
+        assert_eq!((rig.count(node, "no_buffer"), rig.count(node, "again") > 0), (0, true), "{word}");
+        rig.cli("set interface span p0 disable");
+        rig.cli("set interface span p1 disable");
+    }
+}
+
 #[test]
 fn a_trace_shows_source_and_destinations() {
     let mut rig = crossed(3);

@@ -35,6 +35,24 @@ fn received_and_sent_frames_are_copied_to_a_switched_interface() {
     assert_eq!((rig.pass(0, &frame), rig.pass(1, &frame)), (at(&[1], &frame), at(&[0], &frame)));
 }
 
+#[test]
+fn many_destinations_take_no_more_buffers_than_there_are() {
+    let mut rig = crossed(102);
+    let frames: Vec<_> = (0..200).map(|n| tagged(&[(Q, 100)], &frame(300, n))).collect();
+    assert!(rig.world().pool.limit() < frames.len() * 100);
+    for port in 2..102 {
+        rig.cli(&format!("set interface l2 bridge p{port} 55"));
+        rig.cli(&format!("set interface span p0.100 l2 destination p{port} both"));
+    }
+    let ports: Vec<_> = (2..102).collect();
+    for (from, to, node) in [(0, 1, "span-l2-input"), (1, 0, "span-l2-output")] {
+        let mut want: Vec<_> = frames.iter().flat_map(|f| [at(&[to], f), at(&ports, f)].concat()).collect();
+        want.sort();
+        assert!(rig.pass_all(from, &frames) == want, "{node}");
+        assert_eq!((rig.count(node, "no_buffer"), rig.count(node, "again") > 0), (0, true), "{node}");
+    }
+}
+
 /// Received frames are copied as they came in, sent ones as they leave. The destination rewrites tags of both.
 #[test]
 fn tags_are_rewritten_for_the_port_and_for_the_destination() {
