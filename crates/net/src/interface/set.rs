@@ -130,8 +130,10 @@ impl Interfaces {
     pub fn note_made(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr, mtu: u16) -> Result<(), Error> {
         let chosen = self.get(sw_if)?.own_mtu.is_some();
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
-            if i.mac == i.made.mac {
-                i.mac = mac;
+            // A member of a bond goes on with the bond's address, and has the new one when it leaves.
+            let own = i.bond.as_mut().map_or(&mut i.mac, |membership| &mut membership.mac);
+            if *own == i.made.mac {
+                *own = mac;
             }
             (i.made.mac, i.made.mtu) = (mac, mtu);
         })?;
