@@ -4,7 +4,7 @@
 use crate::announce::BondProcess;
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
-use net::{IfEvent, Interfaces};
+use net::{IfEvent, Interface, Interfaces, MtuKind};
 use std::sync::Arc;
 
 /// Called once, when all nodes are there.
@@ -24,8 +24,16 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
         IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
         IfEvent::Mtu(sw_if) => {
             let bond = bonds.control().bond_of(sw_if);
-            let bond = bond.map_or(Ok(()), |bond| bonds.follow_mtu(world, bond));
-            if let Err(error) = bond.and(bonds.free_mtus(world, sw_if)) {
+            let is_set = |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
+            let done = match bond {
+                // An operator has set the member's, which is the bond's as long as that has one.
+                Some(bond) if world.get::<Interfaces>().get(sw_if).is_ok_and(is_set) => {
+                    bonds.follow_mtu(world, bond).and_then(|()| bonds.lead_mtus(world, bond))
+                }
+                Some(bond) => bonds.follow_mtu(world, bond),
+                None => bonds.lead_mtus(world, sw_if),
+            };
+            if let Err(error) = done {
                 log::warn!("{}: {error}", world.get::<Interfaces>().name(sw_if));
             }
         }

@@ -56,9 +56,7 @@ impl Bonds {
         self.settle(world, bond);
         world.note_config_change();
         self.follow_mtu(world, bond)?;
-        // An MTU that an operator chose for the bond is the members' too.
-        let chosen = interfaces.get(bond)?.own_mtu;
-        chosen.map_or(Ok(()), |mtu| set_member_mtu(world, &interfaces, sw_if, mtu))
+        self.lead_mtus(world, bond)
     }
 
     /// Checks that an interface can be a member.
@@ -161,15 +159,13 @@ impl Bonds {
         if made.mtu == natural { Ok(()) } else { interfaces.note_made(world, bond, made.mac, natural) }
     }
 
-    /// Gives the members of a bond their own MTUs while no operator has chosen one for the bond.
-    pub(crate) fn free_mtus(&self, world: &World, bond: SwIfIndex) -> Result<()> {
+    /// Gives the members of a bond the MTU that an operator chose for the bond, or else their own.
+    pub(crate) fn lead_mtus(&self, world: &World, bond: SwIfIndex) -> Result<()> {
         let Some(info) = self.get(bond) else { return Ok(()) };
         let interfaces = world.get::<Interfaces>();
-        if interfaces.get(bond)?.own_mtu.is_some() {
-            return Ok(());
-        }
+        let chosen = interfaces.get(bond)?.own_mtu;
         info.members.iter().try_for_each(|member| {
-            let mtu = natural_mtu(&interfaces.get(member.sw_if)?);
+            let mtu = chosen.map_or_else(|| interfaces.get(member.sw_if).map(|i| natural_mtu(&i)), Ok)?;
             set_member_mtu(world, &interfaces, member.sw_if, mtu)
         })
     }

@@ -32,6 +32,14 @@ fn members_have_the_bonds_address_while_they_are_members() {
     rig.cli("create bond mode xor hw-addr 02:00:00:00:00:55 id 4");
     rig.cli("bond add BondEthernet4 p2");
     assert_eq!(mac(&rig, "p2"), MacAddr([2, 0, 0, 0, 0, 0x55]), "one of its own");
+    // Its device appears, with another address than was expected.
+    let world = rig.world();
+    let later = MacAddr([2, 0, 0, 0, 0, 0x66]);
+    world.get::<Interfaces>().note_made(&world, rig.ports[2], later, 1500).expect("noted");
+    assert_eq!(mac(&rig, "p2"), MacAddr([2, 0, 0, 0, 0, 0x55]), "the bond's still");
+    rig.cli("bond del p2");
+    assert_eq!(mac(&rig, "p2"), later);
+    rig.cli("bond add BondEthernet4 p2");
     rig.delete_port(2);
     assert_eq!(rig.world().get::<Bonds>().list()[0].members, []);
 }
@@ -57,6 +65,9 @@ fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
     assert_eq!((mtu(&rig, "BondEthernet0"), mtu(&rig, "p0")), (1500, 1500));
     rig.cli("bond add BondEthernet0 p1");
     rig.cli("set interface mtu 1200 BondEthernet0");
+    rig.cli("set interface mtu 1100 p0");
+    assert_eq!((mtu(&rig, "BondEthernet0"), mtu(&rig, "p0")), (1200, 1200), "the bond's comes first");
+    rig.cli("set interface mtu 0 p0");
     rig.cli("set interface mtu 0 BondEthernet0");
     assert_eq!(mtu(&rig, "BondEthernet0"), 1400);
     assert_eq!((mtu(&rig, "p0"), mtu(&rig, "p1")), (1500, 1400), "each its own");
@@ -201,7 +212,8 @@ fn bonds_are_shown() {
 struct Stubborn {
     refuses: Mutex<&'static str>,
     mac: Mutex<Option<MacAddr>>,
-    mtu: Mutex<Option<u16>>,
+    /// All MTUs that it got.
+    mtus: Mutex<Vec<u16>>,
 }
 
 impl Stubborn {
@@ -219,7 +231,7 @@ impl net::Device for Stubborn {
         self.check("address").map(|()| *self.mac.lock().expect("no panic") = Some(mac))
     }
     fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), cli::Error> {
-        self.check("MTU").map(|()| *self.mtu.lock().expect("no panic") = Some(mtu))
+        self.check("MTU").map(|()| self.mtus.lock().expect("no panic").push(mtu))
     }
     fn set_promiscuous(&self, _: &World, _: bool) -> Result<(), cli::Error> {
         self.check("promiscuity")
@@ -256,8 +268,12 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
         *device.refuses.lock().expect("no panic") = "";
         rig.cli("bond add BondEthernet0 s0");
         let bond = rig.world().get::<Interfaces>().get(find(&rig, "BondEthernet0")).expect("there");
-        let has = |want| assert_eq!((*device.mac.lock().expect("ok"), *device.mtu.lock().expect("ok")), want);
-        has((Some(bond.mac), Some(1300)));
+        assert_eq!(*device.mac.lock().expect("no panic"), Some(bond.mac));
+        let mtus = || std::mem::take(&mut *device.mtus.lock().expect("no panic"));
+        assert_eq!(mtus().last(), Some(&1300));
+        rig.cli("set interface mtu 1350 BondEthernet0");
+        assert_eq!(mtus(), [1350], "once");
+        rig.cli("set interface mtu 1300 BondEthernet0");
 
         // A bond's new address or MTU is all members', or none's.
         rig.cli(if first { "bond add BondEthernet0 p0" } else { "set interface state p0 up" });
