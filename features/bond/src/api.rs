@@ -121,7 +121,7 @@ msg::flags! {
 }
 
 msg::flags! {
-    /// What the member of a frame depends on.
+    /// Load balance: how the member of a frame is chosen.
     pub struct BondLbAlgo: u32 = enum "bond_lb_algo" {
         L2 = 0 => "BOND_API_LB_ALGO_L2",
         L34 = 1 => "BOND_API_LB_ALGO_L34",
@@ -145,7 +145,7 @@ pub struct BondCreate {
     pub mac_address: MacAddress,
     /// How members are used.
     pub mode: BondMode,
-    /// What the hash of a frame is of, in the modes xor and lacp.
+    /// The fields that the hash of a frame covers, in the modes xor and lacp.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,
@@ -164,7 +164,7 @@ pub struct BondCreateReply {
 pub struct BondCreate2 {
     /// How members are used.
     pub mode: BondMode,
-    /// What the hash of a frame is of, in the modes xor and lacp.
+    /// The fields that the hash of a frame covers, in the modes xor and lacp.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,
@@ -254,7 +254,7 @@ pub struct SwInterfaceBondDetails {
     pub id: u32,
     /// How members are used.
     pub mode: BondMode,
-    /// What the member of a frame depends on.
+    /// Load balance: how the member of a frame is chosen.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,
@@ -281,7 +281,7 @@ impl SwInterfaceBondDetails {
     }
 }
 
-/// Asks for a bond, or for all.
+/// Asks for one bond, or for all.
 #[derive(Message)]
 #[msg(details)]
 pub struct SwBondInterfaceDump {
@@ -299,7 +299,7 @@ pub struct SwBondInterfaceDetails {
     pub id: u32,
     /// How members are used.
     pub mode: BondMode,
-    /// What the member of a frame depends on.
+    /// Load balance: how the member of a frame is chosen.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Follows the interfaces.
+//! Events of interfaces: state, link and MTU of bonds and members.
 
 use crate::announce::BondProcess;
 use crate::state::Bonds;
@@ -26,7 +26,7 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
             let bond = bonds.control().bond_of(sw_if);
             let is_set = |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
             let done = match bond {
-                // An operator has set the member's, which is the bond's as long as that has one.
+                // An operator has set the MTU of a member. One that is set for the bond comes first.
                 Some(bond) if world.get::<Interfaces>().get(sw_if).is_ok_and(is_set) => {
                     bonds.follow_mtu(world, bond).and_then(|()| bonds.lead_mtus(world, bond))
                 }

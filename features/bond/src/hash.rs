@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hash of a frame, which chooses a member: frames of a flow take the same one, so they arrive in order (IEEE 802.1AX 6.2.4).
+//! The hash of a frame, which chooses its member. Frames of a flow take the same member, so they arrive in order (IEEE 802.1AX 6.2.4).
 
 use crate::model::Balance;
 use buffer::Buffer;

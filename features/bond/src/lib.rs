@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Bonds: interfaces `BondEthernetN` whose frames leave and come in by several members (IEEE 802.1AX link aggregation, and modes that
-//! need nothing of the other end).
+//! Bonds: interfaces `BondEthernetN` that send and receive frames by several members (IEEE 802.1AX link aggregation, and modes without a
+//! protocol).
 //!
 //! ```text
 //! device-input arc of a member: … → bond-input → device-input arc of the bond → ethernet-input
@@ -15,16 +15,16 @@
 //! | active-backup | the current member | the current member |
 //! | xor | the member that its hash chooses | all members |
 //! | broadcast | all members | all members |
-//! | lacp | the member that its hash chooses | members that LACP has brought into the bond |
+//! | lacp | the member that its hash chooses | members that are collecting |
 //!
-//! Members with admin and link state up are active; in mode `lacp`, those that LACP has brought into the bond ([`register_lacp`]).
+//! Members with admin and link state up are active. In mode `lacp` they have to be distributing, too ([`register_lacp`]).
 //! The link of the bond is up while its admin state is up and a member is active.
 //!
-//! All members have the bond's MAC address, and their own one again when they leave. A bond without an address of its own has the
+//! All members have the bond's MAC address. When they leave, they have their own again. A bond that wasn't given an address has the
 //! first member's.
 //!
-//! When the current member of an active-backup bond changes, gratuitous ARP and unsolicited neighbour advertisements tell the
-//! stations on the link, for the addresses of the bond and its sub-interfaces.
+//! When the current member of an active-backup bond changes, gratuitous ARP and unsolicited neighbour advertisements announce the
+//! addresses of the bond and its sub-interfaces.
 //!
 //! Limits: no knowledge of NUMA nodes: all members count as local, and `numa-only` is kept without effect. IPv6 packets with extension
 //! headers are hashed by their addresses.

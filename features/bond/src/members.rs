@@ -14,8 +14,8 @@ impl Bonds {
     /// Makes an interface a member of a bond.
     ///
     /// # Errors
-    /// An interface that isn't there (−2), is a member already (−81), or can't be one; a bond that isn't there (−71); what the device
-    /// says.
+    /// An interface that isn't there (−2), is a member already (−81), or can't be one; a bond that isn't there (−71); the device's
+    /// error.
     pub fn add_member(&self, world: &World, member: MemberInfo) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let MemberInfo { sw_if, bond, .. } = member;
@@ -32,7 +32,7 @@ impl Bonds {
         }
         let joined = self.join(world, &info, member);
         if joined.is_err() {
-            // A device refuses. Bond and member are again as they were.
+            // A device refuses: bond and member get their old settings again.
             _ = self.detach(world, sw_if);
             _ = interfaces.leave_bond(world, sw_if);
             interfaces.note_made(world, bond, before.mac, before.mtu)?;
@@ -86,7 +86,7 @@ impl Bonds {
     /// Takes a member out of its bond. It has its own MAC address and MTU again.
     ///
     /// # Errors
-    /// An interface that is no member (−71); what the device says, once it has left.
+    /// An interface that is no member (−71); the device's error, after the member has left.
     pub fn detach(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let (bond, mode) = {
             let mut control = self.control();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a bond and a member are.
+//! Bonds and members.
 
 use graph::SwIfIndex;
 use wire::MacAddr;
@@ -40,7 +40,7 @@ impl Mode {
     }
 }
 
-/// What the hash of a frame is of, or the mode that uses none; with VPP's numbers.
+/// Load balance: the fields that the hash of a frame covers, or the mode without a hash; with VPP's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Balance {
     /// MAC addresses.
@@ -58,7 +58,7 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// Those that a bond can have been given.
+    /// Load balances with a hash, of which a bond can be given one.
     pub const HASHES: [Self; 3] = [Self::L2, Self::L23, Self::L34];
 
     /// The word in commands, and in what they show.
@@ -84,7 +84,7 @@ impl Balance {
     }
 }
 
-/// What a bond is made with.
+/// Settings of a new bond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewBond {
     /// The number in its name; `None` for the first that is free.
@@ -93,11 +93,11 @@ pub struct NewBond {
     pub mac: Option<MacAddr>,
     /// How members are used.
     pub mode: Mode,
-    /// What the hash is of. Has no effect in modes without a hash.
+    /// Fields that the hash covers. Has no effect in modes without a hash.
     pub balance: Balance,
     /// Only members on the local NUMA node send. Has no effect: all members count as local.
     pub numa_only: bool,
-    /// Super-packets may be sent. They always may: interfaces without segmentation offload cut them.
+    /// GSO packets may be sent. Has no effect: they always may, since interfaces without segmentation offload segment them.
     pub gso: bool,
 }
 
@@ -115,9 +115,9 @@ pub struct BondInfo {
     pub sw_if: SwIfIndex,
     /// The number in its name.
     pub id: u32,
-    /// What it was made with.
+    /// Settings that it was created with.
     pub made: NewBond,
-    /// What a frame's member depends on.
+    /// Load balance in force: that of the mode, or the one it was created with.
     pub balance: Balance,
     /// Active members, in the order of the hash; in mode active-backup the current one first.
     pub active: Vec<SwIfIndex>,
@@ -132,9 +132,9 @@ pub struct MemberInfo {
     pub sw_if: SwIfIndex,
     /// Its bond.
     pub bond: SwIfIndex,
-    /// LACP: waits until the partner speaks.
+    /// LACP: sends nothing until the partner has sent an LACPDU.
     pub passive: bool,
-    /// LACP: asks the partner for a data unit each 30 seconds, not each second.
+    /// LACP: asks the partner for an LACPDU each 30 seconds, not each second.
     pub long_timeout: bool,
     /// Active-backup: the member with the highest weight is preferred.
     pub weight: u32,
@@ -145,11 +145,11 @@ pub struct MemberInfo {
 /// How far LACP has brought a member into its bond (IEEE 802.1AX-2014 6.4.15, independent control).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Stage {
-    /// It carries no frames.
+    /// It neither receives nor sends frames.
     #[default]
     Idle,
-    /// It takes frames. The partner doesn't take any yet.
+    /// It receives frames, and sends none, since the partner isn't collecting yet.
     Collecting,
-    /// It takes and sends frames.
+    /// It receives and sends frames.
     Distributing,
 }

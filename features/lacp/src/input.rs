@@ -19,7 +19,7 @@ pub enum To {
     /// An answer to a marker: the output of the interface that it came by.
     #[dynamic]
     Answer(NodeIndex),
-    /// The data unit is on its way to control.
+    /// The data unit waits in the member's mailbox.
     #[free]
     Noted,
     /// data units that control reads
@@ -53,12 +53,12 @@ pub enum To {
     #[drop]
     #[counter("loopback port")]
     Loopback,
-    /// control is too far behind to take note
+    /// control reads too slowly, or the member received more than 10 data units in a second
     #[drop]
     Busy,
 }
 
-/// What was read.
+/// The data unit, or its fault.
 #[derive(Clone, Copy)]
 pub struct LacpTrace(Result<Unit, Bad>);
 

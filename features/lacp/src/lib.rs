@@ -9,8 +9,9 @@
 //! ```
 //!
 //! `lacp-input` reads data units and passes them to control by a mailbox for each member. `lacp-process` runs the state machines: receive
-//! (6.4.12), periodic transmission (6.4.13), selection (6.4.14), mux with independent control (6.4.15) and transmit (6.4.16). A member takes
-//! frames once both ends are in sync, and sends them once the partner takes them ([`bond::Stage`]), so no frame is lost when a link comes up.
+//! (6.4.12), periodic transmission (6.4.13), selection (6.4.14), mux with independent control (6.4.15) and transmit (6.4.16). A member
+//! collects frames once both ends are in sync, and distributes them once the partner is collecting ([`bond::Stage`]), so no frame is lost when
+//! a link comes up. Control reads at most 10 data units of a member in a second, and a member's mailbox holds 8.
 //!
 //! A bond is one aggregator, with its MAC address as system. The partner of the first selected member is the bond's; members with another
 //! partner aren't selected.
@@ -52,7 +53,7 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-/// What is set for LACP is a setting of bonds and their members.
+/// LACP's settings belong to bonds and their members.
 const EXAMPLES: &[Script] = &[Script::here(
     "bonds with LACP",
     "create packet-generator interface pg0

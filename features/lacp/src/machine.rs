@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state machines of one member. They know neither interfaces nor a clock: times are in nanoseconds.
+//! The state machines of one member, without interfaces and clock. Times are in nanoseconds.
 
 use crate::pdu::{Party, Pdu, State};
 use bond::Stage;
@@ -35,8 +35,8 @@ impl Rx {
     }
 }
 
-/// Mux machine (6.4.15), with VPP's numbers. In its last state frames are taken; with independent control, they are sent once the
-/// partner takes them.
+/// Mux machine (6.4.15), with VPP's numbers. In its last state the member collects. With independent control, it distributes once the
+/// partner collects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mux {
     Detached = 0,
@@ -88,7 +88,7 @@ pub struct Port {
     pub periodic: Periodic,
     /// It belongs to the bond's aggregation (`Selected`, 6.4.8).
     pub selected: bool,
-    /// Something is to be sent (`NTT`).
+    /// Need to transmit (`NTT`).
     ntt: bool,
     /// When the timers `current_while`, `wait_while` and `periodic` expire.
     current_while: Option<u64>,
@@ -98,7 +98,7 @@ pub struct Port {
     sent: [Option<u64>; BURST],
 }
 
-/// `Partner_Admin…`: what is taken for the partner while it isn't heard. It wants a data unit each second, so it is found soon.
+/// `Partner_Admin…`: the partner while none is heard. Its timeout is short, so data units are sent each second and a partner is found soon.
 const DEFAULT: Party = {
     let system = wire::MacAddr::ZERO;
     Party { system_priority: 0, system, key: 0, port_priority: 0, port: 0, state: State::SHORT_TIMEOUT }
@@ -128,7 +128,7 @@ impl Port {
         self.actor.state = self.actor.state.put(bits, on);
     }
 
-    /// Whether frames are taken, and sent.
+    /// Whether the member collects, and distributes.
     pub fn stage(&self) -> Stage {
         if self.actor.state.has(State::DISTRIBUTING) {
             Stage::Distributing
@@ -139,12 +139,12 @@ impl Port {
         }
     }
 
-    /// Something the partner has to know has changed.
+    /// Requests a data unit: something that the partner has to know has changed.
     pub fn notify(&mut self) {
         self.ntt = true;
     }
 
-    /// The link comes up or goes down (`port_enabled`).
+    /// Sets whether the link is up (`port_enabled`).
     pub fn set_enabled(&mut self, on: bool, now: u64) {
         match (self.rx, on) {
             (Rx::PortDisabled, true) => {
@@ -160,7 +160,7 @@ impl Port {
         }
     }
 
-    /// State `EXPIRED`: the partner is to send soon.
+    /// Enters state `EXPIRED`, which asks the partner to send soon.
     fn expire(&mut self, now: u64) {
         self.rx = Rx::Expired;
         let state = self.partner.state.put(State::SYNCHRONIZATION, false);
@@ -169,7 +169,7 @@ impl Port {
         self.put(State::EXPIRED, true);
     }
 
-    /// State `DEFAULTED`: nobody is there. `update_Default_Selected`, `recordDefault` (6.4.9).
+    /// Enters state `DEFAULTED`: there is no partner. `update_Default_Selected`, `recordDefault` (6.4.9).
     fn default(&mut self) {
         self.rx = Rx::Defaulted;
         self.current_while = None;
@@ -179,23 +179,23 @@ impl Port {
         self.put(State::EXPIRED, false);
     }
 
-    /// A data unit has come: state `CURRENT`. `update_Selected`, `update_NTT`, `recordPDU` (6.4.9).
+    /// Records a received data unit and enters state `CURRENT`. `update_Selected`, `update_NTT`, `recordPDU` (6.4.9).
     pub fn receive(&mut self, pdu: &Pdu, now: u64) {
         if self.rx == Rx::PortDisabled {
             return;
         }
-        let said = State(
+        let compared = State(
             State::ACTIVITY.0 | State::SHORT_TIMEOUT.0 | State::AGGREGATION.0 | State::SYNCHRONIZATION.0,
         );
         let (theirs, ours) = (&pdu.partner, &self.actor);
         if pdu.actor.names() != self.partner.names() || pdu.actor.lag() != self.partner.lag() {
             self.selected = false;
         }
-        if theirs.names() != ours.names() || theirs.state.and(said) != ours.state.and(said) {
+        if theirs.names() != ours.names() || theirs.state.and(compared) != ours.state.and(compared) {
             self.ntt = true;
         }
-        // The partner's word that the link is in the right aggregation counts if it means this port, or if it keeps the link to itself,
-        // and if one of the two ends keeps the protocol going.
+        // The partner's bit "in sync" counts if its data unit names this port or if its link is individual, and if one of the two ends
+        // is active.
         let knows_us = theirs.names() == ours.names()
             && theirs.state.and(State::AGGREGATION) == ours.state.and(State::AGGREGATION);
         let individual = !pdu.actor.state.has(State::AGGREGATION);
@@ -242,8 +242,8 @@ impl Port {
         true
     }
 
-    /// States `COLLECTING` and `DISTRIBUTING` of independent control: frames that a partner doesn't take yet aren't sent. A partner with
-    /// coupled control takes them as soon as it hears that this end is in sync.
+    /// States `COLLECTING` and `DISTRIBUTING` of independent control: no frames are sent before the partner collects. A partner with
+    /// coupled control collects as soon as it hears that this end is in sync.
     fn step_distribution(&mut self) {
         let on = self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
         if on != self.actor.state.has(State::DISTRIBUTING) {
@@ -261,7 +261,7 @@ impl Port {
         } else {
             Periodic::Slow
         };
-        // A partner that wants data units sooner gets one at once.
+        // A partner that changes to a short timeout gets a data unit at once.
         let is_sooner = (self.periodic, to) == (Periodic::Slow, Periodic::Fast);
         self.ntt |= is_sooner || self.periodic_at.is_some_and(|at| at <= now);
         if to != self.periodic || self.periodic_at.is_none_or(|at| at <= now) {
@@ -274,7 +274,7 @@ impl Port {
         self.periodic = to;
     }
 
-    /// What is to be sent now (6.4.16).
+    /// Takes the data unit to send now, if there is one (6.4.16).
     pub fn transmit(&mut self, now: u64) -> Option<Pdu> {
         if self.periodic == Periodic::None {
             self.ntt = false;
@@ -293,7 +293,7 @@ impl Port {
         self.sent[0].map_or(0, |oldest| oldest + FAST_PERIODIC)
     }
 
-    /// When something is to be done next.
+    /// When the first timer expires, or the next data unit is to be sent.
     pub fn next(&self) -> Option<u64> {
         let send = (self.ntt && self.periodic != Periodic::None).then(|| self.may_send_at());
         [self.current_while, self.wait_while, self.periodic_at, send].into_iter().flatten().min()

@@ -28,21 +28,21 @@ pub const MARKER_RESPONSE: u8 = 2;
 pub struct State(pub u8);
 
 impl State {
-    /// Sends without being asked.
+    /// LACP activity: sends even if the partner is passive.
     pub const ACTIVITY: Self = Self(1);
-    /// Wants a data unit each second.
+    /// Short timeout: asks for a data unit each second.
     pub const SHORT_TIMEOUT: Self = Self(2);
-    /// May be one of several links.
+    /// The link can be aggregated.
     pub const AGGREGATION: Self = Self(4);
     /// The link is in the right aggregation.
     pub const SYNCHRONIZATION: Self = Self(8);
-    /// Received frames are taken.
+    /// Received frames are collected.
     pub const COLLECTING: Self = Self(16);
-    /// Frames are sent.
+    /// Frames are distributed.
     pub const DISTRIBUTING: Self = Self(32);
-    /// What is known of the partner is a default.
+    /// The sender uses default values for the partner.
     pub const DEFAULTED: Self = Self(64);
-    /// The partner hasn't been heard in time.
+    /// The sender hasn't received a data unit in time.
     pub const EXPIRED: Self = Self(128);
 
     /// Names of the bits, the highest one first.
@@ -84,8 +84,8 @@ pub struct Party {
     pub state: State,
 }
 
-/// What links of one aggregation have in common at this end (6.3.6.1). A link that can't be one of several has its port in it, so it
-/// stays alone.
+/// One end's part of the identifier of an aggregation (6.3.6.1): links with equal parts at both ends may be aggregated. That of a link that
+/// can't be aggregated contains its port, so it is equal to no other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lag {
     system: (u16, MacAddr),
@@ -94,7 +94,7 @@ pub struct Lag {
 }
 
 impl Party {
-    /// The end's part of the identifier of its aggregation.
+    /// This end's part of the aggregation's identifier.
     pub fn lag(&self) -> Lag {
         let alone = !self.state.has(State::AGGREGATION);
         Lag {
@@ -104,7 +104,7 @@ impl Party {
         }
     }
 
-    /// Everything but the state.
+    /// All fields but the state.
     pub fn names(&self) -> (u16, MacAddr, u16, u16, u16) {
         (self.system_priority, self.system, self.key, self.port_priority, self.port)
     }
@@ -138,7 +138,7 @@ impl Party {
 pub struct Pdu {
     /// Its sender.
     pub actor: Party,
-    /// What the sender knows of the receiver.
+    /// The receiver, as the sender knows it.
     pub partner: Party,
 }
 
@@ -146,11 +146,11 @@ pub struct Pdu {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Lacp(Pdu),
-    /// Marker information, which is answered.
+    /// Marker information, which gets an answer.
     Marker,
 }
 
-/// Why a data unit isn't taken.
+/// Faults of data units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bad {
     TooSmall,
@@ -159,7 +159,7 @@ pub enum Bad {
     Unsupported,
 }
 
-/// Reads what stands behind the Ethernet header.
+/// Reads the bytes behind the Ethernet header.
 pub fn read(data: &[u8]) -> Result<Unit, Bad> {
     match data.first() {
         None => return Err(Bad::TooSmall),

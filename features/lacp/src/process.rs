@@ -64,7 +64,7 @@ impl Ports {
         self.table().members.get(&member).map(|(bond, _)| *bond)
     }
 
-    /// Runs the machines that are due, those that have waited longest first. Returns when to run again.
+    /// Runs the machines that are due, in order of their times. Returns when to run again.
     fn run(&self, world: &World) -> Option<u64> {
         let now = world.clock.now();
         let mut due: Vec<_> = {
@@ -83,7 +83,7 @@ impl Ports {
         self.table().groups.values().filter_map(Group::due).min()
     }
 
-    /// Takes the data units that members of a bond received, runs their machines, and sends. Returns the number of members.
+    /// Reads the data units that members of a bond received, runs their machines, and sends. Returns the number of members.
     fn run_bond(&self, world: &World, bond: SwIfIndex) -> usize {
         let now = world.clock.now();
         let mut work = Work::default();

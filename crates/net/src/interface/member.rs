@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members of bonds: interfaces whose frames belong to another one. The feature that makes bonds calls this.
+//! Members of bonds: interfaces whose frames belong to the bond. The feature for bonds calls these functions.
 
 use super::{Interface, Interfaces, Membership};
 use crate::event::IfEvent;
@@ -9,10 +9,10 @@ use msg::retval;
 use wire::MacAddr;
 
 impl Interfaces {
-    /// Checks that an interface is no member of a bond; `why` says what a member can't have.
+    /// Checks that an interface is no member of a bond. `why` is the reason in the error.
     ///
     /// # Errors
-    /// One that isn't there (−2); a member (−80).
+    /// No such interface (−2); a member (−80).
     pub(super) fn check_no_member(&self, sw_if: SwIfIndex, why: &str) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         match interface.bond {
@@ -25,10 +25,10 @@ impl Interfaces {
         }
     }
 
-    /// Makes an interface a member of a bond. It gets the bond's MAC address, and receives frames for whatever address if the bond does.
+    /// Makes an interface a member of a bond. It gets the bond's MAC address, and is promiscuous if the bond is.
     ///
     /// # Errors
-    /// One that isn't there (−2); what the device says.
+    /// No such interface (−2); the device's error.
     pub fn join_bond(&self, world: &World, sw_if: SwIfIndex, bond: &Interface) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         interface.device.set_mac(world, bond.mac)?;
@@ -40,7 +40,7 @@ impl Interfaces {
     /// Ends a membership: the interface has its own MAC address again. Does nothing for an interface that is no member.
     ///
     /// # Errors
-    /// One that isn't there (−2); what the device says, after the membership has ended.
+    /// No such interface (−2); the device's error, after the membership has ended.
     pub fn leave_bond(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         let Some(Membership { mac, .. }) = interface.bond else { return Ok(()) };
@@ -52,16 +52,16 @@ impl Interfaces {
     /// Gives a member the new MAC address of its bond.
     ///
     /// # Errors
-    /// One that isn't there (−2); what the device says.
+    /// No such interface (−2); the device's error.
     pub fn set_member_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         self.get(sw_if)?.device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
-    /// Lets a member's device receive frames for whatever MAC address if its bond does, or if the member does itself.
+    /// Makes a member's device promiscuous if its bond is, or if the member itself has to be.
     ///
     /// # Errors
-    /// One that isn't there (−2); what the device says.
+    /// No such interface (−2); the device's error.
     pub fn follow_promiscuous(&self, world: &World, sw_if: SwIfIndex, bond: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         // A member is no layer-2 port.
@@ -69,7 +69,7 @@ impl Interfaces {
         interface.device.set_promiscuous(world, all)
     }
 
-    /// Whether an interface is a member of a bond that receives frames for whatever MAC address.
+    /// Whether an interface is a member of a promiscuous bond.
     pub(super) fn bond_receives_all(&self, interface: &Interface) -> bool {
         let bond = interface.bond.and_then(|membership| self.get(membership.bond).ok());
         bond.is_some_and(|bond| bond.promiscuous || self.features_need_all(&bond, None))

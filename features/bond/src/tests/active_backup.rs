@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bonds in mode active-backup: which member is used, and what stations hear of a change.
+//! Bonds in mode active-backup: the current member, and announcements when it changes.
 
 use super::*;
 use testkit::pkt;

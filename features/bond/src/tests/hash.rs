@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hash against a slow one that parses frames step by step, and what has to be without influence.
+//! The hash against a slow parser of its key, and fields that the hash must not depend on.
 
 use super::*;
 use crate::hash::{choose, hash};
@@ -8,7 +8,7 @@ use graph::drive::Bench;
 use proptest::prelude::*;
 use testkit::pkt::{self, Packet};
 
-/// What the hash may depend on, found byte by byte.
+/// The bytes that the hash may depend on, found byte by byte.
 fn key(frame: &[u8], balance: Balance) -> Vec<u8> {
     let macs = frame.get(..12).unwrap_or_default().to_vec();
     let mut at = 12;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What leaves and comes in by bonds of each mode.
+//! Frames sent and received by bonds of each mode.
 
 use super::*;
 use graph::drive::Bench;

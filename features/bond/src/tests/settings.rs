@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Addresses, MTUs, link state, what can be a member, and what is shown.
+//! Addresses, MTUs, link state, conditions for members, and commands that show bonds.
 
 use super::*;
 use crate::Stage;
@@ -207,12 +207,12 @@ fn bonds_are_shown() {
     assert!(rig.cli("show hardware-interfaces BondEthernet3").contains("driver bond"));
 }
 
-/// A device that refuses what is set, as long as a test wants it to, and notes the rest.
+/// A device that refuses one kind of setting while a test wants it to, and records the others.
 #[derive(Default)]
 struct Stubborn {
     refuses: Mutex<&'static str>,
     mac: Mutex<Option<MacAddr>>,
-    /// All MTUs that it got.
+    /// All MTUs that were set.
     mtus: Mutex<Vec<u16>>,
 }
 
@@ -288,7 +288,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
         assert_eq!(rig.refused(line).1, format!("no {what}"));
         assert_eq!(state(&rig), before, "{line}");
 
-        // A member whose device refuses what it had before has left nevertheless.
+        // A member whose device refuses its old settings leaves nevertheless.
         rig.bench.cli("bond del s0").expect_err("refused");
         assert_eq!(world.get::<Interfaces>().get(sw_if).expect("there").bond, None);
         assert_eq!(world.get::<Bonds>().list()[0].members.len(), 1);
@@ -296,7 +296,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
     }
 }
 
-/// A feature that speaks LACP hears of members, and says which ones are in the bond.
+/// The feature that speaks LACP is notified of members, and sets their stages.
 #[test]
 fn lacp_decides_which_members_are_active() {
     static HEARD: Mutex<Vec<(u32, bool)>> = Mutex::new(Vec::new());

@@ -73,7 +73,7 @@ fn a_flood_takes_nothing_from_others() {
         assert_eq!((status.port.rx, status.port.partner), (Rx::Current, peer(2, 0x47)), "{second}");
     }
     let good = rig.count("lacp-input", "good lacp packets -- consumed") - good;
-    // The burst, and those that wait in the end.
+    // With the burst, and the data units that wait at the end.
     let most = SECONDS * 10 + 10 + 8;
     assert!((SECONDS * 10..=most + SECONDS).contains(&good), "{good}");
     assert_eq!(rig.count("lacp-input", "busy"), SECONDS * 10 * 500 + SECONDS - good);
