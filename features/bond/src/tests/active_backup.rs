@@ -16,15 +16,18 @@ fn current(rig: &mut Rig) -> usize {
 fn the_current_member_carries_all() {
     let mut rig = routed("active-backup", 3);
     assert_eq!(current(&mut rig), 0);
-    let packet =
-        pkt::ether(host(2), port_mac(0)).ip4("10.0.0.2", "10.9.0.2").ttl(7).udp(1, 9).payload(b"in").build();
-    assert_eq!(rig.pass(0, &packet).len(), 1);
+    let packet = |src, dst, ttl| {
+        let packet = pkt::ether(src, dst).ip4("10.0.0.2", "10.9.0.2").ttl(ttl);
+        packet.udp(1, 9).payload(b"in").build()
+    };
+    let (packet, want) = (packet(host(2), port_mac(0), 7), packet(port_mac(3), host(9), 6));
+    assert_eq!(rig.pass(0, &packet), at(&[3], &want));
     assert_eq!(rig.pass(1, &packet), []);
     assert_eq!(rig.pass(2, &packet), []);
     assert_eq!(rig.count("bond-input", "traffic received on passive interface"), 2);
     rig.cli("set interface state p0 down");
     assert_eq!(current(&mut rig), 1);
-    assert_eq!(rig.pass(1, &packet).len(), 1);
+    assert_eq!(rig.pass(1, &packet), at(&[3], &want));
     rig.cli("set interface state p0 up");
     assert_eq!(current(&mut rig), 1, "no change without need");
     rig.cli("set interface bond p2 weight 10");
