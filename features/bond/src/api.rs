@@ -36,16 +36,12 @@ fn messages(m: &mut Messages<World>) {
         w.get::<Bonds>().set_weight(w, SwIfIndex(r.sw_if_index.0), r.weight)
     });
     m.dump(|w: &World, _: &Caller<'_, World>, _: SwInterfaceBondDump| {
-        Ok(w.get::<Bonds>()
-            .list()
-            .into_iter()
-            .map(|bond| SwInterfaceBondDetails::of(w, &bond))
-            .collect::<Vec<_>>())
+        let bonds = w.get::<Bonds>().list();
+        Ok(bonds.iter().map(|bond| SwInterfaceBondDetails::of(w, bond)).collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: SwBondInterfaceDump| {
-        let mut bonds = w.get::<Bonds>().list();
-        bonds.retain(|bond| r.sw_if_index.given().is_none_or(|only| only == bond.sw_if));
-        Ok(bonds.into_iter().map(|bond| SwBondInterfaceDetails::of(w, &bond)).collect::<Vec<_>>())
+        let bonds = bonds(w, r.sw_if_index);
+        Ok(bonds.iter().map(|bond| SwBondInterfaceDetails::of(w, bond)).collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSlaveDump| {
         let members = members(w, r.sw_if_index);
@@ -102,11 +98,15 @@ fn detach(w: &World, member: InterfaceIndex) -> Result<()> {
     w.get::<Bonds>().detach(w, SwIfIndex(member.0))
 }
 
-/// The members of a bond, or of all.
+/// The bond of this index, or all bonds.
+fn bonds(w: &World, bond: InterfaceIndex) -> Vec<BondInfo> {
+    let all = w.get::<Bonds>();
+    bond.given().map_or_else(|| all.list(), |bond| all.get(bond).into_iter().collect())
+}
+
+/// The members of the bond of this index, or of all bonds.
 fn members(w: &World, bond: InterfaceIndex) -> Vec<MemberInfo> {
-    let mut bonds = w.get::<Bonds>().list();
-    bonds.retain(|info| bond.given().is_none_or(|only| only == info.sw_if));
-    bonds.into_iter().flat_map(|bond| bond.members).collect()
+    bonds(w, bond).into_iter().flat_map(|bond| bond.members).collect()
 }
 
 msg::flags! {

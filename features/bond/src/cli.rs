@@ -103,7 +103,7 @@ fn weight(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
-    let bonds: Vec<SwIfIndex> = w.get::<Bonds>().list().into_iter().map(|bond| bond.sw_if).collect();
+    let bonds = w.get::<Bonds>().indices();
     if m.flag("details") {
         return Ok(Output::list(bonds, |w: &World, sw_if, out: &mut Writer| {
             if let Some(bond) = w.get::<Bonds>().get(sw_if) {

@@ -5,7 +5,7 @@ use crate::create::{name, random_mac};
 use crate::model::BondInfo;
 use crate::state::Bonds;
 use cli::quote;
-use graph::{Phase, RunningConfig, Script, SwIfIndex, World};
+use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
 
 /// Members of bonds: after the settings that devices have of their own.
@@ -89,7 +89,7 @@ fn kept_mac(world: &World, bond: &BondInfo) -> Option<wire::MacAddr> {
 
 /// Writes the bonds, and their members.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    let bonds: Vec<SwIfIndex> = world.get::<Bonds>().list().into_iter().map(|bond| bond.sw_if).collect();
+    let bonds = world.get::<Bonds>().indices();
     config.interfaces(bonds.clone(), |world, sw_if, lines| {
         if let Some(bond) = world.get::<Bonds>().get(sw_if) {
             lines.push(create(world, &bond), format!("delete bond {}", name(bond.id)));

@@ -137,14 +137,14 @@ impl Bonds {
         control.bonds.get(&sw_if).map(|bond| control.info(sw_if, bond))
     }
 
+    /// The indices of all bonds.
+    pub fn indices(&self) -> Vec<SwIfIndex> {
+        self.control().bonds.keys().copied().collect()
+    }
+
     /// All bonds, by index.
     pub fn list(&self) -> Vec<BondInfo> {
         let control = self.control();
         control.bonds.iter().map(|(sw_if, bond)| control.info(*sw_if, bond)).collect()
-    }
-
-    /// A member.
-    pub fn member(&self, sw_if: SwIfIndex) -> Option<MemberInfo> {
-        self.control().members.get(&sw_if).copied()
     }
 }
