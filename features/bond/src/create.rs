@@ -32,7 +32,7 @@ impl Bonds {
     /// Makes `BondEthernetN`. It starts admin down.
     ///
     /// # Errors
-    /// A number that is taken (−147); an address that isn't one host's (−7); mode `lacp` while no feature speaks LACP (−30).
+    /// A number that is taken (−147); an address that isn't one host's (−7); mode `lacp` while no feature runs LACP (−30).
     pub fn create(&self, world: &World, new: NewBond) -> Result<SwIfIndex> {
         if let Some(mac) = new.mac.filter(|mac| mac.is_multicast() || mac.is_zero()) {
             return Err(
@@ -45,9 +45,7 @@ impl Bonds {
         }
         let id = {
             let mut control = self.control();
-            let mut taken = control.ids.iter().copied();
-            let free = || (0..).find(|id| taken.next() != Some(*id)).unwrap_or(u32::MAX);
-            let id = new.id.unwrap_or_else(free);
+            let id = new.id.unwrap_or_else(|| control.free_id());
             if !control.ids.insert(id) {
                 return Err(
                     Error::failed(format!("there is a {} already", name(id))).retval(retval::INSTANCE_IN_USE)

@@ -62,6 +62,16 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    /// The lowest number that no bond has.
+    pub fn free_id(&self) -> u32 {
+        let n = self.ids.len() as u32;
+        if self.ids.last().is_none_or(|last| *last < n) {
+            return n;
+        }
+        let mut taken = self.ids.iter().copied();
+        (0..n).find(|id| taken.next() != Some(*id)).unwrap_or(n)
+    }
+
     /// The bond of a member.
     pub fn bond_of(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
         self.members.get(&sw_if).map(|member| member.bond)
