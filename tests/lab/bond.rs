@@ -8,7 +8,7 @@ use testkit::lab::require;
 
 use crate::{guest, six};
 
-/// The guest's links have no speed, so its bonding driver would speak no LACP on them: what they receive goes to veth pairs, and back.
+/// The guest's links have no speed, so its bonding driver would run no LACP on them: their frames are redirected to veth pairs, and back.
 /// Once the bundle is up it pings and loads the router; then link 0 loses all frames without going down, and link 1 is taken down.
 const COMMANDS: &str = "\
 for n in 0 1; do

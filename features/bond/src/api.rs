@@ -207,7 +207,7 @@ pub struct BondEnslave {
     pub sw_if_index: InterfaceIndex,
     /// The bond.
     pub bond_sw_if_index: InterfaceIndex,
-    /// LACP: wait until the partner speaks.
+    /// LACP: wait for an LACPDU of the partner.
     pub is_passive: bool,
     /// LACP: ask the partner for a data unit each 30 seconds.
     pub is_long_timeout: bool,
@@ -220,7 +220,7 @@ pub struct BondAddMember {
     pub sw_if_index: InterfaceIndex,
     /// The bond.
     pub bond_sw_if_index: InterfaceIndex,
-    /// LACP: wait until the partner speaks.
+    /// LACP: wait for an LACPDU of the partner.
     pub is_passive: bool,
     /// LACP: ask the partner for a data unit each 30 seconds.
     pub is_long_timeout: bool,
@@ -342,7 +342,7 @@ pub struct SwInterfaceSlaveDetails {
     pub sw_if_index: InterfaceIndex,
     /// Its name.
     pub interface_name: Str<64>,
-    /// LACP: it waits until the partner speaks.
+    /// LACP: it waits for an LACPDU of the partner.
     pub is_passive: bool,
     /// LACP: it asks the partner for a data unit each 30 seconds.
     pub is_long_timeout: bool,
@@ -380,7 +380,7 @@ pub struct SwMemberInterfaceDetails {
     pub sw_if_index: InterfaceIndex,
     /// Its name.
     pub interface_name: Str<64>,
-    /// LACP: it waits until the partner speaks.
+    /// LACP: it waits for an LACPDU of the partner.
     pub is_passive: bool,
     /// LACP: it asks the partner for a data unit each 30 seconds.
     pub is_long_timeout: bool,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The interface to the feature that speaks LACP.
+//! The interface to the feature that runs LACP.
 
 use crate::model::{MemberInfo, Mode, Stage};
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 
-/// Calls of the feature that speaks LACP, for members of bonds in mode `lacp`.
+/// Calls of the feature that runs LACP, for members of bonds in mode `lacp`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lacp {
     /// A member has joined.
@@ -14,12 +14,12 @@ pub struct Lacp {
     pub left: fn(&World, SwIfIndex),
 }
 
-/// Lets a feature speak LACP on members. Without one, bonds can't have the mode `lacp`.
+/// Registers the feature that runs LACP on members. Without one, bonds can't have the mode `lacp`.
 ///
 /// # Errors
 /// Another feature that does it.
 pub fn register_lacp(world: &World, lacp: Lacp) -> Result<(), String> {
-    world.get::<Bonds>().lacp.set(lacp).map_err(|_| "another feature speaks LACP".to_string())
+    world.get::<Bonds>().lacp.set(lacp).map_err(|_| "another feature runs LACP".to_string())
 }
 
 impl Bonds {
@@ -36,7 +36,7 @@ impl Bonds {
         true
     }
 
-    /// The feature that speaks LACP, for a bond in that mode.
+    /// The feature that runs LACP, for a bond in that mode.
     pub(crate) fn lacp_of(&self, mode: Mode) -> Option<&Lacp> {
         self.lacp.get().filter(|_| mode == Mode::Lacp)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members that speak LACP: their control state, and the copy of it for workers.
+//! Members that run LACP: their control state, and the copy of it for workers.
 
 use crate::machine::{Port, Rx};
 use crate::pdu::{Lag, Party, Pdu, State};
@@ -87,7 +87,7 @@ pub struct Status {
     pub port: Port,
 }
 
-/// All members that speak LACP.
+/// All members that run LACP.
 pub struct Ports {
     table: Mutex<Table>,
     listeners: Slots<Listener>,
@@ -115,7 +115,7 @@ impl Ports {
         self.table.lock().expect("no panic inside")
     }
 
-    /// The listener of an interface; `None` if LACP isn't spoken there.
+    /// The listener of an interface; `None` if LACP isn't enabled there.
     #[inline(always)]
     pub fn listener<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Listener> {
         self.listeners.get(sw_if, turn)
@@ -136,7 +136,7 @@ impl Ports {
         table.members.iter().filter_map(status).collect()
     }
 
-    /// Enables or disables the log of a member's data units. False if it speaks no LACP.
+    /// Enables or disables the log of a member's data units. False if it runs no LACP.
     pub fn set_debug(&self, sw_if: SwIfIndex, on: bool) -> bool {
         self.table().member_mut(sw_if).map(|member| member.debug = on).is_some()
     }

@@ -33,7 +33,7 @@ pub enum To {
     #[count]
     #[counter("Bad key")]
     BadKey,
-    /// LACP isn't spoken on the interface
+    /// LACP isn't enabled on the interface
     #[drop]
     #[counter("lacp packets received on disabled interfaces")]
     Disabled,

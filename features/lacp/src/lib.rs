@@ -16,7 +16,7 @@
 //! A bond is one aggregator, with its MAC address as system. The partner of the first selected member is the bond's; members with another
 //! partner aren't selected.
 //!
-//! Limits: a member without a partner that speaks LACP carries no frames; no churn detection (6.4.17); no version 2 TLVs; the members
+//! Limits: a member without a partner that runs LACP carries no frames; no churn detection (6.4.17); no version 2 TLVs; the members
 //! of a bond all have the same key.
 
 mod api;

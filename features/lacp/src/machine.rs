@@ -81,7 +81,7 @@ impl Periodic {
 pub struct Port {
     /// This end.
     pub actor: Party,
-    /// The other end, as last heard or by default.
+    /// The other end: from the last data unit, or the default.
     pub partner: Party,
     pub rx: Rx,
     pub mux: Mux,
@@ -98,7 +98,7 @@ pub struct Port {
     sent: [Option<u64>; BURST],
 }
 
-/// `Partner_Admin…`: the partner while none is heard. Its timeout is short, so data units are sent each second and a partner is found soon.
+/// `Partner_Admin…`: the partner while no data units are received. Its timeout is short, so data units are sent each second and a partner is found soon.
 const DEFAULT: Party = {
     let system = wire::MacAddr::ZERO;
     Party { system_priority: 0, system, key: 0, port_priority: 0, port: 0, state: State::SHORT_TIMEOUT }
@@ -243,7 +243,7 @@ impl Port {
     }
 
     /// States `COLLECTING` and `DISTRIBUTING` of independent control: no frames are sent before the partner collects. A partner with
-    /// coupled control collects as soon as it hears that this end is in sync.
+    /// coupled control collects as soon as it learns that this end is in sync.
     fn step_distribution(&mut self) {
         let on = self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
         if on != self.actor.state.has(State::DISTRIBUTING) {

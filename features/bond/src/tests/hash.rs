@@ -114,7 +114,7 @@ fn options_tags_and_fragments() {
     frame[14] = 0x46;
     frame.splice(34..34, [1, 1, 1, 1]);
     assert_eq!(hash_of(&mut bench, &frame, Balance::L34), plain);
-    // All fragments alike, whatever they begin with.
+    // All fragments have the same hash, with any payload.
     let fragment = |offset: u16, bytes: u8| {
         let mut frame = base().udp(7, 8).payload_len(30).build();
         frame[20..22].copy_from_slice(&offset.to_be_bytes());

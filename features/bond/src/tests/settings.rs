@@ -296,7 +296,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
     }
 }
 
-/// The feature that speaks LACP is notified of members, and sets their stages.
+/// The feature that runs LACP is notified of members, and sets their stages.
 #[test]
 fn lacp_decides_which_members_are_active() {
     static HEARD: Mutex<Vec<(u32, bool)>> = Mutex::new(Vec::new());

@@ -66,7 +66,7 @@ fn each_kind_of_wrong_data_unit_has_a_name() {
     let ports = rig.world().get::<Ports>().list();
     assert_eq!((ports[0].port.selected, ports[1].port.selected), (true, false));
     assert_eq!(rig.count("lacp-input", "good lacp packets -- consumed"), 2);
-    // Before a bond's member is up, nothing is heard.
+    // Data units of a member that is down are ignored.
     rig.cli("set interface state p0 down");
     rig.receive_all(0, &[good]);
     assert_eq!(rig.world().get::<Ports>().list()[0].port.rx, Rx::PortDisabled);
@@ -95,7 +95,7 @@ fn markers_are_answered() {
     assert_eq!(rig.pass(1, &marker), [(1, want.clone())]);
     assert_eq!(rig.pass(0, &marker), [(0, want)]);
     assert_eq!(rig.count("lacp-input", "marker"), 2);
-    assert_eq!(rig.pass(2, &marker), [], "not where LACP isn't spoken");
+    assert_eq!(rig.pass(2, &marker), [], "not where LACP is disabled");
 }
 
 #[test]

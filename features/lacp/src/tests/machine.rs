@@ -98,7 +98,7 @@ fn a_partner_that_falls_silent_is_forgotten() {
     step(&mut port, heard + 2 * SHORT_TIMEOUT);
     assert_eq!((port.rx, port.mux, port.selected), (Rx::Defaulted, Mux::Detached, false));
     assert_eq!((port.actor.state.0, port.partner.system), (0x47, MacAddr::ZERO));
-    // It is heard again.
+    // It sends again.
     port.receive(&Pdu { actor: peer(9, 0x0f), partner: port.actor }, heard + 7 * SECOND);
     step(&mut port, heard + 7 * SECOND);
     assert_eq!((port.rx, port.mux), (Rx::Current, Mux::Waiting));
@@ -146,7 +146,7 @@ fn a_passive_member_waits_for_the_partner() {
     assert!(silent && port.periodic == Periodic::None);
     port.receive(&Pdu { actor: peer(9, 7), partner: Party::default() }, 60 * SECOND);
     assert!(step(&mut port, 60 * SECOND).is_some());
-    // Another passive one never speaks, so the link doesn't last (6.4.9, recordPDU).
+    // If both ends are passive neither sends, so the link doesn't last (6.4.9, recordPDU).
     port.receive(&Pdu { actor: peer(9, 0x0e), partner: port.actor }, 61 * SECOND);
     assert!(!port.partner.state.has(State::SYNCHRONIZATION));
 }
@@ -158,7 +158,7 @@ fn three_data_units_a_second_at_most() {
     let mut sent = Vec::new();
     for ms in 0..2000 {
         let now = start + ms * SECOND / 1000;
-        // Each says something else of us than what is so.
+        // Each contains an outdated state of this end.
         port.receive(&Pdu { actor: peer(9, 0x3f), partner: Party::default() }, now);
         sent.extend(step(&mut port, now).map(|_| ms));
     }
@@ -234,8 +234,8 @@ fn bad_data_units_are_named() {
 }
 
 proptest! {
-    /// Whatever comes and however time goes, a member carries frames only while a partner that is in sync is heard, and its timers
-    /// lead somewhere.
+    /// After random data units, link events and pauses, a member collects only while its partner is current and in sync, and its next
+    /// timer is in the future.
     #[test]
     fn members_keep_their_word(events in prop::collection::vec((0u8..6, any::<u8>(), 0u64..4000), 1..80)) {
         let mut port = Port::new(US);

@@ -36,7 +36,7 @@ impl Pair {
         Self { rig, cut: Vec::new(), traffic: Vec::new() }
     }
 
-    /// Carries frames over the links until nothing is under way.
+    /// Carries frames over the links until none is left.
     fn carry(&mut self) {
         for _ in 0..50 {
             let sent = self.rig.sent();
@@ -172,7 +172,7 @@ fn two_bonds_come_up_and_survive_a_link() {
     pair.seconds(5);
     assert_eq!(pair.active(), [2, 2]);
 
-    // A bond that is taken down says so.
+    // The partner of a bond that is taken down learns of it.
     pair.rig.cli("set interface state BondEthernet1 down");
     pair.seconds(4);
     assert_eq!(pair.active(), [0, 0]);
