@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An exact-match table that workers read without a lock, and the hit counters of its entries.
 //!
-//! Open addressing with linear probing over 64-bit cells: the upper half is a hash of the key, the lower half the index of an entry plus 1.
-//! Entries lie in [`Slots`], so one that is replaced or removed stays valid for the rest of a worker's turn. Control alone changes the
-//! table. A table that gets too full is built anew and published; a worker that still has the old cells finds all entries that were there
-//! when its turn began. Hits are counted by each thread in cells of its own.
+//! Extendible hashing: the upper bits of a key's hash select a segment in a directory. A segment is open addressing with linear probing over
+//! 64-bit cells: the upper half is the hash, the lower half the index of an entry plus 1. Entries lie in [`Slots`], so one that is replaced
+//! or removed stays valid for the rest of a worker's turn. Control alone changes the table. A segment that is half full is replaced by a
+//! larger one, or by two from [`SEGMENT`] cells on: an insertion moves at most `SEGMENT / 2` entries however large the table is. A worker
+//! with the old directory finds all entries that were there when its turn began. Each thread counts hits in counters of its own.
 
 use crate::key::Key;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Slots, Snapshot, Turn};
 
@@ -20,25 +21,40 @@ const EMPTY: u64 = 0;
 const REMOVED: u64 = 1 << 32;
 /// Cells of a new table.
 const FIRST: usize = 16;
+/// Cells of a segment that is split instead of enlarged.
+const SEGMENT: usize = 1 << 15;
+/// Bits of a hash that select a segment at most: a table of [`MAX_ENTRIES`] needs 11 or 12.
+const MAX_DEPTH: u32 = 16;
 /// Hit counters of a thread that lie beside each other.
 const CHUNK: usize = 64;
 
-struct Cells {
+struct Segment {
     cells: Box<[AtomicU64]>,
-    /// The upper bits of a hash are the first cell.
+    /// Upper bits that all hashes here have in common.
+    depth: u32,
+    /// The bits of a hash below these, shifted right by this, are the first cell.
     shift: u32,
+    /// Cells that aren't [`EMPTY`]. Control alone reads and writes it.
+    used: AtomicUsize,
 }
 
-impl Cells {
-    fn new(len: usize) -> Self {
-        debug_assert!(len.is_power_of_two() && len >= 2);
-        Self { cells: (0..len).map(|_| AtomicU64::new(EMPTY)).collect(), shift: 32 - len.ilog2() }
+impl Segment {
+    /// A segment with room for more than `entries`.
+    fn new(entries: usize, depth: u32) -> Self {
+        let len = |load: usize| ((entries + 1) * load).next_power_of_two();
+        let len = len(4).clamp(FIRST, SEGMENT).max(len(2));
+        let cells = (0..len).map(|_| AtomicU64::new(EMPTY)).collect();
+        Self { cells, depth, shift: 32 - len.ilog2(), used: AtomicUsize::new(0) }
+    }
+
+    fn is_full(&self) -> bool {
+        (self.used.load(Ordering::Relaxed) + 1) * 2 > self.cells.len()
     }
 
     /// The cells that an entry with this hash may be in, in the order of probing.
     #[inline(always)]
     fn probe(&self, hash: u32) -> impl Iterator<Item = &AtomicU64> {
-        let (mask, mut at) = (self.cells.len() - 1, (hash >> self.shift) as usize);
+        let (mask, mut at) = (self.cells.len() - 1, (hash << self.depth >> self.shift) as usize);
         (0..self.cells.len()).filter_map(move |_| {
             let cell = self.cells.get(at & mask);
             at += 1;
@@ -50,7 +66,53 @@ impl Cells {
     fn put(&self, hash: u32, index: u32) {
         if let Some(free) = self.probe(hash).find(|cell| cell.load(Ordering::Relaxed) == EMPTY) {
             free.store(cell_of(hash, index), Ordering::Release);
+            self.used.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// The segments, by the upper `bits` bits of a hash. A segment of a lower depth has several places.
+struct Directory {
+    segments: Box<[Arc<Segment>]>,
+    bits: u32,
+}
+
+impl Directory {
+    fn new() -> Self {
+        Self { segments: Box::new([Arc::new(Segment::new(0, 0))]), bits: 0 }
+    }
+
+    #[inline(always)]
+    fn segment(&self, hash: u32) -> &Arc<Segment> {
+        &self.segments[(u64::from(hash) >> (32 - self.bits)) as usize]
+    }
+
+    /// The directory with a larger segment, or two, in place of the one of `hash`. Cells of removed entries are left out.
+    fn enlarged(&self, hash: u32) -> Self {
+        let old = self.segment(hash);
+        let words = old.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
+        let live: Vec<_> = words
+            .map(|word| ((word >> 32) as u32, word))
+            .filter_map(|(hash, word)| Some((hash, index_in(word, hash)?)))
+            .collect();
+        let split = (live.len() + 1) * 4 > SEGMENT && old.depth < MAX_DEPTH;
+        let depth = old.depth + u32::from(split);
+        let half = |hash: u32| if split { (hash >> (32 - depth)) as usize & 1 } else { 0 };
+        let new: Vec<_> = (0..=usize::from(split))
+            .map(|which| {
+                let own = live.iter().filter(|(hash, _)| half(*hash) == which);
+                let segment = Segment::new(own.clone().count(), depth);
+                own.for_each(|(hash, index)| segment.put(*hash, *index));
+                Arc::new(segment)
+            })
+            .collect();
+        let bits = self.bits.max(depth);
+        let place = |at: usize| {
+            let first = ((at as u64) << (32 - bits)) as u32;
+            let now = self.segment(first);
+            if Arc::ptr_eq(now, old) { new[half(first)].clone() } else { now.clone() }
+        };
+        Self { segments: (0..1 << bits).map(place).collect(), bits }
     }
 }
 
@@ -86,9 +148,6 @@ struct Control {
     bases: Vec<u64>,
     free: Vec<u32>,
     entries: usize,
-    /// Cells that aren't [`EMPTY`].
-    used_cells: usize,
-    len_cells: usize,
 }
 
 /// An entry, for control.
@@ -106,13 +165,13 @@ pub struct EntryInfo<V> {
 
 /// The table. `V` is what a key leads to.
 pub struct Exact<V: Send + Sync + 'static> {
-    cells: Snapshot<Cells>,
+    directory: Snapshot<Directory>,
     entries: Slots<Entry<V>>,
     /// By thread, then by index of the entry divided by [`CHUNK`].
     hits: Box<[Slots<Chunk>]>,
     /// Vectors of a key.
     vectors: usize,
-    /// Nobody knows which keys share cells.
+    /// Random: senders of packets can't choose keys that collide.
     seed: u64,
     control: Mutex<Control>,
 }
@@ -128,12 +187,12 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// An empty table of keys of so many vectors.
     pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize) -> Self {
         Self {
-            cells: Snapshot::new(domain.clone(), Cells::new(FIRST)),
+            directory: Snapshot::new(domain.clone(), Directory::new()),
             entries: Slots::new(domain.clone()),
             hits: (0..threads).map(|_| Slots::new(domain.clone())).collect(),
             vectors,
             seed: RandomState::new().hash_one(vectors),
-            control: Mutex::new(Control { len_cells: FIRST, ..Control::default() }),
+            control: Mutex::default(),
         }
     }
 
@@ -158,7 +217,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     #[inline(always)]
     pub fn find<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<(u32, &'t V)> {
         let hash = self.hash(key);
-        for cell in self.cells.get(turn).probe(hash) {
+        for cell in self.directory.get(turn).segment(hash).probe(hash) {
             let cell = cell.load(Ordering::Acquire);
             if cell == EMPTY {
                 return None;
@@ -198,8 +257,8 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// Control: the cell and the index of a key.
     fn locate<R>(&self, key: &Key, found: impl FnOnce(&AtomicU64, u32) -> R) -> Option<R> {
         let hash = self.hash(key);
-        self.cells.read(|cells| {
-            for cell in cells.probe(hash) {
+        self.directory.read(|directory| {
+            for cell in directory.segment(hash).probe(hash) {
                 let word = cell.load(Ordering::Relaxed);
                 if word == EMPTY {
                     return None;
@@ -226,8 +285,9 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         if control.entries >= MAX_ENTRIES {
             return Err(Full);
         }
-        if (control.used_cells + 1) * 2 > control.len_cells {
-            self.rebuild(&mut control);
+        let hash = self.hash(key);
+        if self.directory.read(|directory| directory.segment(hash).is_full()) {
+            self.directory.update(|directory| directory.enlarged(hash));
         }
         let index = control.free.pop().unwrap_or(control.bases.len() as u32);
         if index as usize == control.bases.len() {
@@ -239,27 +299,9 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         }
         control.bases[index as usize] = self.sum(index).0;
         self.entries.set(index, Entry { key: *key, value });
-        let hash = self.hash(key);
-        self.cells.read(|cells| cells.put(hash, index));
-        control.used_cells += 1;
+        self.directory.read(|directory| directory.segment(hash).put(hash, index));
         control.entries += 1;
         Ok(None)
-    }
-
-    /// Publishes cells with room for four times as many entries as there are, without those of removed entries.
-    fn rebuild(&self, control: &mut Control) {
-        let new = Cells::new(((control.entries + 1) * 4).next_power_of_two().max(FIRST));
-        self.cells.read(|old| {
-            for cell in &old.cells {
-                let cell = cell.load(Ordering::Relaxed);
-                let hash = (cell >> 32) as u32;
-                if let Some(index) = index_in(cell, hash) {
-                    new.put(hash, index);
-                }
-            }
-        });
-        (control.used_cells, control.len_cells) = (control.entries, new.cells.len());
-        self.cells.set(new);
     }
 
     /// Removes a key; returns the value that it had.
@@ -290,6 +332,15 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.control().entries
+    }
+
+    /// Places in the directory, and cells of the largest segment.
+    #[cfg(test)]
+    pub fn segments(&self) -> (usize, usize) {
+        self.directory.read(|directory| {
+            let lens = directory.segments.iter().map(|segment| segment.cells.len());
+            (directory.segments.len(), lens.max().unwrap_or(0))
+        })
     }
 
     /// The indices of all entries are below this.

@@ -101,6 +101,33 @@ fn tables_grow_and_are_used_again() {
     }
 }
 
+/// Segments are split; an old directory finds what was there when the turn began.
+#[test]
+fn segments_are_split() {
+    let domain = Qsbr::new();
+    let (mut reader, mut old) = (domain.register(), domain.register());
+    let table: Exact<u32> = Exact::new(&domain, 1, 1);
+    let key = |n: u32| Key::of(&n.to_be_bytes());
+    (0..10_000).for_each(|n| assert_eq!(table.set(&key(n), n), Ok(None)));
+    let before = old.turn();
+    for n in 10_000..200_000 {
+        assert_eq!(table.set(&key(n), n), Ok(None));
+        if n % 3 == 0 {
+            assert_eq!(table.remove(&key(n)), Some(n));
+        }
+    }
+    let turn = reader.turn();
+    for n in 0..200_000 {
+        let want = (n < 10_000 || n % 3 != 0).then_some(n);
+        assert_eq!(table.find(&key(n), &turn).map(|(_, value)| *value), want);
+        assert_eq!(table.set(&key(n), n + 1), Ok(want));
+    }
+    assert_eq!(table.len(), 200_000);
+    assert!((0..10_000).all(|n| table.find(&key(n), &before).is_some()));
+    let (segments, largest) = table.segments();
+    assert!(segments >= 8 && largest <= 1 << 15, "{segments} segments, the largest of {largest} cells");
+}
+
 /// A worker finds throughout its turn what was there when the turn began, or what replaced it.
 #[test]
 fn a_turn_outlives_what_control_removes() {
