@@ -42,6 +42,9 @@ pub fn advance(b: &mut Buffer, by: i32) -> bool {
     }
 }
 
+/// The index of a table of routes that doesn't exist: no lookup finds it.
+const NO_TABLE: u32 = u32::MAX;
+
 /// What nodes have in common that look packets up.
 pub struct Lookup {
     pub classifier: Arc<Classifier>,
@@ -252,12 +255,12 @@ impl<F: Ip, S: Side> Node for Acl<F, S> {
         }
         let lead = self.lookup.lead(verdict.next, turn);
         let action = verdict.session.map_or(Action::None, |(_, session)| session.action);
-        if let Action::Fib { v6, index, .. } = action
+        if let Action::Fib { v6, slot, .. } = action
             && !S::TX
             && v6 == F::IS_V6
         {
             b.flags.set(Flags::TABLE);
-            b.tx_if = index.0;
+            b.tx_if = self.lookup.classifier.vrfs.get(slot, turn).map_or(NO_TABLE, |index| index.0);
         }
         if TRACED {
             let fib = if S::TX { 0 } else { table_of::<F>(b, self.interfaces.views(turn)).0 };

@@ -3,7 +3,7 @@
 
 use crate::exact::{EntryInfo, Exact, MAX_ENTRIES};
 use crate::key::{Key, MAX_VECTORS, VECTOR};
-use crate::state::{Classifier, Control, TableState};
+use crate::state::{Classifier, Control, Held, TableState};
 use crate::table::{Action, GO_ON, MAX_CHAIN, Session, Table};
 use cli::{Error, Result, retval};
 use graph::World;
@@ -226,7 +226,7 @@ impl Classifier {
             next: *next,
             miss: number(*miss),
             offset: *offset,
-            sessions: Arc::new(Exact::new(&world.qsbr, world.threads(), vectors)),
+            sessions: Arc::new(Exact::new(&world.qsbr, world.threads(), vectors, self.total.clone())),
         };
         let buckets = buckets.checked_next_power_of_two().unwrap_or(1 << 31);
         control.tables.insert(index, TableState { table, buckets, of_filter });
@@ -270,19 +270,14 @@ impl Classifier {
                 );
             }
         }
-        let mut gone = Vec::new();
         for index in all {
-            gone.extend(control.tables.remove(&index));
+            let gone = control.tables.remove(&index);
+            control.remains.extend(gone.map(|state| (state.table.sessions, 0)));
             self.publish(&control, index);
         }
         drop(control);
-        for TableState { table, .. } in gone {
-            for at in 0..table.sessions.bound() {
-                if let Some(session) = table.sessions.get(at) {
-                    self.release(world, session.value.action)?;
-                }
-            }
-        }
+        self.sweep(world);
+        self.signal.raise();
         world.note_config_change();
         Ok(())
     }
@@ -316,7 +311,7 @@ impl Classifier {
             }
             Err(_) => {
                 self.release(world, action)?;
-                let why = format!("table {index} has {MAX_ENTRIES} sessions, the most there may be");
+                let why = format!("all tables together have {MAX_ENTRIES} sessions, the most there may be");
                 Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED))
             }
         }
@@ -335,7 +330,7 @@ impl Classifier {
         self.release(world, old.action)
     }
 
-    /// Makes the table of routes that an action names, or keeps it.
+    /// Creates the table of routes that an action names if it doesn't exist, and takes a reference on it.
     fn hold(&self, world: &World, action: ActionConfig) -> Result<Action> {
         fn add<F: Net>(world: &World, id: u32) -> Result<TableIndex> {
             let fib = world.get::<Fib<F>>();
@@ -347,28 +342,39 @@ impl Classifier {
             ActionConfig::Fib(v6, id) => (v6, id),
         };
         let index = if v6 { add::<Ip6>(world, id)? } else { add::<Ip4>(world, id)? };
-        *self.control().fibs.entry((v6, id)).or_default() += 1;
-        Ok(Action::Fib { v6, id, index })
+        let mut control = self.control();
+        let Control { fibs, free_vrfs, .. } = &mut *control;
+        let used = fibs.len() as u32;
+        let held = fibs.entry((v6, id)).or_insert_with(|| Held {
+            slot: free_vrfs.pop().unwrap_or(used),
+            index: None,
+            sessions: 0,
+        });
+        held.sessions += 1;
+        // Sessions of a deleted table of this id refer to the new one.
+        if held.index.replace(index) != Some(index) {
+            self.vrfs.set(held.slot, index);
+        }
+        Ok(Action::Fib { v6, id, slot: held.slot })
     }
 
-    /// Lets go of the table of routes that an action names.
-    fn release(&self, world: &World, action: Action) -> Result<()> {
-        let Action::Fib { v6, id, index } = action else { return Ok(()) };
-        let is_last = {
+    /// Drops the reference of an action on a table of routes.
+    pub(crate) fn release(&self, world: &World, action: Action) -> Result<()> {
+        let Action::Fib { v6, id, slot } = action else { return Ok(()) };
+        let index = {
             let mut control = self.control();
-            let users = control.fibs.get_mut(&(v6, id));
-            let left = users.map_or(0, |users| {
-                *users = users.saturating_sub(1);
-                *users
-            });
-            if left == 0 {
-                control.fibs.remove(&(v6, id));
+            let Some(held) = control.fibs.get_mut(&(v6, id)) else { return Ok(()) };
+            held.sessions -= 1;
+            if held.sessions > 0 {
+                return Ok(());
             }
-            left == 0
+            let index = held.index;
+            control.fibs.remove(&(v6, id));
+            control.free_vrfs.push(slot);
+            self.vrfs.clear(slot);
+            index
         };
-        if !is_last || id == 0 || index == GONE {
-            return Ok(());
-        }
+        let Some(index) = index.filter(|_| id != 0) else { return Ok(()) };
         fn delete<F: Net>(world: &World, id: u32, index: TableIndex) -> Result<()> {
             let fib = world.get::<Fib<F>>();
             // Its last owner may have deleted it.
@@ -378,15 +384,13 @@ impl Classifier {
         if v6 { delete::<Ip6>(world, id, index) } else { delete::<Ip4>(world, id, index) }
     }
 
-    /// Sessions that lead to a table of routes which is gone have none any more: their packets are dropped.
+    /// Removes a deleted table of routes from the sessions that refer to it: their packets are dropped.
     pub(crate) fn forget_fib(&self, v6: bool, gone: TableIndex) {
-        for info in self.list() {
-            info.table.sessions.update_all(|session| match session.action {
-                Action::Fib { v6: of, id, index } if of == v6 && index == gone => {
-                    Some(Session { action: Action::Fib { v6, id, index: GONE }, ..*session })
-                }
-                _ => None,
-            });
+        let mut control = self.control();
+        let of = |((family, _), held): &(&(bool, u32), &mut Held)| *family == v6 && held.index == Some(gone);
+        for (_, held) in control.fibs.iter_mut().filter(of) {
+            held.index = None;
+            self.vrfs.clear(held.slot);
         }
     }
 
@@ -418,6 +422,3 @@ impl Classifier {
         sessions.get(at)
     }
 }
-
-/// The index of a table of routes that is gone: no lookup finds it.
-const GONE: TableIndex = TableIndex(u32::MAX);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Slots, Snapshot, Turn};
 
-/// Entries of a table at most: 2²⁴.
+/// Entries at most, of all tables that count together: 2²⁴.
 pub const MAX_ENTRIES: usize = 1 << 24;
 /// A cell that was never used: probing ends there.
 const EMPTY: u64 = 0;
@@ -171,6 +171,8 @@ pub struct Exact<V: Send + Sync + 'static> {
     hits: Box<[Slots<Chunk>]>,
     /// Vectors of a key.
     vectors: usize,
+    /// Entries of this table and of those that count with it.
+    total: Arc<AtomicUsize>,
     /// Random: senders of packets can't choose keys that collide.
     seed: u64,
     control: Mutex<Control>,
@@ -184,13 +186,14 @@ const fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl<V: Clone + Send + Sync + 'static> Exact<V> {
-    /// An empty table of keys of so many vectors.
-    pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize) -> Self {
+    /// An empty table of keys of so many vectors. `total` counts the entries of all tables that have a limit in common.
+    pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize, total: Arc<AtomicUsize>) -> Self {
         Self {
             directory: Snapshot::new(domain.clone(), Directory::new()),
             entries: Slots::new(domain.clone()),
             hits: (0..threads).map(|_| Slots::new(domain.clone())).collect(),
             vectors,
+            total,
             seed: RandomState::new().hash_one(vectors),
             control: Mutex::default(),
         }
@@ -273,7 +276,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         })
     }
 
-    /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if the table is full.
+    /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if there are [`MAX_ENTRIES`].
     pub fn set(&self, key: &Key, value: V) -> Result<Option<V>, Full> {
         let mut control = self.control();
         if let Some(index) = self.locate(key, |_, index| index) {
@@ -282,7 +285,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
             control.bases[index as usize] = self.sum(index).0;
             return Ok(old);
         }
-        if control.entries >= MAX_ENTRIES {
+        if self.total.load(Ordering::Relaxed) >= MAX_ENTRIES {
             return Err(Full);
         }
         let hash = self.hash(key);
@@ -301,6 +304,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         self.entries.set(index, Entry { key: *key, value });
         self.directory.read(|directory| directory.segment(hash).put(hash, index));
         control.entries += 1;
+        self.total.fetch_add(1, Ordering::Relaxed);
         Ok(None)
     }
 
@@ -315,18 +319,20 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         self.entries.clear(index);
         control.free.push(index);
         control.entries -= 1;
+        self.total.fetch_sub(1, Ordering::Relaxed);
         value
     }
 
-    /// Replaces values by `f` of them, where it gives one.
-    pub fn update_all(&self, f: impl Fn(&V) -> Option<V>) {
-        let bound = self.bound();
-        for index in 0..bound {
-            let new = self.entries.read(index, |entry| {
-                entry.and_then(|entry| Some(Entry { key: entry.key, value: f(&entry.value)? }))
-            });
-            new.into_iter().for_each(|new| self.entries.set(index, new));
+    /// Removes the entry at an index of a table that no worker finds any more, with its counters, and returns its value.
+    pub fn dispose(&self, index: u32) -> Option<V> {
+        if (index as usize).is_multiple_of(CHUNK) {
+            self.hits.iter().for_each(|chunks| _ = chunks.clear(index / CHUNK as u32));
         }
+        let value = self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()))?;
+        self.entries.clear(index);
+        self.control().entries -= 1;
+        self.total.fetch_sub(1, Ordering::Relaxed);
+        Some(value)
     }
 
     /// How many entries there are.
@@ -359,6 +365,6 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     }
 }
 
-/// The table has [`MAX_ENTRIES`].
+/// There are [`MAX_ENTRIES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;

@@ -23,7 +23,7 @@
 //! Tables grow; a session is found by one hash of the masked bytes ([`exact`](self)). Workers read without a lock, each counts hits in
 //! cells of its own.
 //!
-//! Limits: 65,536 tables, 2²⁴ sessions of each, 256 tables of a chain, 4,095 vectors that are left out. Policers, flow classification and
+//! Limits: 65,536 tables, 2²⁴ sessions of all of them together, 256 tables of a chain, 4,095 vectors that are left out. Policers, flow classification and
 //! IPFIX of tables aren't built; `ethernet-input-not-l2` isn't, so sessions that lead there drop. Segment routing isn't, so nothing reads
 //! metadata.
 
@@ -40,6 +40,7 @@ mod place;
 mod route;
 mod show;
 mod state;
+mod sweep;
 mod switched;
 mod table;
 #[cfg(test)]
@@ -126,6 +127,8 @@ pub static PLUGIN: Plugin = Plugin {
         }
         let classifier: Arc<Classifier> = world.get();
         ::trace::register_classifier(world, classifier.clone())?;
+        let sweeper = Box::new(sweep::Sweeper(classifier.clone()));
+        world.processes.spawn(sweeper, &classifier.signal);
         world.get::<Interfaces>().subscribe(move |world, event| {
             if let Err(e) = classifier.follow(world, event) {
                 log::warn!("the classifier doesn't follow {event:?}: {e}");

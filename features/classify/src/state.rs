@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of the classifier: what workers read, and what control knows.
 
+use crate::exact::Exact;
 use crate::place::Links;
-use crate::table::Table;
-use graph::{Deleted, Shared, SwIfIndex, World};
+use crate::table::{Session, Table};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::{DeletedTable, TableIndex};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Slots;
 use wire::{Ip4, Ip6};
 
@@ -86,6 +88,16 @@ pub struct TableState {
     pub of_filter: bool,
 }
 
+/// A table of routes that sessions need.
+pub struct Held {
+    /// The slot of [`Classifier::vrfs`] with its index.
+    pub slot: u32,
+    /// Its index; `None` once it is deleted.
+    pub index: Option<TableIndex>,
+    /// Number of sessions.
+    pub sessions: usize,
+}
+
 /// What only control reads and writes.
 #[derive(Default)]
 pub struct Control {
@@ -99,8 +111,12 @@ pub struct Control {
     pub routed: BTreeMap<(SwIfIndex, bool), (u32, Routed)>,
     /// First tables of filters.
     pub filters: BTreeMap<FilterOf, u32>,
-    /// Sessions that need a table of routes, by family and id.
-    pub fibs: BTreeMap<(bool, u32), usize>,
+    /// Tables of routes that sessions need, by family and id.
+    pub fibs: BTreeMap<(bool, u32), Held>,
+    /// Slots of [`Classifier::vrfs`] that were used and are free.
+    pub free_vrfs: Vec<u32>,
+    /// Sessions of deleted tables that aren't removed yet, with the index of the next one.
+    pub remains: Vec<(Arc<Exact<Session>>, u32)>,
 }
 
 /// The classifier of an instance.
@@ -115,8 +131,14 @@ pub struct Classifier {
     pub capture_filters: Slots<u32>,
     /// First table of the filter of traces, in slot 0.
     pub trace_filter: Slots<u32>,
+    /// Tables of routes that sessions need, by [`Held::slot`].
+    pub vrfs: Slots<TableIndex>,
     /// Nodes that sessions lead to by index.
     pub links: Links,
+    /// Sessions of all tables.
+    pub total: Arc<AtomicUsize>,
+    /// Wakes [`Sweeper`](crate::sweep::Sweeper).
+    pub signal: Signal,
     control: Mutex<Control>,
 }
 
@@ -129,7 +151,10 @@ impl Shared for Classifier {
             l2_classify: [Slots::new(qsbr()), Slots::new(qsbr())],
             capture_filters: Slots::new(qsbr()),
             trace_filter: Slots::new(qsbr()),
+            vrfs: Slots::new(qsbr()),
             links: Links::new(world),
+            total: Arc::default(),
+            signal: world.processes.signal(),
             control: Mutex::default(),
         }
     }

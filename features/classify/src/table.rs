@@ -3,7 +3,6 @@
 
 use crate::exact::Exact;
 use crate::key::{Key, VECTOR};
-use net::TableIndex;
 use std::sync::Arc;
 use sync::{Slots, Turn};
 
@@ -24,8 +23,8 @@ pub enum Action {
         v6: bool,
         /// The table's id.
         id: u32,
-        /// Its index, as long as it is there.
-        index: TableIndex,
+        /// The slot of [`Classifier::vrfs`](crate::state::Classifier::vrfs) with its index.
+        slot: u32,
     },
     /// The packet keeps this number: the index of a segment routing policy.
     Metadata(u32),

@@ -5,6 +5,7 @@ use crate::exact::Exact;
 use crate::key::Key;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use sync::Qsbr;
 
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ proptest! {
     fn the_table_finds_what_a_list_finds((vectors, ops) in ops()) {
         let domain = Qsbr::new();
         let mut reader = domain.register();
-        let table: Exact<u32> = Exact::new(&domain, 3, vectors);
+        let table: Exact<u32> = Exact::new(&domain, 3, vectors, Arc::default());
         // By key: value, hits, time of the last.
         let mut oracle: BTreeMap<Vec<u8>, (u32, u64, u64)> = BTreeMap::new();
         let bytes = |key: &Key| key.bytes(vectors);
@@ -84,7 +85,7 @@ proptest! {
 fn tables_grow_and_are_used_again() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
-    let table: Exact<u32> = Exact::new(&domain, 1, 2);
+    let table: Exact<u32> = Exact::new(&domain, 1, 2, Arc::default());
     let key = |n: u32| Key::of(&[n.to_be_bytes(), (!n).to_be_bytes()].concat());
     for round in 0..3 {
         for n in 0..20_000 {
@@ -106,7 +107,7 @@ fn tables_grow_and_are_used_again() {
 fn segments_are_split() {
     let domain = Qsbr::new();
     let (mut reader, mut old) = (domain.register(), domain.register());
-    let table: Exact<u32> = Exact::new(&domain, 1, 1);
+    let table: Exact<u32> = Exact::new(&domain, 1, 1, Arc::default());
     let key = |n: u32| Key::of(&n.to_be_bytes());
     (0..10_000).for_each(|n| assert_eq!(table.set(&key(n), n), Ok(None)));
     let before = old.turn();
@@ -133,7 +134,7 @@ fn segments_are_split() {
 fn a_turn_outlives_what_control_removes() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
-    let table: Exact<u32> = Exact::new(&domain, 1, 1);
+    let table: Exact<u32> = Exact::new(&domain, 1, 1, Arc::default());
     let key = Key::of(&[1]);
     table.set(&key, 5).expect("room");
     let turn = reader.turn();
@@ -152,7 +153,7 @@ fn a_turn_outlives_what_control_removes() {
 fn readers_find_entries_that_stay_while_others_change() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let domain = Qsbr::new();
-    let table: Exact<u32> = Exact::new(&domain, 2, 1);
+    let table: Exact<u32> = Exact::new(&domain, 2, 1, Arc::default());
     let key = |n: u32| Key::of(&n.to_be_bytes());
     (0..100).for_each(|n| _ = table.set(&key(n), n));
     let done = AtomicBool::new(false);
