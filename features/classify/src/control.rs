@@ -122,45 +122,51 @@ impl Control {
         Ok(())
     }
 
-    /// Tables of the longest chain that leads to a table.
+    /// Number of tables in front of a table in the longest chain that leads to it.
     fn tables_in_front(&self, index: u32) -> usize {
-        let (mut count, mut level) = (0, BTreeSet::from([index]));
-        while count <= MAX_CHAIN {
-            let leads =
-                |(_, state): &(&u32, &TableState)| state.table.next.is_some_and(|next| level.contains(&next));
-            level = self.tables.iter().filter(leads).map(|(of, _)| *of).collect();
-            if level.is_empty() {
-                break;
+        let mut links: Vec<(u32, u32)> =
+            self.tables.iter().filter_map(|(of, state)| Some((state.table.next?, *of))).collect();
+        links.sort_unstable();
+        let (mut count, mut level) = (0, vec![index]);
+        loop {
+            let leading = |to: u32| {
+                let from = links.partition_point(|(next, _)| *next < to);
+                links[from..].iter().take_while(move |(next, _)| *next == to).map(move |(_, of)| *of)
+            };
+            level = level.into_iter().flat_map(leading).collect();
+            if level.is_empty() || count > MAX_CHAIN {
+                return count;
             }
             count += 1;
         }
-        count
     }
 
-    /// Describes what uses a table, other than tables of `apart`.
-    fn user(&self, world: &World, index: u32, apart: &[u32]) -> Option<String> {
+    /// The first of these tables that is used by something other than one of them, and a description of the user.
+    fn user(&self, world: &World, all: &BTreeSet<u32>) -> Option<(u32, String)> {
         let name = |sw_if| world.get::<net::Interfaces>().name(sw_if);
-        let chained =
-            |(of, state): (&u32, &TableState)| state.table.next == Some(index) && !apart.contains(of);
-        if let Some((of, _)) = self.tables.iter().find(|(of, state)| chained((of, state))) {
-            return Some(format!("it is the next table of table {of}"));
+        let own = |index: &u32| all.contains(index);
+        for (of, state) in self.tables.iter().filter(|(of, _)| !own(of)) {
+            if let Some(next) = state.table.next.filter(own) {
+                return Some((next, format!("it is the next table of table {of}")));
+            }
         }
-        if let Some(((direction, sw_if, _), _)) = self.acls.iter().find(|(_, table)| **table == index) {
-            return Some(format!("it is an {} ACL of {}", direction.word(), name(*sw_if)));
+        if let Some(((direction, sw_if, _), table)) = self.acls.iter().find(|(_, table)| own(table)) {
+            return Some((*table, format!("it is an {} ACL of {}", direction.word(), name(*sw_if))));
         }
-        if let Some(((direction, sw_if), _)) =
-            self.l2.iter().find(|(_, tables)| tables.contains(&Some(index)))
-        {
-            return Some(format!("it classifies {} of {}", direction.word(), name(*sw_if)));
+        for ((direction, sw_if), tables) in &self.l2 {
+            if let Some(table) = tables.iter().copied().flatten().find(own) {
+                return Some((table, format!("it classifies {} of {}", direction.word(), name(*sw_if))));
+            }
         }
-        if let Some(((sw_if, _), _)) = self.routed.iter().find(|(_, (table, _))| *table == index) {
-            return Some(format!("it classifies packets to {}", name(*sw_if)));
+        if let Some(((sw_if, _), (table, _))) = self.routed.iter().find(|(_, (table, _))| own(table)) {
+            return Some((*table, format!("it classifies packets to {}", name(*sw_if))));
         }
-        if self.filters.values().any(|first| *first == index) {
-            return Some("it is a filter of traces or captures".into());
+        if let Some(first) = self.filters.values().find(|first| own(first)) {
+            return Some((*first, "it is a filter of traces or captures".into()));
         }
-        let routes = world.get::<Extensions>().is_used(world, Extension::Classify, index);
-        routes.then(|| "a route leads to it".into())
+        let extensions = world.get::<Extensions>();
+        let routed = all.iter().find(|index| extensions.is_used(world, Extension::Classify, **index));
+        routed.map(|index| (*index, "a route leads to it".into()))
     }
 }
 
@@ -263,12 +269,9 @@ impl Classifier {
         let mut control = self.control();
         control.table(index)?;
         let all = if chain { control.chain(index) } else { vec![index] };
-        for index in &all {
-            if let Some(user) = control.user(world, *index, &all) {
-                return Err(
-                    Error::failed(format!("table {index} is in use: {user}")).retval(retval::RSRC_IN_USE)
-                );
-            }
+        let all: BTreeSet<u32> = all.into_iter().collect();
+        if let Some((index, user)) = control.user(world, &all) {
+            return Err(Error::failed(format!("table {index} is in use: {user}")).retval(retval::RSRC_IN_USE));
         }
         for index in all {
             let gone = control.tables.remove(&index);

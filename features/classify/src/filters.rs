@@ -4,7 +4,7 @@
 use crate::control::{DEFAULT_BUCKETS, SessionConfig, TableConfig, no_table};
 use crate::key::{Key, MAX_VECTORS, VECTOR, read};
 use crate::state::{Classifier, Control, FilterOf};
-use crate::table::walk;
+use crate::table::{MAX_CHAIN, walk};
 use crate::words::Mask;
 use ::trace::Purpose;
 use buffer::Buffer;
@@ -95,7 +95,8 @@ impl Classifier {
     /// Adds packets to those that a filter accepts. `matched` are bytes from where packets begin.
     ///
     /// # Errors
-    /// An interface that isn't there (−2); as [`Self::find_filter_table`], [`Self::add_table`] and [`Self::add_session`].
+    /// An interface that isn't there (−2); a filter of [`MAX_CHAIN`] tables (−162); as [`Self::find_filter_table`], [`Self::add_table`] and
+    /// [`Self::add_session`].
     pub fn add_filter(&self, world: &World, of: FilterOf, mask: &Mask, matched: &[u8]) -> Result<()> {
         if let FilterOf::Capture(Some(sw_if)) = of {
             world.get::<Interfaces>().check(sw_if)?;
@@ -104,6 +105,10 @@ impl Classifier {
             Ok(table) => table,
             Err(e) if !e.is(retval::NO_SUCH_ENTRY) => return Err(e),
             Err(_) => {
+                if self.filter(of).len() >= MAX_CHAIN {
+                    let why = format!("a filter has at most {MAX_CHAIN} tables");
+                    return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
+                }
                 let config = TableConfig {
                     mask: mask.bytes.clone(),
                     skip: mask.skip,
