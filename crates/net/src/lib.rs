@@ -33,6 +33,7 @@ mod state;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod text;
 mod transmit;
 mod usage;
 mod view;
@@ -64,6 +65,7 @@ pub use neighbor::{
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
 pub use tags::{TAG, Tagged, count_tags, retag};
+pub use text::is_printable;
 pub use transmit::transmit;
 pub use usage::{TableUsage, Usage};
 pub use view::{IfFlags, IfView, Views};

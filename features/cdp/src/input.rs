@@ -17,7 +17,7 @@ pub enum To {
     /// The neighbour was noted.
     #[free]
     Noted,
-    /// packets that say something new.
+    /// packets whose bytes differ from the port's last one.
     #[count]
     #[counter("good cdp packets (processed)")]
     Good,
@@ -79,6 +79,10 @@ impl Node for CdpInput {
             cx.trace(b, CdpTrace(Head::of(b)));
         }
         let Some(port) = self.cdp.port(b.rx_if, cx.turn) else { return To::Disabled };
+        // A full mailbox is looked at first: the packet isn't read then, and control isn't woken.
+        if port.is_full() {
+            return To::Busy;
+        }
         // A packet of several buffers would be longer than an 802.3 frame can be: its checksum isn't that of the first one.
         let unit = match pdu::read(b.data()) {
             Ok(unit) => unit,

@@ -62,7 +62,7 @@ impl<const N: usize> Text<N> {
     /// The text on one line: whatever isn't printable becomes a dot.
     pub fn display(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes[..usize::from(self.len)]);
-        text.trim_end().chars().map(|c| if c.is_control() { '.' } else { c }).collect()
+        text.trim_end().chars().map(|c| if net::is_printable(c) { c } else { '.' }).collect()
     }
 }
 
@@ -328,6 +328,8 @@ mod tests {
         assert_eq!(read(&long).expect("a packet").device.display(), "x".repeat(127));
         assert_eq!(Text::<20>::of(b"a\nb\x1b[1m ").display(), "a.b.[1m");
         assert_eq!(Text::<20>::of("Büro\u{9b}".as_bytes()).display(), "Büro.");
+        assert_eq!(Text::<20>::of("a\u{202e}b\u{2028}c\u{200b}".as_bytes()).display(), "a.b.c.");
+        assert_eq!(Text::<20>::of(b"a\xff\xc3").display(), "a\u{fffd}\u{fffd}");
     }
 
     proptest! {

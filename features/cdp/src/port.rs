@@ -3,7 +3,7 @@
 
 use crate::pdu::{self, Own, Unit};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{Addresses, IfEvent, IfKind, Interface, Interfaces};
+use net::{Addresses, IfEvent, Interface, Interfaces};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -58,6 +58,11 @@ impl Received {
         self.last.swap(hash, Ordering::Relaxed) == hash
     }
 
+    /// Whether as many packets wait for control as may.
+    pub fn is_full(&self) -> bool {
+        self.units.len() >= WAITING
+    }
+
     /// Sends a packet's contents to control. Returns whether there was room.
     #[must_use]
     pub fn post(&self, unit: Unit) -> bool {
@@ -68,6 +73,15 @@ impl Received {
 struct Port {
     received: Arc<Received>,
     neighbor: Option<Neighbor>,
+    /// Time before which no packet is sent, whatever is received: a second after the last one.
+    earliest: u64,
+}
+
+impl Port {
+    /// Time at which a packet is to be sent.
+    fn due(&self) -> Option<u64> {
+        self.neighbor.map(|neighbor| neighbor.due.max(self.earliest))
+    }
 }
 
 #[derive(Default)]
@@ -169,22 +183,21 @@ impl Cdp {
     /// Makes an interface a port if CDP is enabled, and the interface has a link.
     fn add(&self, world: &World, inner: &mut Inner, sw_if: SwIfIndex) {
         let has_link = |interface: &Interface| {
-            interface.kind == IfKind::Ethernet
-                && interface.sub.is_none()
-                && !ethernet::is_loopback(world, interface.sw_if)
+            interface.is_ethernet_device() && !ethernet::is_loopback(world, interface.sw_if)
         };
         if inner.on && world.get::<Interfaces>().get(sw_if).is_ok_and(|interface| has_link(&interface)) {
             let units = Mailbox::new(WAITING, world.processes.waker().clone());
             let received = Arc::new(Received { units, last: AtomicU64::new(0) });
             self.ports.set(sw_if.0, received.clone());
-            inner.ports.insert(sw_if, Port { received, neighbor: None });
+            inner.ports.insert(sw_if, Port { received, neighbor: None, earliest: 0 });
         }
     }
 
     /// Reads what was received, removes neighbours whose TTL has expired, and takes the ports where a packet is to be sent.
     fn update(&self, now: u64) -> Vec<SwIfIndex> {
         let mut due = Vec::new();
-        for (sw_if, Port { received, neighbor }) in &mut self.inner().ports {
+        for (sw_if, port) in &mut self.inner().ports {
+            let Port { received, neighbor, .. } = &mut *port;
             received.units.drain(|unit| {
                 let is_known = |known: &Neighbor| {
                     (known.unit.device, known.unit.port) == (unit.device, unit.port) && known.expires() > now
@@ -194,19 +207,19 @@ impl Cdp {
                 // With a TTL of 0 a neighbour takes its leave.
                 *neighbor = (unit.ttl != 0).then_some(Neighbor { unit, heard: now, ..known });
             });
-            if neighbor.is_some_and(|neighbor| neighbor.expires() <= now) {
-                *neighbor = None;
-            }
-            match neighbor {
-                Some(neighbor) if neighbor.due <= now => {
-                    neighbor.hellos = (neighbor.hellos + 1).min(HELLOS);
-                    let seconds = if neighbor.hellos < HELLOS { 1 } else { INTERVAL };
-                    neighbor.due = now + seconds * SECOND;
-                    due.push(*sw_if);
-                }
-                Some(_) => (),
+            *neighbor = neighbor.filter(|neighbor| neighbor.expires() > now);
+            if neighbor.is_none() {
                 // The next packet is new, whatever its bytes.
-                None => received.last.store(0, Ordering::Relaxed),
+                received.last.store(0, Ordering::Relaxed);
+            }
+            if port.due().is_some_and(|due| due <= now)
+                && let Some(neighbor) = &mut port.neighbor
+            {
+                neighbor.hellos = (neighbor.hellos + 1).min(HELLOS);
+                let seconds = if neighbor.hellos < HELLOS { 1 } else { INTERVAL };
+                neighbor.due = now + seconds * SECOND;
+                port.earliest = now + SECOND;
+                due.push(*sw_if);
             }
         }
         due
@@ -221,7 +234,8 @@ impl Cdp {
             due.into_iter().for_each(|sw_if| send(world, sw_if, device.trim()));
         }
         let inner = self.inner();
-        inner.ports.values().filter_map(|port| port.neighbor).map(|n| n.due.min(n.expires())).min()
+        let times = |port: &Port| Some(port.due()?.min(port.neighbor?.expires()));
+        inner.ports.values().filter_map(times).min()
     }
 }
 

@@ -6,6 +6,7 @@ use graph::Plugin;
 use graph::drive::Bench;
 use net::Interfaces;
 use net::drive::{Rig, port_mac};
+use testkit::mutate::Mutator;
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &::ethernet::PLUGIN, &PLUGIN];
@@ -224,4 +225,76 @@ fn a_trace_shows_the_neighbour() {
     ] {
         assert!(trace.contains(line), "{line} isn't in {trace}");
     }
+}
+
+/// Mutated frames never panic, and each is counted once: as a packet of CDP, or as a drop. Half of them have a right checksum.
+#[test]
+fn each_of_many_broken_frames_is_counted_once() {
+    let mut rig = Rig::new(PLUGINS, 2);
+    rig.cli("cdp enable");
+    let bases = vec![frame("switch", "Gi0/1", 180), frame("router", "eth1", 1), frame("", "", 0)];
+    let mut mutator = Mutator::new(7);
+    let mut received = 0;
+    for round in 0..12_500 {
+        let mut frames = Vec::new();
+        for n in 0..8 {
+            let mut bytes = Vec::new();
+            mutator.next_frame(&bases, &mut bytes);
+            bytes.truncate(1500);
+            let length = (bytes.len() + 1) / 2 * 2;
+            if n % 2 == 0 && length >= 30 {
+                bytes.resize(length, 0);
+                bytes = raw(&bytes[22..]);
+            }
+            frames.push(bytes);
+        }
+        received += frames.len() as u64;
+        rig.receive_all(round % 2, &frames);
+        if round % 100 == 0 {
+            let shown = rig.cli("show cdp verbose");
+            assert!(shown.lines().count() <= 3, "one neighbour a port: {shown}");
+            assert!(shown.chars().all(|c| c == '\n' || net::is_printable(c)), "{shown:?}");
+            rig.seconds(1);
+        }
+    }
+    let good = ["good cdp packets (processed)", "good cdp packets (cache hit)"];
+    let noted: u64 = good.iter().map(|name| rig.count("cdp-input", name)).sum();
+    assert_eq!(noted + rig.bench.drops(), received);
+    assert!(noted > 1000, "{noted}");
+    for name in ["bad TLVs", "bad checksums", "bad protocol versions"] {
+        assert!(rig.count("cdp-input", &format!("cdp packets with {name}")) > 100, "{name}");
+    }
+}
+
+#[test]
+fn a_port_sends_one_packet_a_second_whatever_it_receives() {
+    let mut rig = Rig::new(PLUGINS, 1);
+    rig.cli("cdp enable");
+    rig.seconds(1);
+    for _ in 0..20 {
+        for n in 0..50 {
+            rig.receive_all(0, &[frame(&format!("switch{n}"), "e0", 180)]);
+        }
+        // One that leaves and comes back is new, too.
+        rig.receive_all(0, &[frame("switch", "e0", 0)]);
+        rig.receive_all(0, &[frame("switch", "e0", 180)]);
+        assert_eq!(rig.sent(), [(0, own(0))]);
+        rig.seconds(1);
+        rig.sent();
+        rig.bench.world.clock.adjust(1_000_000_000);
+    }
+}
+
+#[test]
+fn ten_thousand_ports_leave_nothing_behind() {
+    let mut rig = Rig::new(PLUGINS, 2);
+    rig.cli("cdp enable");
+    let before = rig.ports[1];
+    for _ in 0..10_000 {
+        rig.receive_all(1, &[frame("switch", "e0", 180)]);
+        rig.delete_port(1);
+        rig.add_port(1);
+    }
+    assert_eq!(rig.ports[1], before, "the index is given back");
+    assert_eq!(rig.cli("show cdp").lines().count(), 1);
 }

@@ -4,7 +4,7 @@
 use crate::node::L2Patch;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
-use net::{IfKind, Interfaces};
+use net::Interfaces;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -39,7 +39,7 @@ fn log_left(world: &World, from: SwIfIndex, error: &Error) {
 /// Checks that an interface is a device with Ethernet frames.
 fn check(world: &World, sw_if: SwIfIndex) -> Result<()> {
     let interface = world.get::<Interfaces>().get(sw_if)?;
-    if interface.kind != IfKind::Ethernet || interface.sub.is_some() {
+    if !interface.is_ethernet_device() {
         return Err(Error::unsupported(format!("{} is no Ethernet device", interface.name)));
     }
     Ok(())
@@ -70,8 +70,8 @@ impl Patches {
         interfaces.set_patched(world, from, true)?;
         let configured = world.configure_feature::<L2Patch>("device-input", from, Some(to.0));
         if let Err(error) = configured {
-            // There was no patch, which can always be had again.
-            let _ = interfaces.set_patched(world, from, false);
+            // The device stays as a patch that there was before needs it. The first error is the one that counts.
+            let _ = interfaces.set_patched(world, from, self.all().contains_key(&from));
             return Err(Error::failed(error));
         }
         self.all().insert(from, to);
@@ -80,11 +80,12 @@ impl Patches {
     }
 
     fn delete(&self, world: &World, from: SwIfIndex) -> Result<()> {
-        if self.all().remove(&from).is_none() {
+        if !self.all().contains_key(&from) {
             return Ok(());
         }
-        world.note_config_change();
         world.configure_feature::<L2Patch>("device-input", from, None).map_err(Error::failed)?;
+        self.all().remove(&from);
+        world.note_config_change();
         world.get::<Interfaces>().set_patched(world, from, false)
     }
 }

@@ -187,3 +187,50 @@ fn a_trace_shows_both_devices() {
     let line = format!("L2_PATCH: rx {} tx {}", rig.ports[0], rig.ports[1]);
     assert!(trace.contains(&line), "{line} isn't in {trace}");
 }
+
+/// A device that refuses to receive frames for all MAC addresses.
+struct Refusing;
+
+impl Device for Refusing {
+    fn driver(&self) -> &'static str {
+        Nowhere.driver()
+    }
+
+    fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {
+        if on { Err(cli::Error::failed("it can't")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_device_that_refuses_isnt_patched() {
+    let mut rig = Rig::new(PLUGINS, 1);
+    let world = rig.world();
+    let mac = MacAddr([2, 0, 0, 0, 0, 7]);
+    let device = Arc::new(Refusing);
+    let new =
+        NewInterface { name: "dev".into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
+    let interfaces = world.get::<Interfaces>();
+    let sw_if = interfaces.create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+    let (_, why) = rig.refused("test l2patch rx dev tx p0");
+    assert!(why.contains("it can't"), "{why}");
+    assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");
+    assert!(!interfaces.get(sw_if).expect("there").patched);
+}
+
+#[test]
+fn ten_thousand_patches_leave_nothing_behind() {
+    let mut rig = Rig::new(PLUGINS, 3);
+    let before = rig.ports[1];
+    for _ in 0..5_000 {
+        rig.cli("test l2patch rx p0 tx p1");
+        rig.cli("test l2patch rx p1 tx p2");
+        rig.delete_port(1);
+        rig.add_port(1);
+    }
+    assert_eq!(rig.ports[1], before, "the index is given back");
+    assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");
+    let frame = frame(100, 3);
+    for port in 0..3 {
+        assert_eq!(rig.pass(port, &frame), [], "no patch is left");
+    }
+}

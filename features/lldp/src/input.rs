@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lldp-input`: reads a neighbour's data unit.
 
-use crate::port::Lldp;
+use crate::port::{Lldp, WAITING};
 use crate::tlv;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
@@ -60,6 +60,10 @@ impl Node for LldpInput {
             cx.trace(b, LldpTrace(Head::of(b)));
         }
         let Some(mailbox) = self.lldp.mailbox(b.rx_if, cx.turn) else { return To::Disabled };
+        // A full mailbox is looked at first: the data unit isn't read then, and control isn't woken.
+        if mailbox.len() >= WAITING {
+            return To::Busy;
+        }
         // A data unit of several buffers would be longer than a frame can be (clause 8.1).
         let Some(unit) = tlv::read(b.data()) else { return To::Malformed };
         if mailbox.post(unit).is_err() {

@@ -5,7 +5,7 @@ use crate::tlv::{self, Id, Own, Unit};
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
-use net::{IfEvent, IfKind, Interface, Interfaces};
+use net::{IfEvent, Interface, Interfaces};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use sync::{Mailbox, Slots, Turn};
 
 const SECOND: u64 = 1_000_000_000;
 /// Data units of one port that wait for control at most.
-const WAITING: usize = 4;
+pub const WAITING: usize = 4;
 
 /// What holds for all ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -189,7 +189,7 @@ impl Lldp {
     /// An interface that isn't there (−2) or isn't an Ethernet device (−7); a text that is too long (−7).
     pub fn enable(&self, world: &World, sw_if: SwIfIndex, port: Port) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        if interface.kind != IfKind::Ethernet || interface.sub.is_some() {
+        if !interface.is_ethernet_device() {
             return Err(Error::unsupported(format!(
                 "{} is no Ethernet device: neighbours are those of links",
                 interface.name
@@ -225,7 +225,7 @@ impl Lldp {
     /// An interface that isn't there (−2) or isn't an Ethernet device (−7).
     pub fn disable(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        if interface.kind != IfKind::Ethernet || interface.sub.is_some() {
+        if !interface.is_ethernet_device() {
             return Err(Error::unsupported(format!("{} is no Ethernet device", interface.name))
                 .retval(retval::INVALID_VALUE));
         }

@@ -189,7 +189,7 @@ pub fn display(id: &Id, mac: u8, network: u8) -> String {
             return address;
         }
     }
-    let text = std::str::from_utf8(bytes).ok().filter(|text| text.chars().all(|c| !c.is_control()));
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.chars().all(net::is_printable));
     text.map_or_else(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect(), str::to_string)
 }
 

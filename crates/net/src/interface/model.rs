@@ -183,6 +183,11 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Whether the interface is a device that carries Ethernet frames, and no sub-interface.
+    pub fn is_ethernet_device(&self) -> bool {
+        self.kind == IfKind::Ethernet && self.sub.is_none()
+    }
+
     /// A new interface: admin down, in the default tables. The nodes are its output and its transmit node.
     pub(super) fn new(sw_if: SwIfIndex, new: NewInterface, (output, tx): (NodeIndex, NodeIndex)) -> Self {
         let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };

@@ -208,10 +208,10 @@ impl Interfaces {
     /// # Errors
     /// One that isn't there (−2); what the device says.
     pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)?;
-        let interface = self.get(sw_if)?;
+        let interface = Interface { patched: on, ..self.get(sw_if)? };
         let all = interface.promiscuous || self.features_need_all(&interface, None);
-        interface.device.set_promiscuous(world, all)
+        interface.device.set_promiscuous(world, all)?;
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)
     }
 
     /// Whether a feature needs frames for all MAC addresses: a device is patched, it or one of its sub-interfaces, except `but`, is a
