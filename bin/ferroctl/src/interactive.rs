@@ -159,11 +159,11 @@ fn editor(
     let mut editor: Editor<Assistant, FileHistory> =
         Editor::with_config(config).map_err(|e| e.to_string())?;
     editor.set_helper(Some(Assistant { client: client.clone(), question: question.clone() }));
-    let mut bind = |key, handler| editor.bind_sequence(Event::KeySeq(vec![key]), handler);
     let ask = Ask { question: question.clone(), pasted: keyboard.pasted() };
-    bind(KeyEvent::new('?', Modifiers::NONE), EventHandler::Conditional(Box::new(ask)));
-    for (key, handler) in keyboard.bindings() {
-        bind(key, handler);
+    let asks = Event::from(KeyEvent::new('?', Modifiers::NONE));
+    editor.bind_sequence(asks, EventHandler::Conditional(Box::new(ask)));
+    for (keys, handler) in keyboard.bindings() {
+        editor.bind_sequence(keys, handler);
     }
     Ok(editor)
 }

@@ -8,8 +8,12 @@ use rustyline::{
     RepeatCount,
 };
 use std::io::stdin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+/// Microseconds between two keys that nobody types as fast: they came together.
+const TOGETHER: u64 = 3_000;
 
 /// Set between the start and end marks of a bracketed paste.
 #[derive(Clone, Default)]
@@ -26,6 +30,7 @@ impl Pasted {
 #[derive(Default)]
 pub struct Keyboard {
     pasted: Pasted,
+    pace: Pace,
 }
 
 impl Keyboard {
@@ -39,24 +44,26 @@ impl Keyboard {
         self.pasted.0.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether input is pending behind the current line.
+    /// Returns whether input may be pending behind the current line. What the line editor has read can't be seen, but keys that came
+    /// together with the line's end show that somebody pastes lines, or has typed ahead.
     pub fn is_ahead(&self) -> bool {
         let stdin = stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        self.pasted.now() || poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+        self.pasted.now()
+            || self.pace.together()
+            || poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0)
     }
 
-    /// Key bindings for the start and end marks of a bracketed paste, and for Tab inside one. Pasted text is handled like typed
-    /// text, so its lines run.
-    pub fn bindings(&self) -> [(KeyEvent, EventHandler); 3] {
+    /// Key bindings for the start and end marks of a bracketed paste, for Tab inside one, and for all other keys, whose pace is
+    /// noted. Pasted text is handled like typed text, so its lines run.
+    pub fn bindings(&self) -> [(Event, EventHandler); 4] {
+        let key = |code| Event::KeySeq(vec![KeyEvent(code, Modifiers::NONE)]);
         let bracket = |opens| EventHandler::Conditional(Box::new(Bracket(self.pasted(), opens)));
         [
-            (KeyEvent(KeyCode::BracketedPasteStart, Modifiers::NONE), bracket(true)),
-            (KeyEvent(KeyCode::BracketedPasteEnd, Modifiers::NONE), bracket(false)),
-            (
-                KeyEvent(KeyCode::Tab, Modifiers::NONE),
-                EventHandler::Conditional(Box::new(Blank(self.pasted()))),
-            ),
+            (key(KeyCode::BracketedPasteStart), bracket(true)),
+            (key(KeyCode::BracketedPasteEnd), bracket(false)),
+            (key(KeyCode::Tab), EventHandler::Conditional(Box::new(Blank(self.pasted())))),
+            (Event::Any, EventHandler::Conditional(Box::new(self.pace.clone()))),
         ]
     }
 
@@ -80,6 +87,28 @@ impl Drop for Mode {
     fn drop(&mut self) {
         // A terminal that is gone needs no mode.
         let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// Time of the last key, and time between it and the one before, in microseconds.
+#[derive(Clone, Default)]
+struct Pace(Arc<(AtomicU64, AtomicU64)>);
+
+impl Pace {
+    /// Returns whether the last two keys came together.
+    fn together(&self) -> bool {
+        self.0.1.load(Ordering::Relaxed) < TOGETHER
+    }
+}
+
+impl ConditionalEventHandler for Pace {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        // The first key is at 1 s: it is alone.
+        let now = 1_000_000 + START.elapsed().as_micros() as u64;
+        let before = self.0.0.swap(now, Ordering::Relaxed);
+        self.0.1.store(now - before, Ordering::Relaxed);
+        None
     }
 }
 

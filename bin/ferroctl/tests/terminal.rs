@@ -76,7 +76,14 @@ impl Terminal {
         while !self.seen.contains(text) {
             match self.screen.recv_timeout(Duration::from_secs(20)) {
                 Ok(bytes) => self.seen += &String::from_utf8_lossy(&bytes),
-                Err(_) => panic!("{text:?} never came, but {:?}", self.seen),
+                Err(_) => {
+                    let tail = self.seen.ceil_char_boundary(self.seen.len().saturating_sub(2000));
+                    panic!(
+                        "{text:?} never came, but {} bytes, at last {:?}",
+                        self.seen.len(),
+                        &self.seen[tail..]
+                    )
+                }
             }
         }
         let end = self.seen.find(text).expect("it was found") + text.len();
@@ -96,6 +103,14 @@ impl Terminal {
 
     fn type_in(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal");
+    }
+
+    /// Types keys as slowly as a person does.
+    fn type_slowly(&mut self, keys: &str) {
+        for key in keys.chars() {
+            std::thread::sleep(Duration::from_millis(30));
+            self.type_in(key.encode_utf8(&mut [0; 4]));
+        }
     }
 }
 
@@ -147,7 +162,7 @@ fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer()
     // It shows the start of what comes, and leaves.
     let mut t = Terminal::with_pager(&server, &[], "head -n 3");
     t.expect("ferrovia# ");
-    t.type_in("show endless\r");
+    t.type_slowly("show endless\r");
     t.expect("line 0\r\nline 1\r\nline 2\r\n");
     t.expect("ferrovia# ");
     t.type_in("show version\r");
@@ -163,7 +178,7 @@ fn a_long_help_is_paged_and_leaves_the_line_as_it_is() {
     let server = Server::start();
     let mut t = Terminal::with_pager(&server, &[], "head -n 3");
     t.expect("ferrovia# ");
-    t.type_in("show node ?");
+    t.type_slowly("show node ?");
     let shown = t.expect("ferrovia# show node ");
     assert!(shown.contains("A node\r\n") && !shown.contains("node-50"), "{shown}");
     t.type_in("node-07\r");
@@ -231,11 +246,15 @@ fn every_line_of_a_bracketed_paste_runs_in_order() {
 #[test]
 fn the_pager_takes_no_lines_that_were_pasted() {
     let server = Server::start();
-    let mut t = Terminal::with_pager(&server, &[], "cat -");
+    let mut t = Terminal::with_pager(&server, &[], "sed s/line/paged/");
     t.expect("ferrovia# ");
     t.type_in("\x1b[200~show many\recho one\r\x1b[201~");
     t.expect("line\r\n");
     t.expect("\r\none\r\n");
+    // Lines of a terminal that doesn't bracket what is pasted.
+    t.type_in("show many\recho two\r");
+    t.expect("line\r\n");
+    t.expect("\r\ntwo\r\n");
     t.type_in("q\r");
     assert_eq!(t.status(), Some(0));
 }
@@ -260,7 +279,7 @@ fn interrupts(pager: &str) {
 fn stopped(server: &Server, args: &[&str], pager: &str, text: &str) -> Terminal {
     let mut t = Terminal::controlling(server, args, pager);
     t.expect("ferrovia# ");
-    t.type_in("show endless\r");
+    t.type_slowly("show endless\r");
     t.expect(text);
     t.type_in("\x03");
     t.expect("ferrovia# ");
