@@ -244,12 +244,10 @@ impl Bench {
     pub fn count(&self, node: &str, reason: &str) -> u64 {
         let errors = self.world.stats.simple(crate::counters::ERRORS);
         let reasons = self.world.reasons();
-        reasons
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| &*r.node == node && r.reason == reason)
-            .map(|(i, _)| errors.sum(i))
-            .sum()
+        let of = |r: &crate::Reason| &*r.node == node && r.reason == reason;
+        let mut found = reasons.iter().enumerate().filter(|(_, r)| of(r)).peekable();
+        assert!(found.peek().is_some(), "{node} has no reason {reason}");
+        found.map(|(i, _)| errors.sum(i)).sum()
     }
 
     /// The sum over all reasons that lose packets.

@@ -3,6 +3,7 @@ mod acl;
 mod api;
 mod exact;
 mod filters;
+mod hostile;
 mod limits;
 mod oracle;
 mod show;
