@@ -168,7 +168,9 @@ pub fn all() -> Vec<Scenario> {
         (1_000_000, 346.0, 85.0),
     ] {
         let table = Table::of(Family::Ethernet, stations);
-        all.push(Scenario::new(table, Uniform, 256, false, Some(peer), Some(target)));
+        let switched = Scenario::new(table, Uniform, 256, false, Some(peer), Some(target));
+        all.push(switched.clone().by_the_graph());
+        all.push(switched);
     }
     all
 }

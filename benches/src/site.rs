@@ -289,7 +289,13 @@ impl Site {
         if (0..8).contains(&(arrived as i64 - limit as i64)) {
             Ok(allocations)
         } else {
-            Err(format!("{}: {arrived} of {limit} packets arrived", scenario.name))
+            let errors = self.world.stats.simple(graph::counters::ERRORS);
+            let reasons = self.world.reasons().into_iter().enumerate().filter(|(_, reason)| reason.drop);
+            let drops = reasons.filter(|(i, _)| errors.sum(*i) != 0);
+            let drops: Vec<_> = drops
+                .map(|(i, reason)| format!("{} {}: {}", reason.node, reason.text, errors.sum(i)))
+                .collect();
+            Err(format!("{}: {arrived} of {limit} packets arrived; {}", scenario.name, drops.join("; ")))
         }
     }
 

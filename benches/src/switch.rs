@@ -8,7 +8,8 @@ use wire::MacAddr;
 
 /// The station of this number behind a port.
 fn station(port: usize, number: usize) -> MacAddr {
-    MacAddr::local(((port as u64) << 32) + number as u64 + 1)
+    let [.., a, b, c] = (number as u32).to_be_bytes();
+    MacAddr([0x02, 0xaa, port as u8, a, b, c])
 }
 
 /// Stations behind each port.
