@@ -12,7 +12,13 @@ impl MacKey {
     /// The key of an address in the domain with this index, of which the lower 15 bits count.
     #[inline(always)]
     pub const fn new([a, b, c, d, e, f]: [u8; 6], domain: u16) -> Self {
-        Self(u64::from_be_bytes([a, b, c, d, e, f, 0, 0]) | ((domain & (Self::MAX_DOMAINS - 1)) as u64) << 1)
+        Self::of_word(u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), domain)
+    }
+
+    /// The key of an address in the upper 48 bits of a word, as big-endian bytes are read; the lower ones don't count.
+    #[inline(always)]
+    pub const fn of_word(word: u64, domain: u16) -> Self {
+        Self(word & !0xffff | ((domain & (Self::MAX_DOMAINS - 1)) as u64) << 1)
     }
 
     /// The address.
@@ -34,13 +40,12 @@ impl MacKey {
         self.0 >> 16 == 0
     }
 
-    /// Two independent hashes, in the upper and in the lower half (the finalizer of MurmurHash3).
+    /// A hash: the parts of a product of 128 bits, combined. Whoever doesn't know the seeds can't find addresses with equal hashes.
     #[inline(always)]
-    pub(super) const fn hash(self, seed: u64) -> u64 {
-        let mut h = (self.0 >> 1) ^ seed;
-        h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        h ^ h >> 33
+    pub(super) const fn hash(self, [mask, factor]: [u64; 2]) -> u64 {
+        let product = ((self.0 >> 1) ^ mask) as u128 * factor as u128;
+        let parts = product as u64 ^ (product >> 64) as u64;
+        parts ^ parts >> 32
     }
 }
 

@@ -9,55 +9,87 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A bucket: keys, then values.
 pub type Bucket = [AtomicU64; 2 * WAYS];
 
+/// The value of a key in a bucket. All slots are compared: in which one a key is can't be predicted, and a wrong prediction costs more.
+#[inline(always)]
+fn find_in(bucket: &Bucket, key: MacKey) -> Option<&AtomicU64> {
+    let is = |way: usize| u32::from(bucket[way].load(Ordering::Acquire) == key.0) << way;
+    let matches = is(0) | is(1) | is(2) | is(3);
+    (matches != 0).then(|| &bucket[WAYS + matches.trailing_zeros() as usize % WAYS])
+}
+
 /// An array of buckets. A key has two of them.
 pub struct Level {
     pub buckets: Reserve<Bucket>,
     mask: usize,
     /// Nobody knows which addresses share buckets, so nobody can fill those of another's address.
-    seed: u64,
+    seeds: [u64; 2],
 }
 
 impl Level {
     pub fn new(buckets: usize) -> Option<Self> {
-        let seed = RandomState::new().hash_one(buckets);
-        Some(Self { buckets: Reserve::with_huge_pages(buckets).ok()?, mask: buckets - 1, seed })
+        let (first, second) = (RandomState::new(), RandomState::new());
+        let seeds = [first.hash_one(buckets), second.hash_one(buckets) | 1];
+        Some(Self { buckets: Reserve::with_huge_pages(buckets).ok()?, mask: buckets - 1, seeds })
     }
 
-    /// The numbers of a key's buckets. They may be the same.
+    /// The hash of a key.
     #[inline(always)]
+    pub fn hash(&self, key: MacKey) -> u64 {
+        key.hash(self.seeds)
+    }
+
+    /// The number of the bucket in which most keys with this hash are.
+    #[inline(always)]
+    fn first_place(&self, hash: u64) -> usize {
+        hash as usize & self.mask
+    }
+
+    /// The number of the bucket in which the others are; it may be the same.
+    #[inline(always)]
+    fn second_place(&self, hash: u64) -> usize {
+        // Independent of the bits that the first number consists of (the factor is MurmurHash3's).
+        (hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32) as usize & self.mask
+    }
+
+    /// The numbers of a key's buckets.
     pub fn places(&self, key: MacKey) -> [usize; 2] {
-        let hash = key.hash(self.seed);
-        [hash as usize & self.mask, (hash >> 32) as usize & self.mask]
+        let hash = self.hash(key);
+        [self.first_place(hash), self.second_place(hash)]
+    }
+
+    /// The bucket in which most keys with this hash are.
+    #[inline(always)]
+    pub fn first(&self, hash: u64) -> &Bucket {
+        &self.buckets.as_slice()[self.first_place(hash)]
     }
 
     #[inline(always)]
-    pub fn pair(&self, key: MacKey) -> [&Bucket; 2] {
-        let buckets = self.buckets.as_slice();
-        let [first, second] = self.places(key);
-        [&buckets[first], &buckets[second]]
+    fn second(&self, hash: u64) -> &Bucket {
+        &self.buckets.as_slice()[self.second_place(hash)]
     }
 
+    /// Looks a key up.
     #[inline(always)]
     pub fn find(&self, key: MacKey) -> Option<(&AtomicU64, MacEntry)> {
+        self.find_hashed(key, self.hash(key))
+    }
+
+    /// Looks a key with this hash up.
+    #[inline(always)]
+    pub fn find_hashed(&self, key: MacKey, hash: u64) -> Option<(&AtomicU64, MacEntry)> {
         if key.is_zero() {
             return None;
         }
-        for bucket in self.pair(key) {
-            for way in 0..WAYS {
-                if bucket[way].load(Ordering::Acquire) == key.0 {
-                    let value = &bucket[WAYS + way];
-                    let word = value.load(Ordering::Acquire);
-                    return (word != GONE).then(|| (value, MacEntry::of(word)));
-                }
-            }
-        }
-        None
+        let value = find_in(self.first(hash), key).or_else(|| find_in(self.second(hash), key))?;
+        let word = value.load(Ordering::Acquire);
+        (word != GONE).then(|| (value, MacEntry::of(word)))
     }
 
     /// Whether a slot other than `own` holds the key, or is being filled with it.
     #[inline]
     fn holds(&self, key: MacKey, own: Option<&AtomicU64>) -> bool {
-        let slots = self.pair(key).into_iter().flat_map(|bucket| &bucket[..WAYS]);
+        let hash = self.hash(key);
+        let slots = [self.first(hash), self.second(hash)].into_iter().flat_map(|bucket| &bucket[..WAYS]);
         let mut others = slots.filter(|slot| own.is_none_or(|own| !std::ptr::eq(*slot, own)));
         others.any(|slot| slot.load(Ordering::SeqCst) & !PENDING == key.0)
     }
@@ -75,7 +107,8 @@ impl Level {
             let room = |bucket: &Bucket| {
                 bucket[..WAYS].iter().filter(|slot| slot.load(Ordering::Relaxed) == FREE).count()
             };
-            let [first, second] = self.pair(key);
+            let hash = self.hash(key);
+            let (first, second) = (self.first(hash), self.second(hash));
             let bucket = if room(second) > room(first) { second } else { first };
             let Some(way) = (0..WAYS).find(|way| bucket[*way].load(Ordering::Relaxed) == FREE) else {
                 return Err(NotInserted::Full);
