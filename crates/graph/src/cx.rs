@@ -5,7 +5,7 @@ use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::dynamic_code;
 use crate::slot::NodeRuntime;
-use crate::{ArcIndex, Configured, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
+use crate::{ArcIndex, Configured, ErrorIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
 use buffer::{Buffer, Cache, Flags, Frame, Owned};
 use sync::Turn;
 
@@ -154,6 +154,12 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         if let Some(edge) = self.node.edges.get(next.code() as usize) {
             self.core.errors.add(edge.error.at(), n);
         }
+    }
+
+    /// Counts packets that this node has processed in place of another node, for a reason of that one ([`crate::World::reason_index`]).
+    #[inline(always)]
+    pub fn count_for(&self, reason: ErrorIndex, n: u64) {
+        self.core.errors.add(reason.at(), n);
     }
 
     /// Starts a feature arc on an interface: the first node of it, or `None` if no feature is enabled there.

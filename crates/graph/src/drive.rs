@@ -197,6 +197,7 @@ impl Bench {
         for _ in 0..TURNS {
             self.rt.turn(true);
             let due = self.world.processes.run(&self.world);
+            self.world.qsbr.collect();
             if self.rt.has_work() || due == Some(0) {
                 continue;
             }

@@ -20,7 +20,9 @@ use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
 use crate::watch::Watch;
-use crate::{Clock, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
+use crate::{
+    Clock, ErrorIndex, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters,
+};
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
@@ -468,6 +470,12 @@ impl World {
             }
         });
         all
+    }
+
+    /// The error index of a node's reason, for [`crate::Cx::count_for`]. It stays the same while the node is there.
+    pub fn reason_index(&self, node: &str, reason: &str) -> Option<ErrorIndex> {
+        let at = self.reasons().iter().position(|r| &*r.node == node && r.reason == reason)?;
+        Some(ErrorIndex(at as u32))
     }
 
     /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs
