@@ -29,7 +29,7 @@ const VLAN: u16 = 100;
 
 pub struct Site {
     pub table: Table,
-    world: Arc<World>,
+    pub world: Arc<World>,
     rt: Runtime,
     /// Names of the nodes, by index.
     pub names: Vec<String>,
@@ -160,6 +160,12 @@ impl Site {
             self.world.processes.run(&self.world);
             self.world.qsbr.collect();
         }
+    }
+
+    /// Lets a second pass.
+    pub fn second(&mut self) {
+        self.world.clock.adjust(1_000_000_000);
+        self.settle();
     }
 
     /// Ports that are up, or sub-interfaces of them, with these addresses.

@@ -6,6 +6,10 @@ use crate::site::{PACKETS, Site};
 use testkit::pkt;
 use wire::MacAddr;
 
+/// Rounds until all stations are learned, and seconds between them.
+const ROUNDS: usize = 20;
+const SECONDS: usize = 60;
+
 /// The station of this number behind a port.
 fn station(port: usize, number: usize) -> MacAddr {
     let [.., a, b, c] = (number as u32).to_be_bytes();
@@ -44,5 +48,14 @@ pub fn set_up(site: &mut Site) -> Result<(), String> {
     let known: Vec<_> = (0..stations(site.table)).map(|n| frame(station(0, n), station(1, 0))).collect();
     let (output, count) = (site.outputs[0], known.len() as u64);
     let stream = site.add_stream("stations", output, known.into_iter().collect(), 256, count)?;
-    site.run_streams(&[stream]).map(drop)
+    let bridge = site.world.get::<l2::Bridge>();
+    for _ in 0..ROUNDS {
+        site.run_streams(std::slice::from_ref(&stream))?;
+        if bridge.entry_count() as u64 >= count {
+            return Ok(());
+        }
+        // What there was no room for is learned when the table has grown.
+        (0..SECONDS).for_each(|_| site.second());
+    }
+    Err(format!("{} of {count} stations were learned", bridge.entry_count()))
 }

@@ -30,6 +30,7 @@ pub mod mfib;
 mod neighbor;
 mod nexthop;
 mod state;
+mod super_path;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
+pub use super_path::SuperPaths;
 pub use tags::{TAG, Tagged, count_tags, retag};
 pub use text::is_printable;
 pub use transmit::transmit;

@@ -6,7 +6,7 @@ use crate::fib::Crossing;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib, Neighbors,
-    NextHops, Routes, Sources,
+    NextHops, Routes, Sources, SuperPaths,
 };
 use graph::StateDef;
 use stats::Space;
@@ -17,6 +17,7 @@ use wire::{Ip4, Ip6};
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
+    StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),
     StateDef::of::<NextHops>(),

@@ -81,7 +81,7 @@ pub use rewrite::{RewriteTrace, segment_len};
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
-use net::{Extension, Extensions, IfEvent, Interfaces};
+use net::{Extension, Extensions, IfEvent, Interfaces, SuperPaths};
 use startup::StartupDef;
 use startup_conf::Startup;
 use std::sync::Arc;
@@ -104,7 +104,6 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
-        StateDef::of::<super_path::switch::SuperPaths>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
@@ -187,6 +186,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     Learner::<Ip6>::start(world);
     world.get::<Extensions>().register(Extension::InterfaceRx, &interface_rx::INTERFACE_RX);
     super_path::check_last(world)?;
+    world.get::<SuperPaths>().register("super-path", super_path::apply);
     world.watch_features(super_path::follow_features);
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {

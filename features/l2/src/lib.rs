@@ -51,6 +51,7 @@ mod output;
 mod pbb;
 mod startup_conf;
 mod state;
+mod super_path;
 mod termination;
 #[cfg(test)]
 mod tests;
@@ -66,8 +67,8 @@ pub use fib::FibEntry;
 pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
 
-use graph::{NodeDef, Plugin, StateDef};
-use net::Interfaces;
+use graph::{Feature, NodeDef, Plugin, StateDef};
+use net::{Interfaces, SuperPaths};
 use startup::StartupDef;
 
 /// Layer-2 switching.
@@ -88,7 +89,14 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<output::L2OutputBadIntf>(),
         NodeDef::of::<output::L2EfpFilter>(),
         NodeDef::of::<bitmap_drop::FeatureBitmapDrop>(),
+        NodeDef::of::<super_path::L2SuperPath>(),
     ],
+    features: &[Feature {
+        arc: "device-input",
+        node: "l2-super-path",
+        before: &["super-path"],
+        after: &["bond-input", "l2-patch", "pcap-capture", "span-input"],
+    }],
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,
@@ -96,6 +104,7 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     start: |world| {
         world.get::<Interfaces>().subscribe(mode::follow);
+        world.get::<SuperPaths>().register("l2-super-path", super_path::apply);
         ager::start(world);
         termination::start(world);
         mac_events::start(world);

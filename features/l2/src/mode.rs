@@ -6,7 +6,7 @@ use crate::bridge::{Bridge, Control};
 use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
 use crate::state::{BVI, FILTER, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
-use crate::vtr;
+use crate::{super_path, vtr};
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
@@ -110,7 +110,7 @@ impl Bridge {
         let has_backbone = self.publish_backbone(sw_if, backbone.as_ref());
         let rewrites = interface.as_ref().and_then(vtr::rewrites);
         let rewrites = rewrites.or_else(|| has_backbone.then_some(vtr::Rewrites::BACKBONE));
-        let parent = interface.map(|interface| interface.parent.0);
+        let parent = interface.as_ref().map(|interface| interface.parent.0);
         let attached = control.attached.get(&sw_if).copied().unwrap_or_default();
         let with_own =
             |features: Features| features.put(Features::VTR, rewrites.is_some()).put(attached.input, true);
@@ -138,6 +138,10 @@ impl Bridge {
             },
         };
         self.ports.set(sw_if.0, port);
+        if let Some(interface) = &interface {
+            let applied = super_path::apply(world, interface);
+            debug_assert_eq!(applied, Ok(()), "the arc is there");
+        }
     }
 
     /// As [`Self::publish_port`], for an interface that is or was in layer-2 mode.

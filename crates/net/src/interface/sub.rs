@@ -155,6 +155,12 @@ impl Interfaces {
         self.vlans.get(parent, turn)?.find(tags)
     }
 
+    /// Whether an interface has sub-interfaces.
+    #[inline(always)]
+    pub fn has_subs(&self, parent: u32, turn: &Turn<'_>) -> bool {
+        self.vlans.get(parent, turn).is_some()
+    }
+
     /// The sub-interfaces of an interface, by the number behind the dot.
     pub fn subs(&self, parent: SwIfIndex) -> Vec<SwIfIndex> {
         self.inner().subs.get(&parent).map(|subs| subs.values().copied().collect()).unwrap_or_default()

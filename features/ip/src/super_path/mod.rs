@@ -22,7 +22,7 @@ pub mod switch;
 mod way;
 mod ways;
 
-pub use switch::{check_last, follow, follow_features, set, show, write_config};
+pub use switch::{apply, check_last, follow, follow_features, set, show, write_config};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};

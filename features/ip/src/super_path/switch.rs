@@ -4,57 +4,26 @@
 use super::SuperPath;
 use crate::family::{Ip, arc};
 use cli::{Error, Matches, Output, Table, Writer};
-use graph::{ArcIndex, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
-use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role};
+use graph::{ArcIndex, Node, Phase, RunningConfig, SwIfIndex, World};
+use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
 use serde_json::json;
-use std::sync::atomic::{AtomicBool, Ordering};
 use wire::{Ip4, Ip6};
 
-const ARC: &str = "device-input";
+const ARC: &str = SuperPaths::ARC;
 /// Arcs of packets that leave.
 const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
 
-/// Whether super-paths are used at all.
-#[derive(Default)]
-pub struct SuperPaths {
-    off: AtomicBool,
-}
-
-impl Shared for SuperPaths {
-    fn make(_: &World) -> Self {
-        Self::default()
-    }
-}
-
-impl SuperPaths {
-    /// Whether they are used.
-    pub fn on(&self) -> bool {
-        !self.off.load(Ordering::Relaxed)
-    }
-
-    /// Uses them, or no longer. Packets on their way aren't disturbed.
-    ///
-    /// # Errors
-    /// None that a configuration can bring about.
-    pub fn set(&self, world: &World, on: bool) -> Result<(), String> {
-        self.off.store(!on, Ordering::Relaxed);
-        world.get::<Interfaces>().list().into_iter().try_for_each(|i| apply(world, &i))
-    }
-}
-
 /// Enables the node on an Ethernet interface that routes if packets of IPv4 or IPv6 may be ours and need no feature of the graph.
-fn apply(world: &World, interface: &Interface) -> Result<(), String> {
+///
+/// # Errors
+/// None that a configuration can bring about.
+pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     let sw_if = interface.sw_if;
     let [ip4, ip6] = interface.ip_enabled;
     let open = ip4 && needs_graph::<Ip4>(world, sw_if).is_empty()
         || ip6 && needs_graph::<Ip6>(world, sw_if).is_empty();
     let routed = interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port;
-    let wanted = open && routed && world.get::<SuperPaths>().on();
-    // Setting it again would end an operator's own choice.
-    if wanted == world.is_feature_set(ARC, SuperPath::NAME, sw_if)? {
-        return Ok(());
-    }
-    world.set_feature(ARC, SuperPath::NAME, sw_if, wanted)
+    SuperPaths::enable(world, SuperPath::NAME, interface, open && routed)
 }
 
 /// Follows a change of an interface's features.
@@ -136,7 +105,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         };
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
-        let used = features.contains(&SuperPath::NAME);
+        let used = w.get::<SuperPaths>().any_of(&features);
         let received =
             [("ip4-unicast", needs_graph::<Ip4>(w, sw_if)), ("ip6-unicast", needs_graph::<Ip6>(w, sw_if))];
         let output =

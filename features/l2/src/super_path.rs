@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the interface's output for ordinary frames, in one
+//! node.
+//!
+//! It stands on the arc `device-input` of ports whose received frames pass nothing but learning and forwarding. An ordinary frame is a
+//! unicast frame whose source is known at this port, and has been seen in this unit of the clock, and whose destination is known at a
+//! port that neither rewrites nor filters frames and has no feature. It goes straight to the driver's transmit node. In a
+//! cross-connect all unicast frames are ordinary. Whatever isn't ordinary goes on to `ethernet-input` untouched and uncounted: the
+//! graph is complete; this node gives what it gives, sooner. Traced frames take the graph, so a trace shows every step.
+
+mod target;
+
+use crate::attach::OutputFeatures;
+use crate::bridge::Bridge;
+use crate::features::{Features, Step};
+use crate::input::HEADER;
+use crate::state::{FILTER, Port, Role, generation, is_learned, stamp};
+use buffer::{Buffer, Flags};
+use graph::{ArcIndex, Build, Cx, ErrorIndex, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
+use net::{IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Views};
+use simd::Isa;
+use std::sync::Arc;
+use sync::Turn;
+use tables::mac::{MacEntry, MacKey, MacPlace, MacView};
+use target::Targets;
+use wire::EtherType;
+
+/// Frames that are looked up together.
+const BLOCK: usize = 32;
+/// The bit of group addresses in the first 8 bytes of a frame, read big-endian.
+const GROUP: u64 = 1 << 56;
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// To a driver's transmit node.
+    #[dynamic]
+    Tx(NodeIndex),
+    #[next_feature]
+    Aside,
+}
+
+pub struct L2SuperPath {
+    bridge: Arc<Bridge>,
+    interfaces: Arc<Interfaces>,
+    lanes: Arc<IfLanes>,
+    interface_output: ArcIndex,
+    counts: Counts,
+    // Here only to be filled anew without being cleared.
+    targets: Targets,
+    blocks: [Block; 2],
+}
+
+/// Counters of the nodes that frames don't visit.
+struct Counts {
+    input: Option<ErrorIndex>,
+    learn: Option<ErrorIndex>,
+    fwd: Option<ErrorIndex>,
+    hits: Option<ErrorIndex>,
+    output: Option<ErrorIndex>,
+}
+
+impl Build for L2SuperPath {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let counts = Counts {
+            input: world.reason_index("l2-input", "L2 input packets"),
+            learn: world.reason_index("l2-learn", "L2 learn packets"),
+            fwd: world.reason_index("l2-fwd", "L2 forward packets"),
+            hits: world.reason_index("l2-fwd", "L2 forward hits"),
+            output: world.reason_index("l2-output", "L2 output packets"),
+        };
+        Self {
+            bridge: world.get(),
+            interfaces: world.get(),
+            lanes: IfLanes::of(world, thread),
+            interface_output: world.arc("interface-output").expect("the arc comes with the interfaces"),
+            counts,
+            targets: Targets::new(),
+            blocks: [Block::new(), Block::new()],
+        }
+    }
+}
+
+/// How unicast frames of a port are switched.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By the graph.
+    Graph,
+    /// To this interface.
+    Crossed(u32),
+    /// By addresses. Sources are looked up if `learns` is true.
+    Bridged { learns: bool },
+}
+
+/// What is looked up once for a run of frames of one port.
+#[derive(Clone, Copy)]
+struct Origin {
+    rx_if: u32,
+    way: Way,
+    /// It has sub-interfaces: tagged frames may be theirs.
+    has_subs: bool,
+    domain: u16,
+    shg: u8,
+    /// The entry of each source.
+    mine: MacEntry,
+}
+
+/// The features of a port that the node can take the place of.
+fn way(port: &Port) -> Way {
+    let features = port.features.without(Features::QUESTIONS);
+    match (port.role, features.next()) {
+        (Role::Crossed(peer), Step::Output) => Way::Crossed(peer),
+        (Role::Bridged, Step::Learn) => match features.behind(Features::LEARN).next() {
+            Step::Fwd => Way::Bridged { learns: true },
+            _ => Way::Graph,
+        },
+        (Role::Bridged, Step::Fwd) => Way::Bridged { learns: false },
+        _ => Way::Graph,
+    }
+}
+
+impl Origin {
+    #[inline(always)]
+    fn new(rx_if: u32, (bridge, interfaces): (&Bridge, &Interfaces), now: u64, turn: &Turn<'_>) -> Self {
+        let view = interfaces.views(turn).get(rx_if as usize).unwrap_or_default();
+        let is_switched = view.flags.has(IfFlags::ADMIN) && view.flags.has(IfFlags::L2);
+        let port = bridge.ports.get(rx_if, turn).filter(|port| is_switched && port.role != Role::Left);
+        let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
+        let mut origin = Self {
+            rx_if,
+            way: Way::Graph,
+            has_subs: interfaces.has_subs(rx_if, turn),
+            domain: 0,
+            shg: 0,
+            mine: MacEntry::default(),
+        };
+        let Some(port) = port else { return origin };
+        (origin.domain, origin.shg) = (port.domain, port.shg);
+        origin.way = match (port.role, domain) {
+            (Role::Bridged, Some(domain)) => {
+                let generation = generation(domain.generation, port.generation);
+                origin.mine = MacEntry { port: rx_if, flags: 0, generation, stamp: stamp(now) };
+                // Features that don't depend on the domain stay.
+                let switched = Features::SWITCHED.without(domain.features);
+                way(&Port { features: port.features.without(switched), ..*port })
+            }
+            _ => way(port),
+        };
+        origin
+    }
+}
+
+/// Frames of one port whose addresses are looked up together.
+struct Block {
+    len: usize,
+    at: [u8; BLOCK],
+    destinations: [(MacKey, MacPlace); BLOCK],
+    sources: [(MacKey, MacPlace); BLOCK],
+}
+
+/// The addresses of a frame that the graph needn't see: destination and source.
+#[inline(always)]
+fn addresses(b: &Buffer, origin: &Origin) -> Option<(MacKey, MacKey)> {
+    let header = b.bytes::<HEADER>(0)?;
+    let destination = u64::from_be_bytes(*header.first_chunk()?);
+    let source_and_type = u64::from_be_bytes(*header.last_chunk()?);
+    let is_ordinary = !b.flags.has(Flags::TRACED)
+        && destination & GROUP == 0
+        && !(origin.has_subs && EtherType(source_and_type as u16).is_vlan());
+    let key = |word| MacKey::of_word(word, origin.domain);
+    is_ordinary.then(|| (key(destination), key(source_and_type)))
+}
+
+impl Block {
+    const fn new() -> Self {
+        let none = (MacKey::new([0; 6], 0), MacPlace::NONE);
+        Self { len: 0, at: [0; BLOCK], destinations: [none; BLOCK], sources: [none; BLOCK] }
+    }
+
+    /// Takes frames of a port from place `from` of the vector on, as far as they follow each other, and prefetches what their lookups
+    /// will read. Returns the place behind the last one.
+    #[inline(always)]
+    fn gather(&mut self, v: &mut Vector<'_, To>, from: usize, origin: &Origin, macs: MacView<'_>) -> usize {
+        let (to, mut n, mut seen) = ((from + BLOCK).min(v.len()), 0, 0);
+        let Way::Bridged { learns } = origin.way else {
+            self.len = 0;
+            return to;
+        };
+        for b in v.range_mut_ahead(from, to) {
+            if b.rx_if != origin.rx_if {
+                break;
+            }
+            if let Some((destination, source)) = addresses(b, origin) {
+                let i = n % BLOCK;
+                self.at[i] = (from + seen) as u8;
+                self.destinations[i] = (destination, macs.prefetch(destination));
+                if learns {
+                    self.sources[i] = (source, macs.prefetch(source));
+                }
+                n += 1;
+            }
+            seen += 1;
+        }
+        self.len = n;
+        from + seen
+    }
+}
+
+/// What sending works with.
+struct Means<'a, 't> {
+    bridge: &'a Bridge,
+    views: Views<'t>,
+    interface_output: ArcIndex,
+    cx: &'a Cx<'t, false>,
+}
+
+impl Means<'_, '_> {
+    /// Looks at an interface that frames are to leave by.
+    fn target(&self, tx_if: u32) -> target::Target {
+        let (turn, view) = (self.cx.turn, self.views.get(tx_if as usize).unwrap_or_default());
+        let port = self.bridge.ports.get(tx_if, turn);
+        let port = port.filter(|port| {
+            matches!(port.role, Role::Bridged | Role::Crossed(_))
+                && port.rewrites.is_none()
+                && port.filter.is_none()
+                && self.bridge.next_attached(port, OutputFeatures::default()).is_none()
+                && view.is_up()
+                && !view.flags.has(IfFlags::SUB)
+                && !view.flags.has(IfFlags::IP_MODE)
+                && !self.cx.has_arc(self.interface_output, tx_if)
+        });
+        target::Target::new(tx_if, view.tx, port)
+    }
+}
+
+impl L2SuperPath {
+    /// Sends the frames of a block. Returns how many, and whether an address has moved to the port: then the graph has to learn that
+    /// before frames to the address are forwarded.
+    #[inline(always)]
+    fn send(
+        block: &Block,
+        origin: &Origin,
+        macs: MacView<'_>,
+        targets: &mut Targets,
+        v: &mut Vector<'_, To>,
+        means: &Means<'_, '_>,
+        lanes: &IfLanes,
+    ) -> (u64, bool) {
+        let Way::Bridged { learns } = origin.way else { return (0, false) };
+        let mut sent = 0;
+        for i in 0..block.len.min(BLOCK) {
+            if learns {
+                let (key, place) = block.sources[i];
+                let Some(source) = macs.find_at(key, place) else { continue };
+                if source.entry != origin.mine && !is_provisioned_at(source.entry, origin.rx_if) {
+                    if source.entry.port != origin.rx_if {
+                        return (sent, true);
+                    }
+                    continue;
+                }
+            }
+            let (key, place) = block.destinations[i];
+            let Some(found) = macs.find_at(key, place) else { continue };
+            let entry = found.entry;
+            let target = targets.find(entry.port, |tx_if| means.target(tx_if), lanes);
+            if entry.port == origin.rx_if
+                || entry.flags & FILTER != 0
+                || !target.takes(origin.domain, origin.shg)
+                || is_learned(entry)
+                    && entry.generation != generation((origin.mine.generation >> 8) as u8, target.generation)
+            {
+                continue;
+            }
+            let at = usize::from(block.at[i]);
+            let b = v.get_mut(at);
+            b.mark_l2();
+            b.tx_if = entry.port;
+            target.count(b.packet_len());
+            v.set(at, To::Tx(target.tx));
+            sent += 1;
+        }
+        (sent, false)
+    }
+
+    /// Sends the frames of a cross-connected port, from place `from` of the vector on, as far as they follow each other. Returns the
+    /// place behind the last one, and how many were sent.
+    #[inline(always)]
+    fn cross(
+        (origin, peer): (&Origin, u32),
+        from: usize,
+        targets: &mut Targets,
+        v: &mut Vector<'_, To>,
+        means: &Means<'_, '_>,
+        lanes: &IfLanes,
+    ) -> (usize, u64) {
+        let target = targets.find(peer, |tx_if| means.target(tx_if), lanes);
+        let (is_open, to, mut seen, mut sent) = (target.is_open(), To::Tx(target.tx), from, 0);
+        for i in from..v.len() {
+            v.prefetch(i + 8);
+            let b = v.get_mut(i);
+            if b.rx_if != origin.rx_if {
+                break;
+            }
+            seen += 1;
+            if !is_open || addresses(b, origin).is_none() {
+                continue;
+            }
+            b.mark_l2();
+            b.tx_if = peer;
+            target.count(b.packet_len());
+            v.set(i, to);
+            sent += 1;
+        }
+        (seen, sent)
+    }
+}
+
+/// Whether an operator's entry says that frames of the address come from this port.
+#[inline(always)]
+fn is_provisioned_at(entry: MacEntry, rx_if: u32) -> bool {
+    !is_learned(entry) && entry.flags & FILTER == 0 && entry.port == rx_if
+}
+
+impl Counts {
+    fn add(&self, (bridged, learned, crossed): (u64, u64, u64), cx: &Cx<'_, false>) {
+        let counts = [
+            (self.input, bridged + crossed),
+            (self.learn, learned),
+            (self.fwd, bridged),
+            (self.hits, bridged),
+            (self.output, bridged + crossed),
+        ];
+        for (reason, n) in counts {
+            if let Some(reason) = reason {
+                cx.count_for(reason, n);
+            }
+        }
+    }
+}
+
+impl Node for L2SuperPath {
+    const NAME: &'static str = "l2-super-path";
+    const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
+    type Next = To;
+    type Trace = ();
+
+    /// Few frames at a time take the graph.
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Aside
+    }
+
+    /// Block by block: the lookups of a block begin when those of the block before are done, and what they read is prefetched by then.
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks: [now, next] } = self;
+        let (mut now, mut next) = (now, next);
+        let cx = &*cx;
+        let macs = bridge.view(cx.turn);
+        let means =
+            Means { bridge, views: interfaces.views(cx.turn), interface_output: *interface_output, cx };
+        let look = |rx_if| Origin::new(rx_if, (bridge, interfaces), cx.now(), cx.turn);
+        let n = v.len();
+        v.set_all(To::Aside);
+        let mut origin = look(v.get(0).rx_if);
+        let mut last = origin;
+        let (mut bridged, mut learned, mut crossed) = (0, 0, 0);
+        let (mut from, mut more) = (0, true);
+        now.len = 0;
+        while more {
+            more = from < n;
+            next.len = 0;
+            if more {
+                let rx_if = v.get(from).rx_if;
+                if rx_if != origin.rx_if {
+                    origin = look(rx_if);
+                }
+                from = match origin.way {
+                    Way::Crossed(peer) => {
+                        let (behind, sent) = Self::cross((&origin, peer), from, targets, v, &means, lanes);
+                        crossed += sent;
+                        behind
+                    }
+                    Way::Bridged { .. } => next.gather(v, from, &origin, macs),
+                    Way::Graph => from + 1,
+                };
+            }
+            let (sent, has_moved) = Self::send(now, &last, macs, targets, v, &means, lanes);
+            bridged += sent;
+            if let Way::Bridged { learns: true } = last.way {
+                learned += sent;
+            }
+            if has_moved {
+                break;
+            }
+            last = origin;
+            std::mem::swap(&mut now, &mut next);
+        }
+        targets.settle(lanes);
+        counts.add((bridged, learned, crossed), cx);
+    }
+}
+
+/// Enables the node on a port whose received frames pass nothing that needs the graph.
+///
+/// # Errors
+/// None that a configuration can bring about.
+pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
+    let bridge = world.get::<Bridge>();
+    let is_open = |port: &Port| !matches!(way(port), Way::Graph);
+    let is_open = bridge.ports.read(interface.sw_if.0, |port| port.is_some_and(is_open));
+    let is_device = interface.kind == IfKind::Ethernet && interface.sub.is_none();
+    SuperPaths::enable(world, L2SuperPath::NAME, interface, is_open && is_device)
+}

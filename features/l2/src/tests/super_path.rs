@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames that take the super-path, beside the same frames through the graph.
+
+use super::*;
+use net::SuperPaths;
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::Rng;
+use testkit::mutate::Mutator;
+
+/// Counters of all nodes, without the zeros.
+fn counters(rig: &Rig) -> BTreeMap<(String, &'static str), u64> {
+    let reasons = rig.bench.world.reasons();
+    let all = reasons.into_iter().map(|r| {
+        let n = rig.count(&r.node, r.reason);
+        ((r.node.to_string(), r.reason), n)
+    });
+    all.filter(|(_, n)| *n != 0).collect()
+}
+
+/// Frames that a node got.
+fn vectors(rig: &Rig, node: &str) -> u64 {
+    let node = rig.bench.world.node(node).expect("a node");
+    rig.bench.world.stats.simple(graph::counters::VECTORS).sum(node.at())
+}
+
+/// Whether the node is enabled on a port.
+fn is_used(rig: &Rig, port: usize) -> bool {
+    rig.bench.world.is_feature_set("device-input", "l2-super-path", rig.ports[port]) == Ok(true)
+}
+
+/// Domain 1 with five ports, and two ports that are cross-connected, one of which has a sub-interface in the domain.
+fn set_up(rig: &mut Rig) {
+    rig.cli("create bridge-domain 1");
+    rig.cli("create sub-interfaces p6 7");
+    rig.cli("set interface state p6.7 up");
+    for line in [
+        "set interface l2 bridge p0 1",
+        "set interface l2 bridge p1 1 2",
+        "set interface l2 bridge p2 1 2",
+        "set interface l2 bridge p3 1",
+        "set interface l2 bridge p4 1",
+        "set interface l2 xconnect p5 p6",
+        "set interface l2 xconnect p6 p5",
+        "set interface l2 bridge p6.7 1",
+        "set interface l2 tag-rewrite p6.7 pop 1",
+        "l2fib add 02:aa:00:00:00:28 1 p3 static",
+        "l2fib add 02:aa:00:00:00:29 1 filter",
+        "l2fib add 02:aa:00:00:00:2a 1 p4",
+    ] {
+        rig.cli(line);
+    }
+}
+
+/// What changes between vectors.
+const CHANGES: [&str; 18] = [
+    "set interface l2 learn p0 disable",
+    "set interface l2 learn p0",
+    "set interface l2 forward p1 disable",
+    "set interface l2 forward p1",
+    "set bridge-domain forward 1 disable",
+    "set bridge-domain forward 1",
+    "set bridge-domain learn 1 disable",
+    "set bridge-domain learn 1",
+    "set interface state p2 down",
+    "set interface state p2 up",
+    "l2fib flush-mac interface p3",
+    "l2fib flush-mac bridge-domain 1",
+    "set interface l2 tag-rewrite p4 push dot1q 9",
+    "set interface l2 tag-rewrite p4 disable",
+    "set interface l3 p3",
+    "set interface l2 bridge p3 1",
+    "set interface l2 xconnect p0 p1",
+    "set interface l2 bridge p0 1",
+];
+
+/// Frames of few stations, each mostly at its own port, some of them tagged, mutated or to groups.
+fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
+    let (port, n) = (rng.below(7), 1 + rng.below(200));
+    let one = |_| {
+        let station = |rng: &mut Rng| host((rng.below(7) * 6 + rng.below(6)) as u8);
+        let source = if rng.one_in(8) { station(rng) } else { host((port * 6 + rng.below(6)) as u8) };
+        let destination = if rng.one_in(20) { MacAddr::BROADCAST } else { station(rng) };
+        let mut frame = frame_to(source, destination, rng.below(256) as u8);
+        if rng.one_in(4) {
+            frame.splice(12..12, [0x81, 0, 0, *rng.pick(&[0, 7, 9])]);
+        }
+        if rng.one_in(10) {
+            mutator.mutate(&mut frame);
+            frame.truncate(1500);
+        }
+        frame
+    };
+    let mut frames: Vec<Vec<u8>> = (0..n).map(one).collect();
+    // Of frames to a station that moves in the same vector, the graph sends all to where it is at the end.
+    let moved: BTreeSet<Vec<u8>> = frames
+        .iter()
+        .filter_map(|frame| frame.get(6..12))
+        .filter(|source| source[..5] != host(0).octets()[..5] || usize::from(source[5]) / 6 != port)
+        .map(<[u8]>::to_vec)
+        .collect();
+    frames.retain(|frame| frame.get(..6).is_none_or(|destination| !moved.contains(destination)));
+    (port, frames)
+}
+
+/// The same frames at the same ports, the same counters of nodes and interfaces, whatever is configured meanwhile.
+#[test]
+fn it_switches_as_the_graph_does() {
+    let mut rigs = [rig(7), rig(7)];
+    for rig in &mut rigs {
+        set_up(rig);
+    }
+    let world = rigs[1].world();
+    world.get::<SuperPaths>().set(&world, false).expect("off");
+    assert!((0..7).all(|port| is_used(&rigs[0], port)) && !(0..7).any(|port| is_used(&rigs[1], port)));
+    let (mut rng, mut mutator) = (Rng::new(5), Mutator::new(6));
+    for round in 0..3_000 {
+        if rng.one_in(10) {
+            let line = rng.pick(&CHANGES);
+            // Refused if the port is in no domain at the time.
+            let done = rigs.each_mut().map(|rig| rig.bench.cli(line).is_ok());
+            assert_eq!(done[0], done[1], "{line}");
+        }
+        if rng.one_in(10) {
+            rigs.iter_mut().for_each(|rig| rig.seconds(5));
+        }
+        let (port, frames) = frames(&mut rng, &mut mutator);
+        let [fast, graph] = rigs.each_mut().map(|rig| rig.pass_all(port, &frames));
+        let only = |a: &[(usize, Vec<u8>)], b: &[(usize, Vec<u8>)]| -> Vec<_> {
+            a.iter().filter(|one| !b.contains(*one)).take(3).cloned().collect()
+        };
+        let differ = (only(&fast, &graph), only(&graph, &fast));
+        assert!(fast == graph, "{round}: {} frames of port {port}: {differ:?}", frames.len());
+    }
+    let [fast, graph] = [&rigs[0], &rigs[1]].map(counters);
+    assert_eq!(fast, graph);
+    for port in rigs[0].ports.iter().copied() {
+        assert_eq!(rigs[0].packets(port), rigs[1].packets(port));
+    }
+    let [few, all] = [&rigs[0], &rigs[1]].map(|rig| vectors(rig, "ethernet-input"));
+    assert!(few * 4 < all * 3, "{few} of {all} took the graph");
+}
