@@ -26,6 +26,7 @@ pub static CLASSIFIED: ObjectType = ObjectType {
     },
     describe: |_, table| format!("table {table}"),
     over: |_, _| None,
+    used: |_, _, _, _| {},
 };
 
 impl Classifier {

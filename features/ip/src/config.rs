@@ -200,6 +200,7 @@ pub fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: 
         PathKind::Extension(Extension::InterfaceRx, sw_if) => {
             format!("via rx-{} {}", F::NAME, name(SwIfIndex(sw_if)))
         }
+        PathKind::Extension(Extension::Dvr, sw_if) => format!("via dvr {}", name(SwIfIndex(sw_if))),
         PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
         // Refused as long as nobody takes them, and set by clients only.
         PathKind::Extension(..) => "via drop".into(),

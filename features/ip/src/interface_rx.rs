@@ -70,4 +70,5 @@ pub static INTERFACE_RX: ObjectType = ObjectType {
     },
     describe: |world, sw_if| world.get::<Interfaces>().name(SwIfIndex(sw_if)),
     over: |_, _| None,
+    used: |_, _, _, _| {},
 };

@@ -14,7 +14,7 @@ macro_rules! path_usage {
          | ip4-source-lookup-in-table <source-lookup:u32> | ip6-source-lookup-in-table <source-lookup6:u32> \
          | drop | blackhole | punt | local | unreach | icmp-unreach | prohibit | icmp-prohibit \
          | {rx-ip4|rx-ip6} <rx-interface:interface> | udp-encap <encap:u32> \
-         | <interface:interface>} \
+         | dvr <dvr-interface:interface> | <interface:interface> [dvr]} \
          [weight <weight:1-255>] [preference <preference:u8>] [resolve-via-host|resolve-via-attached]"
     };
 }

@@ -31,6 +31,7 @@ pub static ENCAPSULATION: ObjectType = ObjectType {
         world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
     },
     over: |world, id| world.get::<Udp>().route(id),
+    used: |_, _, _, _| {},
 };
 
 const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {

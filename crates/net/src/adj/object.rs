@@ -24,6 +24,9 @@ pub struct ObjectType {
     /// Returns the route that the object sends its packets by, if it has one. A path to the object is usable while that route is, and
     /// unless that route leads back to the path. Called while the routes are locked.
     pub over: fn(&World, u32) -> Option<Tracked>,
+    /// Reports that the first path of a protocol leads to the object (true), before packets take it, or that none does any more. Called
+    /// while the routes are locked.
+    pub used: fn(&World, Link, u32, bool),
 }
 
 impl PartialEq for ObjectType {

@@ -160,7 +160,8 @@ pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> R
         FibPathType::UdpEncap => PathKind::Extension(Extension::UdpEncap, path.nh.obj_id),
         FibPathType::Classify => PathKind::Extension(Extension::Classify, path.nh.classify_table_index),
         FibPathType::SourceLookup => PathKind::SourceLookup(table()?),
-        FibPathType::BierImp | FibPathType::Dvr => return unsupported("paths of this type"),
+        FibPathType::Dvr => PathKind::Extension(Extension::Dvr, path.sw_if_index),
+        FibPathType::BierImp => return unsupported("paths of this type"),
     };
     let follows = match path.flags {
         flags if flags.has(FibPathFlags::RESOLVE_VIA_HOST) => Follows::Host,
@@ -221,6 +222,10 @@ pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>
         PathKind::Fixed(_) => out.kind = FibPathType::Drop,
         PathKind::Extension(Extension::InterfaceRx, sw_if) => {
             out.kind = FibPathType::InterfaceRx;
+            out.sw_if_index = sw_if;
+        }
+        PathKind::Extension(Extension::Dvr, sw_if) => {
+            out.kind = FibPathType::Dvr;
             out.sw_if_index = sw_if;
         }
         PathKind::Extension(Extension::UdpEncap, object) => {

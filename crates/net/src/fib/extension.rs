@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kinds of paths that features implement.
 
-use crate::{Fib, ObjectType};
+use crate::{Fib, Link, ObjectType};
 use cli::Error;
 use graph::{Shared, World};
 use msg::retval;
@@ -18,6 +18,8 @@ pub enum Extension {
     UdpEncap,
     /// As a classifier's table says.
     Classify,
+    /// By the interface of this number, with the layer-2 header that the packet was received with (distributed virtual router).
+    Dvr,
 }
 
 impl Extension {
@@ -27,6 +29,7 @@ impl Extension {
             Self::InterfaceRx => "interface-rx",
             Self::UdpEncap => "udp-encap",
             Self::Classify => "classify",
+            Self::Dvr => "dvr",
         }
     }
 }
@@ -58,6 +61,19 @@ impl Extensions {
     pub(super) fn object_type(&self, kind: Extension) -> Result<&'static ObjectType, Error> {
         let nobody = || Error::unsupported(format!("no feature takes {} paths yet", kind.name()));
         self.types().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
+    }
+
+    /// Reports the first path list of a protocol with a path to an object, or that the last one is removed.
+    pub(super) fn report_use(
+        &self,
+        world: &World,
+        link: Link,
+        (kind, object): (Extension, u32),
+        is_used: bool,
+    ) {
+        if let Ok(of) = self.object_type(kind) {
+            (of.used)(world, link, object, is_used);
+        }
     }
 
     /// Resolves the paths to an object again, after it was created or has changed.

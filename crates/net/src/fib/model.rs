@@ -293,7 +293,7 @@ impl<A: Address> Path<A> {
             PathKind::Attached { sw_if, .. }
             | PathKind::Neighbor { sw_if, .. }
             | PathKind::Receive { sw_if, .. } => Some(sw_if),
-            PathKind::Extension(Extension::InterfaceRx, sw_if) => Some(SwIfIndex(sw_if)),
+            PathKind::Extension(Extension::InterfaceRx | Extension::Dvr, sw_if) => Some(SwIfIndex(sw_if)),
             _ => None,
         }
     }

@@ -4,9 +4,10 @@
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked};
+use super::{Extension, Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked};
 use crate::{AdjIndex, NextHop};
 use cli::Error;
+use graph::SwIfIndex;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -66,7 +67,12 @@ impl<F: Net> Inner<F> {
                     cx.crossing.set::<F>(self.crossing.len());
                 }
                 PathKind::Extension(kind, object) => {
-                    self.objects.entry((kind, object)).or_default().insert(id);
+                    let lists = self.objects.entry((kind, object)).or_default();
+                    let is_first = lists.is_empty();
+                    lists.insert(id);
+                    if is_first {
+                        cx.world.get::<Extensions>().report_use(cx.world, F::LINK, (kind, object), true);
+                    }
                 }
                 _ => {}
             }
@@ -105,7 +111,15 @@ impl<F: Net> Inner<F> {
                     unlist(&mut self.crossing, (table, nexthop), id);
                     cx.crossing.set::<F>(self.crossing.len());
                 }
-                PathKind::Extension(kind, object) => unlist(&mut self.objects, (kind, object), id),
+                PathKind::Extension(kind, object) => {
+                    let key = (kind, object);
+                    // A list may have several paths to an object, for example of different weights.
+                    let was_used = self.objects.contains_key(&key);
+                    unlist(&mut self.objects, key, id);
+                    if was_used && !self.objects.contains_key(&key) {
+                        cx.world.get::<Extensions>().report_use(cx.world, F::LINK, key, false);
+                    }
+                }
                 _ => {}
             }
         }
@@ -283,6 +297,9 @@ impl<F: Net> Inner<F> {
             PathKind::SourceLookup(table) => way(adjacencies.lookup_source(F::LINK, table.0), State::Usable),
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
+                if kind == Extension::Dvr {
+                    up(SwIfIndex(object))?;
+                }
                 let of = cx.world.get::<Extensions>().object_type(kind).map_err(unresolved)?;
                 if let Some(over) = (of.over)(cx.world, object) {
                     self.check_over(cx, id, over, now)?;

@@ -246,8 +246,8 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
         PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
         PathKind::SourceLookup(t) => format!("source lookup in table {}", table(t)),
         PathKind::Fixed(_) => "special:".into(),
-        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
-            format!("interface-rx: {}", name(SwIfIndex(sw_if)))
+        PathKind::Extension(kind @ (Extension::InterfaceRx | Extension::Dvr), sw_if) => {
+            format!("{}: {}", kind.name(), name(SwIfIndex(sw_if)))
         }
         PathKind::Extension(kind, object) => format!("{}: {object}", kind.name()),
     };

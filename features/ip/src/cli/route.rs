@@ -64,6 +64,9 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
             return Err(Error::unsupported("packets of one protocol as those of the other"));
         }
         PathKind::Extension(Extension::InterfaceRx, interface_of(w, m, "rx-interface")?.0)
+    } else if m.flag("dvr") {
+        let of = if m.has("dvr-interface") { "dvr-interface" } else { "interface" };
+        PathKind::Extension(Extension::Dvr, interface_of(w, m, of)?.0)
     } else if m.has("encap") {
         PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
     } else if m.has("nexthop") {
