@@ -29,6 +29,7 @@ pub static ALL: &[&Plugin] = &[
     &l2::PLUGIN,
     &span::PLUGIN,
     &l2patch::PLUGIN,
+    &dvr::PLUGIN,
     &bond::PLUGIN,
     &lacp::PLUGIN,
     &af_packet::PLUGIN,

@@ -64,6 +64,7 @@ pub use bridge::Bridge;
 pub use domain::{DomainConfig, DomainInfo, MAX_DOMAIN_ID};
 pub use features::Features;
 pub use fib::FibEntry;
+pub use meta::address_frame;
 pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
 

@@ -3,6 +3,7 @@
 
 use crate::features::Features;
 use crate::state::NO_DOMAIN;
+use buffer::Buffer;
 
 buffer::scratch! {
     /// Valid from `l2-input` to `l2-output`.
@@ -50,4 +51,12 @@ impl L2Meta {
     pub const fn features(self) -> Features {
         Features(self.features)
     }
+}
+
+/// Prepares a frame that `l2-input` has not seen, for example a routed one that keeps its layer-2 header, for `l2-output`, which sends it
+/// to this interface whatever domain that is in. The frame is in no split-horizon group.
+#[inline(always)]
+pub fn address_frame(b: &mut Buffer, to: u32) {
+    b.tx_if = to;
+    b.set_scratch(L2Meta::crossed(Features::NONE));
 }

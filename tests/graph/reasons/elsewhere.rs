@@ -33,6 +33,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("l2-flood/L2 replication failures", "no buffer is left for a copy: features/l2/src/tests/flood.rs"),
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),
     ("l3xc-input-*", "features/l3xc/src/tests.rs"),
+    ("ip*-dvr-dpo/*", "features/dvr/src/tests"),
     ("*-classify/*", "features/classify/src/tests"),
     ("ip*acl/*", "features/classify/src/tests/acl.rs"),
     ("ip*-input/*acl_*", "features/classify/src/tests/acl.rs"),
