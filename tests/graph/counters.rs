@@ -100,6 +100,14 @@ const OURS: &[(&str, &[&str])] = &[
         "where multicast packets end that VPP's replication sends to no output or drops by its table",
         &["again", "confined", "copied", "gone", "no_output"],
     ),
+    (
+        "limits of what a port floods, which VPP doesn't have",
+        &[
+            "broadcast storm control drops",
+            "multicast storm control drops",
+            "unknown unicast storm control drops",
+        ],
+    ),
     ("objects that have gone while a packet was on its way, and buffers", &["no_adjacency", "no_buffer"]),
     (
         "packets that are sent or punted, which VPP doesn't count here",

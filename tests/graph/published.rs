@@ -41,6 +41,7 @@ const STILL: &[(&str, &str)] = &[
     ),
     ("/net/punt", "packets that a program takes at the punt socket: features/punt"),
     ("/net/interface/link-speed", "a link of the host with a speed: drivers/af_packet/src/tests/netns.rs"),
+    ("/net/l2-storm-control/*", "a port that floods more than it may: features/l2/src/tests/storm.rs"),
     (
         "/net/nexthop/*",
         "a neighbour that stops to answer, and comes back: crates/net/src/fib/tests/nexthops.rs",

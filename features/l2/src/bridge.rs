@@ -9,6 +9,7 @@ use crate::mode::Mode;
 use crate::pbb::Backbone;
 use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
+use crate::storm::Storms;
 use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,8 @@ pub struct Bridge {
     /// Backbone rewrites of the ports that have one.
     pub(crate) backbones: Slots<Backbone>,
     pub(crate) domains: Slots<Domain>,
+    /// Limits of flooded frames.
+    pub(crate) storms: Storms,
     pub(crate) macs: MacTable,
     /// Addresses learned in all domains.
     pub(crate) learned: Learned,
@@ -96,6 +99,7 @@ impl Shared for Bridge {
             ports: Slots::new(world.qsbr.clone()),
             backbones: Slots::new(world.qsbr.clone()),
             domains,
+            storms: Storms::new(world),
             macs: MacTable::new(world.qsbr.clone()),
             learned: Learned::new(world.startup::<Startup>().limit()),
             learned_at: Slots::new(world.qsbr.clone()),

@@ -5,6 +5,7 @@ use crate::bridge::Bridge;
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
+use crate::storm::Class;
 use crate::{pbb, vtr};
 use cli::quote;
 use graph::{Phase, RunningConfig, Section, SwIfIndex, World};
@@ -116,6 +117,12 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         if let Some(rewrite) = interface.backbone_rewrite {
             let line = format!("set interface l2 pbb-tag-rewrite {name}");
             lines.push(format!("{line} {}", pbb::words(&rewrite)), format!("{line} disable"));
+        }
+        for (class, rate) in Class::ALL.into_iter().zip(world.get::<Bridge>().storms.rates(sw_if)) {
+            let line = format!("set interface l2 storm-control {name} {}", class.word());
+            if let Some(rate) = rate {
+                lines.push(format!("{line} packets-per-second {rate}"), format!("{line} off"));
+            }
         }
         if world.get::<Bridge>().has_efp_filter(sw_if) {
             let line = format!("set interface l2 efp-filter {name}");

@@ -46,6 +46,11 @@ pub const EXAMPLES: &[Script] = &[
          set interface l2 uu-flood pg1 disable
          set interface l2 arp-ufwd pg1 disable
          set interface l2 arp-term pg1 disable
+         set interface l2 storm-control pg0 all packets-per-second 100
+         set interface l2 storm-control pg0 unknown-unicast packets-per-second 7
+         set interface l2 storm-control pg0 multicast off
+         set interface l2 storm-control pg1 broadcast packets-per-second 5
+         set interface l2 storm-control pg1 all off
          set interface ip address loop7 10.77.0.1/24
          l2fib add 02:00:00:00:00:01 1 pg0 static
          l2fib add 02:00:00:00:00:02 1 pg1

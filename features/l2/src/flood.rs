@@ -5,9 +5,11 @@ use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
 use crate::meta::L2Meta;
 use crate::state::{Domain, Member};
+use crate::storm::Class;
 use buffer::{Buffer, Flags, Owned};
 use driver::finish_checksum;
 use graph::{Build, Copies, Cx, Next, Node, ThreadIndex, Trace, World, copy_to_each};
+use stats::Lane;
 use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
@@ -16,6 +18,9 @@ pub struct L2Flood {
     bridge: Arc<Bridge>,
     bvi: ToBvi,
     copies: Copies,
+    thread: ThreadIndex,
+    /// Dropped frames of interfaces, by [`Class`].
+    storm_drops: [Lane; 3],
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +39,18 @@ pub enum To {
     #[drop]
     #[counter("L2 replication complete")]
     NoMember,
+    /// the port's limit of broadcasts is reached
+    #[drop]
+    #[counter("broadcast storm control drops")]
+    Broadcasts,
+    /// the port's limit of multicasts is reached
+    #[drop]
+    #[counter("multicast storm control drops")]
+    Multicasts,
+    /// the port's limit of frames to unknown stations is reached
+    #[drop]
+    #[counter("unknown unicast storm control drops")]
+    UnknownUnicasts,
     /// no buffer for a copy
     #[count]
     #[counter("L2 replication failures")]
@@ -62,7 +79,9 @@ impl Trace for FloodTrace {
 
 impl Build for L2Flood {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { bridge: world.get(), bvi: ToBvi::new(world, thread), copies: Copies::default() }
+        let bridge = world.get::<Bridge>();
+        let storm_drops = bridge.storms.lanes(thread);
+        Self { bridge, bvi: ToBvi::new(world, thread), copies: Copies::default(), thread, storm_drops }
     }
 }
 
@@ -111,6 +130,27 @@ impl L2Flood {
         To::Output
     }
 
+    /// Lets a frame of a port with limits pass once, or counts it and returns the drop.
+    #[inline(never)]
+    fn limit<const TRACED: bool>(&self, b: &mut Buffer, meta: L2Meta, cx: &mut Cx<'_, TRACED>) -> Option<To> {
+        let limits = self.bridge.storms.limits.get(b.rx_if, cx.turn);
+        let class = Class::of(b.bytes::<6>(0).copied().unwrap_or_default());
+        if limits.is_none_or(|limits| limits.pass(class, self.thread, cx.now())) {
+            // It may come again, if it has to wait for copies of others.
+            b.set_scratch(meta.passed());
+            return None;
+        }
+        self.storm_drops[class as usize].add(b.rx_if as usize, 1);
+        if TRACED {
+            cx.trace(b, FloodTrace { domain: meta.domain(), copies: 0 });
+        }
+        Some(match class {
+            Class::Broadcast => To::Broadcasts,
+            Class::Multicast => To::Multicasts,
+            Class::UnknownUnicast => To::UnknownUnicasts,
+        })
+    }
+
     /// Sends copies to all members that a frame goes to.
     fn copy(&self, mut b: Owned, cx: &mut Cx<'_, false>) {
         let meta = b.scratch::<L2Meta>();
@@ -136,10 +176,15 @@ impl Node for L2Flood {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let meta = b.scratch::<L2Meta>();
+        if meta.is_limited()
+            && let Some(drop) = self.limit(b, meta, cx)
+        {
+            return drop;
+        }
         if self.copies.are_enough() {
             return To::Copy;
         }
-        let meta = b.scratch::<L2Meta>();
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), cx.turn) else {
             return To::NoMember;
         };

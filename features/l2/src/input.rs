@@ -3,8 +3,8 @@
 
 use crate::bridge::Bridge;
 use crate::features::{Features, steps};
-use crate::meta::L2Meta;
-use crate::state::{Port, Role, generation};
+use crate::meta::{L2Meta, Place};
+use crate::state::{NO_DOMAIN, Port, Role, generation};
 use crate::trace::Addresses;
 use buffer::Buffer;
 use graph::{Build, Cx, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
@@ -63,6 +63,7 @@ struct Origin {
     port: Option<Port>,
     /// Features of the port that its domain has too.
     features: Features,
+    place: Place,
     generation: u16,
     /// The node that all frames go to first, if that is a feature of another plugin.
     attached: Option<NodeIndex>,
@@ -85,7 +86,8 @@ impl Origin {
             _ => (Features::NONE, 0),
         };
         let attached = port.and_then(|port| bridge.first_attached(&port));
-        Self { rx_if, port, features, generation, attached }
+        let place = port.map_or(Place::of(NO_DOMAIN, false), |port| Place::of(port.domain, port.is_limited));
+        Self { rx_if, port, features, place, generation, attached }
     }
 
     /// The first node of a frame that passes these features.
@@ -151,7 +153,7 @@ impl L2Input {
         if features.has(Features::LEARN) {
             macs.prefetch(MacKey::new([s0, s1, s2, s3, s4, s5], port.domain));
         }
-        b.set_scratch(L2Meta::bridged(features, port.domain, shg, from.generation));
+        b.set_scratch(L2Meta::bridged(features, from.place, shg, from.generation));
         (from.first(features), features)
     }
 }

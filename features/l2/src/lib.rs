@@ -24,6 +24,8 @@
 //!
 //! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification.
 //!
+//! Storm control ([`storm`]) limits what a port floods.
+//!
 //! Limits: no policer. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
 
@@ -51,6 +53,7 @@ mod output;
 mod pbb;
 mod startup_conf;
 mod state;
+mod storm;
 mod super_path;
 mod termination;
 #[cfg(test)]
@@ -67,10 +70,12 @@ pub use fib::FibEntry;
 pub use meta::address_frame;
 pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
+pub use storm::Class;
 
 use graph::{Feature, NodeDef, Plugin, StateDef};
 use net::{Interfaces, SuperPaths};
 use startup::StartupDef;
+use stats::Space;
 
 /// Layer-2 switching.
 pub static PLUGIN: Plugin = Plugin {
@@ -103,6 +108,7 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     transient: &[("clear l2fib", "removes entries"), ("l2fib flush-mac", "removes what was learned")],
     api: &[api::API],
+    counters: &[(storm::COUNTERS, Space::Interface)],
     start: |world| {
         world.get::<Interfaces>().subscribe(mode::follow);
         world.get::<SuperPaths>().register("l2-super-path", super_path::apply);

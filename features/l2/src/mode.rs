@@ -6,6 +6,7 @@ use crate::bridge::{Bridge, Control};
 use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
 use crate::state::{BVI, FILTER, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
+use crate::storm::Rates;
 use crate::{super_path, vtr};
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
@@ -123,6 +124,7 @@ impl Bridge {
             rewrites,
             filter: parent.filter(|_| control.filtering.contains(&sw_if)),
             sent: attached.output,
+            is_limited: false,
         };
         let port = match control.modes.get(&sw_if) {
             None => left,
@@ -134,6 +136,7 @@ impl Bridge {
                 features: with_own(*features),
                 domain: control.index(*id).unwrap_or(0),
                 shg: *shg,
+                is_limited: *kind != PortKind::Bvi && self.storms.rates(sw_if) != Rates::default(),
                 ..left
             },
         };
@@ -161,7 +164,7 @@ impl Bridge {
         self.control().modes.iter().map(|(sw_if, mode)| (*sw_if, *mode)).collect()
     }
 
-    fn check(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+    pub(crate) fn check(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         if interface.kind != IfKind::Ethernet {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
@@ -347,6 +350,7 @@ impl Bridge {
         control.filtering.remove(&sw_if);
         control.attached.remove(&sw_if);
         self.backbones.clear(sw_if.0);
+        self.storms.limits.clear(sw_if.0);
     }
 
     /// Features of the frames that a bridged interface receives.

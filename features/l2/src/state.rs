@@ -44,6 +44,8 @@ pub struct Port {
     pub filter: Option<u32>,
     /// Features of other plugins that frames pass which the port sends.
     pub sent: OutputFeatures,
+    /// Storm control limits what it floods.
+    pub is_limited: bool,
 }
 
 /// A member that flooded frames go to.

@@ -40,6 +40,14 @@ pub fn switching(w: &mut Walk) {
     at(w, "l2-flood/L2 flood packets", "pg10", &[frame(1, 2)]);
     at(w, "l2-flood/BVI L3 mac mismatch", "pg10", &[frame(1, 2)]);
     at(w, "l2-output/L2 output packets", "pg10", &[frame(1, 2)]);
+    w.run("set interface l2 storm-control pg10 all packets-per-second 1");
+    for (class, to) in
+        [("broadcast", [0xff; 6]), ("multicast", [1, 0, 0x5e, 0, 0, 9]), ("unknown unicast", host(2))]
+    {
+        let storm = vec![with(frame(1, 2), 0, &to); 20];
+        at(w, &format!("l2-flood/{class} storm control drops"), "pg10", &storm);
+    }
+    w.run("set interface l2 storm-control pg10 all off");
     at(w, "l2-learn/L2 learn packets", "pg10", &[frame(1, 2)]);
     at(w, "l2-learn/L2 learn misses", "pg10", &[frame(3, 2)]);
     at(w, "l2-learn/L2 mac moves", "pg11", &[frame(3, 2)]);

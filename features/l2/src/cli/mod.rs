@@ -2,6 +2,7 @@
 //! The commands: parse, call, print.
 
 mod show;
+mod storm;
 mod tags;
 
 use crate::bridge::Bridge;
@@ -170,6 +171,19 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: PORT_FLAG,
         help: "Send ARP requests from a bridged interface to the unknown-unicast port alone, if the domain does, or don't",
         run: |w, m| port_flag(w, m, Features::ARP_UFWD),
+    },
+    Command {
+        path: "set interface l2 storm-control",
+        usage: storm::USAGE,
+        help: "Limit how many frames a second an interface floods while it is bridged: at once a tenth of that, at least 10. \
+               For the BVI it has no effect",
+        run: storm::set,
+    },
+    Command {
+        path: "show l2 storm-control",
+        usage: "",
+        help: "Limits of flooded frames, in packets a second, and the frames that were dropped",
+        run: storm::show,
     },
     Command {
         path: "l2fib add",
