@@ -241,7 +241,7 @@ fn each_of_many_broken_frames_is_counted_once() {
             let mut bytes = Vec::new();
             mutator.next_frame(&bases, &mut bytes);
             bytes.truncate(1500);
-            let length = (bytes.len() + 1) / 2 * 2;
+            let length = bytes.len().next_multiple_of(2);
             if n % 2 == 0 && length >= 30 {
                 bytes.resize(length, 0);
                 bytes = raw(&bytes[22..]);

@@ -24,7 +24,7 @@
 //!
 //! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification.
 //!
-//! Storm control ([`storm`]) limits what a port floods.
+//! Storm control (`storm`) limits what a port floods.
 //!
 //! Limits: no policer. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
