@@ -188,7 +188,22 @@ impl Interfaces {
         new: NewInterface,
         tx: impl Fn(&World, ThreadIndex, SwIfIndex) -> N + Send + Sync + 'static,
     ) -> Result<SwIfIndex, Error> {
-        let sw_if = self.allot(world, &new.name, &new.name, None)?;
+        self.create_above(world, new, None, tx)
+    }
+
+    /// As [`Self::create`], with an index above that of another interface, if there is one: the saved configuration makes interfaces in the
+    /// order of their indices, and this one needs the other.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn create_above<N: graph::Node>(
+        &self,
+        world: &World,
+        new: NewInterface,
+        above: Option<SwIfIndex>,
+        tx: impl Fn(&World, ThreadIndex, SwIfIndex) -> N + Send + Sync + 'static,
+    ) -> Result<SwIfIndex, Error> {
+        let sw_if = self.allot(world, &new.name, &new.name, above)?;
         let make = move |world: &World, thread: ThreadIndex| tx(world, thread, sw_if);
         let nodes = self.add_nodes(world, &new.name, sw_if, make).inspect_err(|_| {
             self.inner().give_back(sw_if, &new.name, &new.name);

@@ -32,6 +32,8 @@ impl OutputFeatures {
     pub const EFP_FILTER: Self = Self(1 << 6);
     /// Classification.
     pub const CLASSIFY: Self = Self(1 << 10);
+    /// Cross-connects that put bytes in front of frames.
+    pub const XCRW: Self = Self(1 << 13);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

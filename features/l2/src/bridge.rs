@@ -7,6 +7,7 @@ use crate::features::Features;
 use crate::mac_events::MacEvents;
 use crate::mode::Mode;
 use crate::pbb::Backbone;
+use crate::sink::SinkEnded;
 use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::storm::Storms;
@@ -32,6 +33,8 @@ pub struct Control {
     pub modes: BTreeMap<SwIfIndex, Mode>,
     /// Sub-interfaces with an EFP filter.
     pub filtering: BTreeSet<SwIfIndex>,
+    /// Interfaces of other plugins that take the frames of a cross-connect.
+    pub sinks: BTreeMap<SwIfIndex, SinkEnded>,
     /// Features of other plugins, by interface.
     pub attached: BTreeMap<SwIfIndex, Attached>,
     /// Generation numbers of ports, by interface index. They outlive the mode.
@@ -114,6 +117,7 @@ impl Shared for Bridge {
                 retiring: Vec::new(),
                 modes: BTreeMap::new(),
                 filtering: BTreeSet::new(),
+                sinks: BTreeMap::new(),
                 attached: BTreeMap::new(),
                 port_generations: Vec::new(),
                 domain_generations: vec![0],

@@ -48,6 +48,8 @@ fn write_mode(world: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let undo = format!("set interface l3 {name}");
     match world.get::<Bridge>().mode(sw_if) {
         None => {}
+        // The plugin of the sink writes it.
+        Some(Mode::Xconnect(peer)) if world.get::<Bridge>().is_sink(peer) => {}
         Some(Mode::Xconnect(peer)) => {
             let peer = quote(&world.get::<Interfaces>().name(peer));
             lines.push(format!("set interface l2 xconnect {name} {peer}"), undo);

@@ -22,7 +22,8 @@
 //! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
 //! removes the entries.
 //!
-//! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification.
+//! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification. A port can be
+//! cross-connected with an interface behind which such a feature takes the frames (`Bridge::set_sink`).
 //!
 //! Storm control (`storm`) limits what a port floods.
 //!
@@ -51,6 +52,7 @@ mod mirror;
 mod mode;
 mod output;
 mod pbb;
+mod sink;
 mod startup_conf;
 mod state;
 mod storm;
@@ -70,6 +72,7 @@ pub use fib::FibEntry;
 pub use meta::address_frame;
 pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
+pub use sink::SinkEnded;
 pub use storm::Class;
 
 use graph::{Feature, NodeDef, Plugin, StateDef};

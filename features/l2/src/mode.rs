@@ -127,6 +127,7 @@ impl Bridge {
             is_limited: false,
         };
         let port = match control.modes.get(&sw_if) {
+            None if control.sinks.contains_key(&sw_if) => Port { role: Role::Sink, ..left },
             None => left,
             Some(Mode::Xconnect(peer)) => {
                 Port { role: Role::Crossed(peer.0), features: with_own(Features::XCONNECT), ..left }
@@ -258,6 +259,11 @@ impl Bridge {
                 Error::failed("an interface can't be connected with itself").retval(retval::INVALID_VALUE)
             );
         }
+        self.cross(world, sw_if, peer)
+    }
+
+    /// Cross-connects an interface with another one. Ends its former mode.
+    pub(crate) fn cross(&self, world: &World, sw_if: SwIfIndex, peer: SwIfIndex) -> Result<()> {
         self.leave(world, sw_if, Some(Mode::Xconnect(peer)))?;
         let mut control = self.control();
         control.modes.insert(sw_if, Mode::Xconnect(peer));
@@ -306,6 +312,9 @@ impl Bridge {
             self.publish_domain(world, &control, id);
         }
         drop(control);
+        if let Mode::Xconnect(peer) = mode {
+            self.end_sink(world, peer);
+        }
         if let Some(id) = bvi {
             self.set_bvi_mac(world, id);
             self.remove_provisioned(|of, entry| of == id && entry.flags & BVI != 0);

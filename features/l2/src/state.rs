@@ -21,6 +21,8 @@ pub enum Role {
     Bvi,
     /// Frames go to this interface.
     Crossed(u32),
+    /// It takes the frames of a cross-connect for a feature of another plugin, and receives none.
+    Sink,
     /// It was in layer-2 mode and is no longer.
     Left,
 }
