@@ -88,8 +88,9 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     for show in shows {
         WORDS.iter().for_each(|word| run(&mut bench, &tree, &format!("{}{word}", show.path)));
     }
-    // Sub-interfaces go with their parents.
-    for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && i.sub.is_none()) {
+    // Sub-interfaces go with their parents, and those of cross-connects with rewrite with the interfaces that these name.
+    let goes_along = |i: &net::Interface| i.sub.is_some() || i.device.driver() == "Xcrw";
+    for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && !goes_along(i)) {
         interfaces
             .delete(&bench.world, interface.sw_if)
             .unwrap_or_else(|e| panic!("{}: {e}", interface.name));

@@ -30,6 +30,7 @@ pub static ALL: &[&Plugin] = &[
     &span::PLUGIN,
     &l2patch::PLUGIN,
     &dvr::PLUGIN,
+    &xcrw::PLUGIN,
     &bond::PLUGIN,
     &lacp::PLUGIN,
     &af_packet::PLUGIN,

@@ -54,6 +54,7 @@ impl Instance {
             "show punt db",
             "show l3xc",
             "show l2patch",
+            "show l2xcrw",
             "show cdp",
             "show bond details",
             "show udp encap -j",

@@ -34,6 +34,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),
     ("l3xc-input-*", "features/l3xc/src/tests.rs"),
     ("ip*-dvr-dpo/*", "features/dvr/src/tests"),
+    ("l2-xcrw/*", "features/xcrw/src/tests.rs"),
     ("*-classify/*", "features/classify/src/tests"),
     ("ip*acl/*", "features/classify/src/tests/acl.rs"),
     ("ip*-input/*acl_*", "features/classify/src/tests/acl.rs"),

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Layer-2 cross-connects with rewrite: frames that an interface receives get fixed bytes in front and go to a given node. Their own
+//! Ethernet header stays, as the payload of a tunnel does.
+//!
+//! ```text
+//! l2-input (cross-connected with xcrwN) → l2-output → l2-xcrw → ip4-lookup, or another node
+//! ```
+//!
+//! Each of them has an interface `xcrwN`, which nothing is sent by: it names the rewrite in `show` commands and to features of switched
+//! frames. The bytes are sent as they are: lengths and checksums in them are the operator's business. One of the TTL or hop limit is taken
+//! by the router, as of a packet that it received.
+//!
+//! Limits: one direction, no device that segments (GSO).
+
+mod cli;
+mod config;
+mod control;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use control::Rewrites;
+use graph::{FieldDef, NodeDef, Plugin, StateDef};
+use l2::OutputFeatures;
+
+/// Layer-2 cross-connects with rewrite.
+pub static PLUGIN: Plugin = Plugin {
+    name: "xcrw",
+    about: "Layer-2 cross-connects that put bytes in front of frames",
+    state: &[StateDef::of::<Rewrites>()],
+    fields: &[FieldDef::of::<net::L4>()],
+    nodes: &[NodeDef::of::<node::L2Xcrw>()],
+    cli: self::cli::COMMANDS,
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    start: |world| {
+        l2::register_output(world, OutputFeatures::XCRW, "l2-xcrw")?;
+        for next in control::NEXT {
+            // Of a plugin that startup.conf switches off.
+            if world.node(next).is_some() {
+                world.link("l2-xcrw", next)?;
+            }
+        }
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};
