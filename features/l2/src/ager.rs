@@ -82,6 +82,10 @@ impl Process for Ager {
         self.bridge.retire_domains();
         let bridge = &self.bridge;
         let growth = bridge.macs.maintain(|key, entry| bridge.uncount(key, entry));
+        // A table of the largest size doesn't grow: workers aren't listened to until the next second.
+        if growth != GrowthState::Idle || wake == Wake::Timer {
+            bridge.is_full.store(false, Ordering::Relaxed);
+        }
         Sleep::Until(match growth {
             _ if sweeps => now,
             GrowthState::Moving => now,

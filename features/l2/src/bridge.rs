@@ -14,7 +14,7 @@ use crate::storm::Storms;
 use crate::termination::Sightings;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
@@ -81,6 +81,8 @@ pub struct Bridge {
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
+    /// A worker has asked for a larger table, and no growth has come of it yet.
+    pub(crate) is_full: AtomicBool,
     /// The nodes of features of other plugins.
     pub(crate) attached: AttachedNodes,
     control: Mutex<Control>,
@@ -110,6 +112,7 @@ impl Shared for Bridge {
             mac_events: MacEvents::new(world),
             sightings: Sightings::new(world),
             ager: world.processes.signal(),
+            is_full: AtomicBool::new(false),
             attached: AttachedNodes::default(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
@@ -163,6 +166,14 @@ impl Bridge {
         }
         at_port.fetch_add(1, Ordering::Relaxed);
         true
+    }
+
+    /// Asks control for a larger table, once until it has looked.
+    #[cold]
+    pub(crate) fn ask_for_room(&self) {
+        if !self.is_full.swap(true, Ordering::Relaxed) {
+            self.ager.raise();
+        }
     }
 
     /// Takes back [`Self::take`].

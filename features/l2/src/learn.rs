@@ -145,6 +145,7 @@ impl L2Learn {
         if let Err(error) = macs.insert(key, mine) {
             self.bridge.give(domain, mine.port, cx.turn);
             if error == NotInserted::Full {
+                self.bridge.ask_for_room();
                 cx.count(To::Limit, 1);
             }
         }

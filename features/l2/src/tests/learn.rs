@@ -191,3 +191,28 @@ fn the_same_address_is_another_one_in_another_domain() {
     assert_eq!(rig.pass(1, &to), at(&[0], &to));
     assert_eq!(rig.pass(3, &to), at(&[2], &to));
 }
+
+/// A table that has no room grows at once, not when control looks at it next: half a million addresses are learned in no time.
+#[test]
+fn the_table_grows_while_addresses_come_fast() {
+    let mut rig = bridged(2);
+    rig.cli("set bridge-domain flood 1 disable");
+    rig.cli("set bridge-domain uu-flood 1 disable");
+    let source = |n: u32| {
+        let [a, b, c, d] = n.to_be_bytes();
+        MacAddr([2, a, b, c, d, 1])
+    };
+    let bridge = rig.world().get::<crate::bridge::Bridge>();
+    const ALL: u32 = 500_000;
+    // Vectors that came before control had seen that there is no room.
+    let mut late = 0;
+    for first in (0..ALL).step_by(2048) {
+        let frames: Vec<_> = (first..first + 2048).map(|n| frame_to(source(n), host(1), 0)).collect();
+        rig.receive_all(0, &frames);
+        while bridge.entry_count() < (first + 2048) as usize {
+            late += 1;
+            assert!(late < 64, "{first}: the table doesn't grow");
+            rig.receive_all(0, &frames);
+        }
+    }
+}
