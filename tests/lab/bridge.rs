@@ -108,3 +108,49 @@ fn a_domain_answers_for_its_hosts() {
     assert_eq!(shown.matches(&format!("=> {right_mac}")).count(), 2, "{shown}");
     site.finish();
 }
+
+/// A host that has asked is known to its domain, which answers for it from then on.
+#[test]
+fn a_domain_answers_for_hosts_that_it_has_seen() {
+    if require(&["root"]).is_none() {
+        return;
+    }
+    let Some((_lab, site)) = six::site(six::VETH) else { return };
+    let (router, left, right) = (site.router(), &site.left, &site.right);
+    let right_mac = right.host.mac("eth0").to_string();
+    router.script(
+        "create bridge-domain 5
+         set interface l2 bridge host-left 5
+         set interface l2 bridge host-right 5
+         set bridge-domain arp term 5
+         set bridge-domain arp snoop 5",
+    );
+    for (host, n) in [(&left.host, 2), (&right.host, 3)] {
+        host.ip(&format!("addr add 10.5.0.{n}/24 dev eth0"));
+        host.ip(&format!("-6 addr add 2001:db8:5::{n}/64 dev eth0 nodad"));
+    }
+    // Its questions tell the domain of it, and of the other one that answers by itself.
+    for to in ["10.5.0.2", "2001:db8:5::2"] {
+        pings(&right.host, "-c3 -i0.05 -s 1000", to);
+    }
+    let shown = router.run("show bridge-domain 5 arp");
+    let line = format!("=> {right_mac} snooped at host-right");
+    assert_eq!(shown.matches(&line).count(), 2, "{shown}");
+    // The domain alone can answer now.
+    let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
+    right.host.ip("link set dev eth0 arp off");
+    for to in ["10.5.0.2", "2001:db8:5::2"] {
+        let left_mac = left.host.mac("eth0");
+        right.host.ip(&format!("neigh replace {to} lladdr {left_mac} dev eth0 nud permanent"));
+    }
+    left.host.ip("neigh flush all");
+    let before = asked();
+    for to in ["10.5.0.3", "2001:db8:5::3"] {
+        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
+        assert!(known.contains(&right_mac), "{to}: {known}");
+    }
+    assert_eq!(asked(), before, "the solicitation isn't flooded");
+    assert!(!router.run("show running-config").contains("arp entry"), "what is seen isn't saved");
+    site.finish();
+}

@@ -12,6 +12,7 @@ use crate::startup_conf::Startup;
 use crate::state::{Domain, Learned, Port, is_learned};
 use crate::storm::Storms;
 use crate::termination::Sightings;
+use crate::termination::snoop::Limits;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -45,6 +46,10 @@ pub struct Control {
     pub default_limit: u32,
     /// Entries that operators made, by domain id and address. An address may have moved since: then its entry is a learned one.
     pub provisioned: BTreeSet<(u32, MacAddr)>,
+    /// Hosts that all domains have snooped.
+    pub snooped: usize,
+    /// How many hosts domains snoop.
+    pub snoop_limits: Limits,
     /// Number of flushes so far. A flush increments a generation number, which makes entries stale; a sweep removes these.
     pub flushes: u64,
     /// The value of `flushes` when the last complete sweep began.
@@ -77,12 +82,14 @@ pub struct Bridge {
     pub(crate) last_scan: AtomicU64,
     /// Events of MAC addresses for a client that asked for them.
     pub(crate) mac_events: MacEvents,
-    /// Hosts that workers have seen, on their way to clients.
+    /// Hosts that workers have seen, on their way to clients and to domains that snoop.
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
     /// A worker has asked for a larger table, and no growth has come of it yet.
     pub(crate) is_full: AtomicBool,
+    /// Wakes the process that forgets old snooped hosts.
+    pub(crate) snoop_ager: Signal,
     /// The nodes of features of other plugins.
     pub(crate) attached: AttachedNodes,
     control: Mutex<Control>,
@@ -97,6 +104,7 @@ impl Shared for Bridge {
             members: Vec::new(),
             uu_fwd: None,
             hosts: None,
+            snoops: false,
         };
         let domains = Slots::new(world.qsbr.clone());
         domains.set(0, nothing);
@@ -113,6 +121,7 @@ impl Shared for Bridge {
             sightings: Sightings::new(world),
             ager: world.processes.signal(),
             is_full: AtomicBool::new(false),
+            snoop_ager: world.processes.signal(),
             attached: AttachedNodes::default(),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
@@ -126,6 +135,8 @@ impl Shared for Bridge {
                 domain_generations: vec![0],
                 default_limit: DEFAULT_LEARN_LIMIT,
                 provisioned: BTreeSet::new(),
+                snooped: 0,
+                snoop_limits: Limits::default(),
                 flushes: 0,
                 swept: 0,
             }),

@@ -83,6 +83,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
         let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };
         lines.push(create(&domain), format!("create bridge-domain {id} del"));
+        if domain.config.arp_snoop {
+            let line = format!("set bridge-domain arp snoop {id}");
+            lines.push(line.clone(), format!("{line} disable"));
+        }
         let (_, limit) = domain.learned;
         if limit != DEFAULT_LEARN_LIMIT {
             let line = format!("set bridge-domain learn-limit {id}");

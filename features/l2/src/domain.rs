@@ -6,6 +6,7 @@ use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use crate::state::{Domain, Learned, Member};
 use crate::termination::Hosts;
+use crate::termination::snoop::SnoopedHosts;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -33,8 +34,10 @@ pub struct DomainConfig {
     pub flood: bool,
     /// Unicast to unknown destinations goes to all members.
     pub uu_flood: bool,
-    /// Questions for hosts that are configured are answered (ARP and ND termination).
+    /// Questions for hosts that are configured or snooped are answered (ARP and ND termination).
     pub arp_term: bool,
+    /// Hosts are learned from what ARP termination reads.
+    pub arp_snoop: bool,
     /// ARP requests go to the unknown-unicast port alone, if there is one.
     pub arp_ufwd: bool,
     /// Minutes after which an address that sends nothing is forgotten; 0 for never.
@@ -52,6 +55,7 @@ impl Default for DomainConfig {
             flood: true,
             uu_flood: true,
             arp_term: false,
+            arp_snoop: false,
             arp_ufwd: false,
             mac_age: 0,
             tag: String::new(),
@@ -90,9 +94,11 @@ pub struct DomainState {
     pub uu_fwd: Option<SwIfIndex>,
     /// Learned addresses.
     pub learned: Arc<Learned>,
-    /// Hosts that it answers for.
+    /// Hosts that it answers for because they are configured.
     pub hosts: BTreeMap<IpAddr, MacAddr>,
-    /// The same for workers.
+    /// Hosts that it has learned; none of these is configured.
+    pub snooped: SnoopedHosts,
+    /// Both for workers.
     pub published_hosts: Arc<Hosts>,
 }
 
@@ -124,6 +130,8 @@ pub struct DomainInfo {
     pub generation: u8,
     /// Addresses learned, and how many may be.
     pub learned: (u32, u32),
+    /// Hosts snooped, how many may be, and how many weren't because of limits.
+    pub snooped: (usize, usize, u64),
     /// Its members, without the unknown-unicast port.
     pub members: Vec<MemberInfo>,
     /// The BVI.
@@ -185,6 +193,7 @@ impl Control {
             config: state.config.clone(),
             generation: self.domain_generation(state.index),
             learned: (state.learned.count(), state.learned.limit()),
+            snooped: (state.snooped.hosts().len(), self.snoop_limits.domain, state.snooped.refused()),
             members: state.members.iter().map(|sw_if| self.member(world, *sw_if)).collect(),
             bvi: state.bvi,
             uu_fwd: state.uu_fwd,
@@ -239,6 +248,7 @@ impl Bridge {
             members: members.collect(),
             uu_fwd: state.uu_fwd.map(|sw_if| sw_if.0),
             hosts: Some(state.published_hosts.clone()),
+            snoops: state.snoops(),
         };
         self.domains.set(state.index.into(), domain);
     }
@@ -275,6 +285,7 @@ impl Bridge {
             uu_fwd: None,
             learned,
             hosts: BTreeMap::new(),
+            snooped: SnoopedHosts::default(),
             published_hosts: Arc::new(Hosts::new(world.qsbr.clone())),
         };
         control.domains.insert(id, state);
@@ -319,12 +330,20 @@ impl Bridge {
         }
         self.remove_provisioned(|of, _| of == id);
         let mut control = self.control();
+        control.retain_snooped(id, |_| false);
         let Some(DomainState { index, learned, .. }) = control.domains.remove(&id) else { return Ok(()) };
         // Nothing is learned there any more, and nothing forwarded.
         let generation = control.domain_generation(index);
         let features = Features::DROP;
-        let nothing =
-            Domain { features, generation, learned, members: Vec::new(), uu_fwd: None, hosts: None };
+        let nothing = Domain {
+            features,
+            generation,
+            learned,
+            members: Vec::new(),
+            uu_fwd: None,
+            hosts: None,
+            snoops: false,
+        };
         self.domains.set(index.into(), nothing);
         control.provisioned.retain(|(of, _)| *of != id);
         control.retiring.push(Retiring { index, grace: world.qsbr.grace(), sweep: None });
@@ -364,9 +383,20 @@ impl Bridge {
     /// Domain 0 (−121); one that isn't there (−6).
     pub fn configure_domain(&self, world: &World, id: u32, f: impl FnOnce(&mut DomainConfig)) -> Result<()> {
         let mut control = self.control();
-        f(&mut control.domain(id)?.config);
+        let domain = control.domain(id)?;
+        f(&mut domain.config);
+        let snoops = domain.snoops();
+        if snoops {
+            self.sightings.prepare();
+        } else {
+            // What isn't read any more would become wrong.
+            control.retain_snooped(id, |_| false);
+        }
         self.publish_domain(world, &control, id);
         drop(control);
+        if snoops {
+            self.snoop_ager.raise();
+        }
         world.note_config_change();
         Ok(())
     }

@@ -28,6 +28,9 @@ pub const EXAMPLES: &[Script] = &[
          set bridge-domain learn 2
          set bridge-domain arp-ufwd 1
          set bridge-domain arp term 1
+         set bridge-domain arp snoop 1
+         set bridge-domain arp snoop 2
+         set bridge-domain arp snoop 2 disable
          set bridge-domain arp entry 1 10.0.0.1 02:00:00:00:00:05
          set bridge-domain arp entry 1 2001:db8::1 02:00:00:00:00:06
          set bridge-domain arp entry 1 10.0.0.2 02:00:00:00:00:07

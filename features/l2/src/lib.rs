@@ -117,6 +117,7 @@ pub static PLUGIN: Plugin = Plugin {
         world.get::<SuperPaths>().register("l2-super-path", super_path::apply);
         ager::start(world);
         termination::start(world);
+        termination::start_ager(world);
         mac_events::start(world);
         ethernet::register_l2(world, "l2-input")
     },

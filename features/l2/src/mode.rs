@@ -309,6 +309,7 @@ impl Bridge {
                     bvi = Some(id);
                 }
             }
+            control.retain_snooped(id, |snooped| snooped.sw_if != sw_if.0);
             self.publish_domain(world, &control, id);
         }
         drop(control);
@@ -441,11 +442,15 @@ impl Bridge {
     ) -> Result<Features> {
         self.port_features(world, sw_if)?;
         let mut control = self.control();
-        let Some(Mode::Bridge { features, .. }) = control.modes.get_mut(&sw_if) else {
+        let Some(Mode::Bridge { id, features, .. }) = control.modes.get_mut(&sw_if) else {
             return Err(not_bridged(world, sw_if));
         };
         *features = features.put(which.and(Features::SWITCHED), on);
-        let now = *features;
+        let (id, now) = (*id, *features);
+        if !now.has(Features::ARP_TERM) {
+            // What isn't read any more would become wrong.
+            control.retain_snooped(id, |snooped| snooped.sw_if != sw_if.0);
+        }
         self.publish_port(world, &control, sw_if);
         drop(control);
         world.note_config_change();
@@ -468,10 +473,14 @@ pub fn follow(world: &World, event: IfEvent) {
     match event {
         // Its index may have been another's.
         IfEvent::Added(sw_if) => _ = bridge.ports.clear(sw_if.0),
-        IfEvent::Admin(sw_if, false) if bridge.mode(sw_if).is_some() => bridge.flush_interface(world, sw_if),
+        IfEvent::Admin(sw_if, false) if bridge.mode(sw_if).is_some() => {
+            bridge.forget_hosts_at(sw_if);
+            bridge.flush_interface(world, sw_if);
+        }
         IfEvent::Mac(sw_if) => {
             if let Some(Mode::Bridge { id, kind: PortKind::Bvi, .. }) = bridge.mode(sw_if) {
                 bridge.set_bvi_mac(world, id);
+                bridge.forget_hosts_at(sw_if);
             }
         }
         _ => {}

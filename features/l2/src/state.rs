@@ -76,6 +76,8 @@ pub struct Domain {
     pub uu_fwd: Option<u32>,
     /// Hosts that the domain answers for.
     pub hosts: Option<Arc<Hosts>>,
+    /// It learns hosts.
+    pub snoops: bool,
 }
 
 /// Number of learned addresses, and how many may be.

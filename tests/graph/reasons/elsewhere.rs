@@ -29,6 +29,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "no buffer is left for a copy: features/mfib/src/tests/many.rs",
     ),
     ("arp-term-l2bd/untold", "more hosts than control reads: features/l2/src/tests/termination.rs"),
+    ("arp-term-l2bd/unlearned", "more hosts than control reads: features/l2/src/tests/snoop.rs"),
     ("l2-flood/again", "more copies than a vector takes: features/l2/src/tests/flood.rs"),
     ("l2-flood/L2 replication failures", "no buffer is left for a copy: features/l2/src/tests/flood.rs"),
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),

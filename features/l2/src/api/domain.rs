@@ -94,6 +94,7 @@ macro_rules! config {
             flood: r.flood,
             uu_flood: r.uu_flood,
             arp_term: r.arp_term,
+            arp_snoop: false,
             arp_ufwd: r.arp_ufwd,
             mac_age: r.mac_age,
             tag: r.bd_tag.to_string(),

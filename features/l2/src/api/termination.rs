@@ -52,7 +52,7 @@ pub struct BdIpMacFlush {
     pub bd_id: u32,
 }
 
-/// Asks for the hosts that bridge domains answer for.
+/// Asks for the hosts that bridge domains answer for, configured or snooped.
 #[derive(Message)]
 #[msg(details)]
 pub struct BdIpMacDump {
@@ -72,9 +72,10 @@ fn hosts(
     _: &Caller<'_, World>,
     r: BdIpMacDump,
 ) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
-    let all = w.get::<Bridge>().hosts((r.bd_id != u32::MAX).then_some(r.bd_id));
-    Ok(all
-        .map(|(bd_id, ip, mac)| BdIpMacDetails { entry: BdIpMac { bd_id, ip: ip.into(), mac: mac.into() } }))
+    let all = w.get::<Bridge>().known_hosts((r.bd_id != u32::MAX).then_some(r.bd_id), w.clock.now());
+    Ok(all.map(|host| BdIpMacDetails {
+        entry: BdIpMac { bd_id: host.id, ip: host.ip.into(), mac: host.mac.into() },
+    }))
 }
 
 /// Asks for events of hosts that are seen in bridge domains with ARP termination.

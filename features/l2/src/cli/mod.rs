@@ -73,8 +73,19 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set bridge-domain arp term",
         usage: FLAG,
-        help: "Answer ARP requests and neighbour solicitations for the hosts of `set bridge-domain arp entry', or flood them",
+        help: "Answer ARP requests and neighbour solicitations for hosts that are configured or snooped, or flood them",
         run: |w, m| flag(w, m, Features::ARP_TERM),
+    },
+    Command {
+        path: "set bridge-domain arp snoop",
+        usage: FLAG,
+        help: "Learn hosts from the ARP and ND messages that `arp term' reads, and forget them 10 minutes after the last one; \
+               or don't. Entries of `arp entry' win",
+        run: |w, m| {
+            let set = w.get::<Bridge>().set_snooping(w, m.req("id")?, !m.flag("disable"));
+            set.map_err(|e| e.at(m.span("id")))?;
+            Ok(Output::empty())
+        },
     },
     Command {
         path: "set bridge-domain arp entry",
@@ -277,6 +288,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         flood: bit("flood", usual.flood)?,
         uu_flood: bit("uu-flood", usual.uu_flood)?,
         arp_term: bit("arp-term", usual.arp_term)?,
+        arp_snoop: usual.arp_snoop,
         arp_ufwd: bit("arp-ufwd", usual.arp_ufwd)?,
         mac_age: m.opt::<u8>("mac-age")?.unwrap_or(usual.mac_age),
         tag: if m.has("tag") { m.str("tag").to_string() } else { String::new() },

@@ -5,15 +5,14 @@ use crate::bridge::Bridge;
 use crate::domain::{DomainInfo, MemberInfo};
 use crate::fib::FibEntry;
 use crate::mode::{Mode, PortKind};
+use crate::termination::control::HostInfo;
 use crate::{pbb, vtr};
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, centre, retval};
 use graph::{SwIfIndex, World};
 use net::{Interfaces, TagRewrite};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::net::IpAddr;
 use std::sync::Arc;
-use wire::MacAddr;
 
 fn name(w: &World, sw_if: SwIfIndex) -> String {
     w.get::<Interfaces>().name(sw_if)
@@ -114,6 +113,25 @@ fn member_json(w: &World, m: &MemberInfo) -> Value {
         "bvi": m.is_bvi, "flood": m.floods, "vlan_tag_rewrite": tags(w, m.sw_if) })
 }
 
+/// Seconds since a host was seen, and the port.
+fn seen(w: &World, h: &HostInfo) -> Option<(String, u64)> {
+    h.snooped.map(|(sw_if, age)| (name(w, sw_if), age / 1_000_000_000))
+}
+
+fn host_line(w: &World, out: &mut String, h: &HostInfo) {
+    _ = write!(out, "{:>40} => {}", h.ip.to_string(), h.mac);
+    if let Some((port, age)) = seen(w, h) {
+        _ = write!(out, " snooped at {port} {age}s ago");
+    }
+    out.push('\n');
+}
+
+fn host_json(w: &World, h: &HostInfo) -> Value {
+    let (interface, age) = seen(w, h).unzip();
+    json!({ "ip": h.ip.to_string(), "mac": h.mac.to_string(), "snooped": age.is_some(), "interface": interface,
+        "age": age })
+}
+
 /// Begins the object of a domain.
 fn domain_json(w: &World, d: &DomainInfo, out: &mut Writer) {
     out.object();
@@ -126,6 +144,10 @@ fn domain_json(w: &World, d: &DomainInfo, out: &mut Writer) {
     out.field("uu_flood", d.config.uu_flood);
     out.field("flood", d.config.flood);
     out.field("arp_term", d.config.arp_term);
+    out.field("arp_snoop", d.config.arp_snoop);
+    out.field("snooped", d.snooped.0 as u64);
+    out.field("snoop_limit", d.snooped.1 as u64);
+    out.field("snoop_refused", d.snooped.2);
     out.field("arp_ufwd", d.config.arp_ufwd);
     out.field("tag", d.config.tag.as_str());
     out.field("learned", d.learned.0);
@@ -140,19 +162,19 @@ enum Part {
     /// A member by its place in the domain; behind the last one, the unknown-unicast port.
     Member(usize),
     Hosts,
-    Host(IpAddr, MacAddr),
+    Host(HostInfo),
     End,
 }
 
-fn parts(bridge: &Arc<Bridge>, id: u32) -> impl Iterator<Item = Part> + use<> {
+fn parts(bridge: &Arc<Bridge>, id: u32, now: u64) -> impl Iterator<Item = Part> + use<> {
     let members = (0..=bridge.member_count(id)).map(Part::Member);
-    let hosts = bridge.clone().hosts(Some(id)).map(|(_, ip, mac)| Part::Host(ip, mac));
+    let hosts = bridge.clone().known_hosts(Some(id), now).map(Part::Host);
     [Part::Domain(id)].into_iter().chain(members).chain([Part::Hosts]).chain(hosts).chain([Part::End])
 }
 
 /// `show bridge-domain`.
 pub fn domains(w: &World, m: &Matches) -> Result<Output> {
-    let bridge = w.get::<Bridge>();
+    let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
     let one = m.opt::<u32>("id")?;
     let ids = match one {
         None => bridge.domain_ids(),
@@ -170,7 +192,7 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
     }
     let with = |part: &str| m.flag("detail") || m.flag(part);
     let (with_members, with_hosts, with_tag) = (with("int"), with("arp"), with("bd-tag"));
-    let all = ids.into_iter().flat_map(move |id| parts(&bridge, id));
+    let all = ids.into_iter().flat_map(move |id| parts(&bridge, id, now));
     // The domain at hand, and whether the table of its members, or hosts, has begun.
     let (mut first, mut domain, mut has_head) = (true, None, false);
     Ok(Output::list(all, move |w: &World, part, out: &mut Writer| {
@@ -216,20 +238,29 @@ pub fn domains(w: &World, m: &Matches) -> Result<Output> {
             }
             Part::Hosts => {
                 has_head = false;
+                if with_hosts && d.config.arp_snoop {
+                    let (count, limit, refused) = d.snooped;
+                    out.text(|text| {
+                        _ = writeln!(
+                            text,
+                            "\n  ARP-Snoop: {count} hosts, {limit} at most, {refused} refused"
+                        );
+                    });
+                }
                 out.end();
                 out.array("hosts");
             }
-            Part::Host(ip, mac) => {
+            Part::Host(host) => {
                 if with_hosts {
                     let begins = !std::mem::replace(&mut has_head, true);
                     out.text(|text| {
                         if begins {
                             text.push_str("\n  IP4/IP6 to MAC table for ARP Termination\n");
                         }
-                        _ = writeln!(text, "{:>40} => {mac}", ip.to_string());
+                        host_line(w, text, &host);
                     });
                 }
-                out.value(|| json!({ "ip": ip.to_string(), "mac": mac.to_string() }));
+                out.value(|| host_json(w, &host));
             }
             Part::End => {
                 out.end();

@@ -1,70 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ARP and ND termination: a bridge domain answers for hosts whose addresses were configured, instead of flooding the question.
+//! ARP and ND termination: a bridge domain answers for hosts whose addresses were configured or snooped, instead of flooding the question.
 
+mod ager;
 pub mod control;
+mod hosts;
 mod node;
 mod publisher;
+pub mod snoop;
 
+pub use ager::start as start_ager;
+pub use hosts::{Hosts, Known, Snooped};
 pub use node::ArpTerm;
 pub use publisher::start;
 
 use graph::{Signal, World};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use sync::{Mailbox, Qsbr, Slots, Turn, Waker};
+use sync::{Mailbox, Waker};
 use wire::MacAddr;
 
-/// Parts of a table of hosts.
-const PARTS: u32 = 256;
 /// Mailboxes to control. Ports share them by their index, so a port that sends much fills one of them.
 const MAILBOXES: usize = 64;
 /// Sightings that wait in a mailbox at most.
 const WAITING: usize = 64;
-
-/// MAC addresses of a domain's hosts by IP address, for workers. A change replaces the part that the address is in.
-pub struct Hosts {
-    parts: Slots<HashMap<IpAddr, MacAddr>>,
-    hasher: RandomState,
-}
-
-impl Hosts {
-    /// No host.
-    pub fn new(domain: Arc<Qsbr>) -> Self {
-        Self { parts: Slots::new(domain), hasher: RandomState::new() }
-    }
-
-    fn part(&self, ip: IpAddr) -> u32 {
-        self.hasher.hash_one(ip) as u32 % PARTS
-    }
-
-    /// The MAC address of a host.
-    pub fn get(&self, ip: IpAddr, turn: &Turn<'_>) -> Option<MacAddr> {
-        self.parts.get(self.part(ip), turn)?.get(&ip).copied()
-    }
-
-    /// Control: removes all hosts.
-    pub fn clear(&self) {
-        (0..PARTS).for_each(|part| _ = self.parts.clear(part));
-    }
-
-    /// Control: sets a host's MAC address, or removes the host.
-    pub fn set(&self, ip: IpAddr, mac: Option<MacAddr>) {
-        let part = self.part(ip);
-        let mut hosts = self.parts.read(part, |hosts| hosts.cloned().unwrap_or_default());
-        match mac {
-            Some(mac) => hosts.insert(ip, mac),
-            None => hosts.remove(&ip),
-        };
-        if hosts.is_empty() {
-            self.parts.clear(part);
-        } else {
-            self.parts.set(part, hosts);
-        }
-    }
-}
 
 /// A host that said by ARP or ND which addresses it has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -77,12 +36,23 @@ pub struct Sighting {
     pub sw_if: u32,
 }
 
-/// The way of sightings from workers to control, which tells clients.
+/// A sighting on its way to control.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// The host.
+    pub sighting: Sighting,
+    /// The index of the domain that learns it, if it is news to a domain that snoops.
+    pub learn: Option<u16>,
+    /// It replaces another MAC address that was snooped. An advertisement without the Override flag doesn't (RFC 4861 7.2.5).
+    pub overrides: bool,
+}
+
+/// The way of sightings from workers to control, which tells clients and learns.
 pub struct Sightings {
     /// Whether a client wants to know.
     wanted: AtomicBool,
-    /// Made when the first client asks.
-    mailboxes: OnceLock<Box<[Mailbox<Sighting>]>>,
+    /// Made when the first client asks, or the first domain snoops.
+    mailboxes: OnceLock<Box<[Mailbox<Report>]>>,
     waker: Arc<Waker>,
     signal: Signal,
 }
@@ -107,24 +77,31 @@ impl Sightings {
     /// Control: whether a client wants to know.
     pub fn want(&self, wanted: bool) {
         if wanted {
-            let mailbox = |_| Mailbox::new(WAITING, self.waker.clone());
-            self.mailboxes.get_or_init(|| (0..MAILBOXES).map(mailbox).collect());
+            self.prepare();
         }
         self.wanted.store(wanted, Ordering::Release);
     }
 
+    /// Control: makes the mailboxes.
+    pub fn prepare(&self) {
+        let mailbox = |_| Mailbox::new(WAITING, self.waker.clone());
+        self.mailboxes.get_or_init(|| (0..MAILBOXES).map(mailbox).collect());
+    }
+
     /// Passes a sighting to control. Returns false if there is no room.
-    pub fn post(&self, sighting: Sighting) -> bool {
+    pub fn post(&self, report: Report) -> bool {
         let Some(mailboxes) = self.mailboxes.get() else { return true };
-        let posted = mailboxes[sighting.sw_if as usize % MAILBOXES].post(sighting).is_ok();
+        let posted = mailboxes[report.sighting.sw_if as usize % MAILBOXES].post(report).is_ok();
         self.signal.raise();
         posted
     }
 
-    /// Control: the sightings that wait.
-    pub fn drain(&self, mut f: impl FnMut(Sighting)) {
-        for mailbox in self.mailboxes.get().into_iter().flatten() {
-            mailbox.drain(&mut f);
-        }
+    /// Control: a sighting that waits. `next` is the mailbox that is looked at first: mailboxes take turns.
+    pub fn take(&self, next: &mut usize) -> Option<Report> {
+        let mailboxes = self.mailboxes.get()?;
+        (0..MAILBOXES).find_map(|_| {
+            *next = (*next + 1) % MAILBOXES;
+            mailboxes[*next].take()
+        })
     }
 }

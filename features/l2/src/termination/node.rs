@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-term-l2bd`: answers questions for hosts that are configured (RFC 826, RFC 4861 7.2), and reports who is seen.
+//! `arp-term-l2bd`: answers questions for hosts that are configured or snooped (RFC 826, RFC 4861 7.2), and reports who is seen.
 
-use super::Sighting;
+use super::snoop::is_learnable;
+use super::{Report, Sighting};
 use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
 use crate::features::{Features, steps};
 use crate::meta::L2Meta;
-use crate::state::Role;
+use crate::state::{Domain, Role};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Node, ThreadIndex, Trace, World};
 use std::fmt;
@@ -41,6 +42,9 @@ steps! {
         /// hosts that clients weren't told of: control is too far behind
         #[count]
         Untold,
+        /// hosts that a domain didn't learn: control is too far behind
+        #[count]
+        Unlearned,
         /// packet is shorter than an ARP packet
         #[drop]
         TooShort,
@@ -81,10 +85,25 @@ impl Trace for TermTrace {
     }
 }
 
+/// What a host says of itself.
+#[derive(Clone, Copy)]
+struct Told {
+    ip: IpAddr,
+    mac: MacAddr,
+    /// It replaces what was said before.
+    overrides: bool,
+}
+
+impl From<(IpAddr, MacAddr)> for Told {
+    fn from((ip, mac): (IpAddr, MacAddr)) -> Self {
+        Self { ip, mac, overrides: true }
+    }
+}
+
 /// The result of parsing a frame.
 enum Found {
     /// It goes on; it may tell of a host.
-    Other(Option<(IpAddr, MacAddr)>),
+    Other(Option<Told>),
     /// A question for `target`.
     Question { sender: (IpAddr, MacAddr), target: IpAddr },
     /// It is dropped.
@@ -93,6 +112,8 @@ enum Found {
 
 /// The first five bytes of MAC addresses of virtual routers, which send from other ones (RFC 9568 7.3).
 const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
+/// The same of IPv6.
+const VIRTUAL_ROUTER6: [u8; 5] = [0, 0, 0x5e, 0, 2];
 
 /// Reads an ARP packet of a frame with this source.
 fn read_arp(packet: &[u8], source: MacAddr) -> Found {
@@ -122,7 +143,7 @@ fn read_arp(packet: &[u8], source: MacAddr) -> Found {
     if is_request && !arp.is_gratuitous() {
         return Found::Question { sender, target: target.into() };
     }
-    Found::Other((!sender.0.is_unspecified()).then_some(sender))
+    Found::Other((!sender.0.is_unspecified()).then(|| sender.into()))
 }
 
 /// Reads a message of neighbour discovery. One that isn't well-formed goes on: hosts judge for themselves (RFC 4861 7.1).
@@ -147,7 +168,8 @@ fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
         }
         Icmp6Type::NEIGHBOR_ADVERTISEMENT => {
             let link = NdOptions::new(options).link_address(NdOptionKind::TARGET_LINK).ok()??;
-            Some(Found::Other(Some((target.into(), link))))
+            let overrides = message.flags.get() & NeighborMessage::OVERRIDE != 0;
+            Some(Found::Other(Some(Told { ip: target.into(), mac: link, overrides })))
         }
         _ => None,
     }
@@ -196,13 +218,52 @@ impl Build for ArpTerm {
 }
 
 impl ArpTerm {
-    /// Reports a host, if a client wants to know.
-    fn report<const TRACED: bool>(&self, (ip, mac): (IpAddr, MacAddr), sw_if: u32, cx: &mut Cx<'_, TRACED>) {
-        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        let sightings = &self.bridge.sightings;
-        if sightings.are_wanted() && !is_link_local && !sightings.post(Sighting { ip, mac, sw_if }) {
-            cx.count(To::Untold, 1);
+    /// Reports a host, if a client wants to know or a domain that snoops has news.
+    fn report<const TRACED: bool>(
+        &self,
+        told: Told,
+        (source, sw_if): (MacAddr, u32),
+        (index, domain): (u16, Option<&Domain>),
+        cx: &mut Cx<'_, TRACED>,
+    ) {
+        let Told { ip, mac, overrides } = told;
+        if matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
+            return;
         }
+        let sightings = &self.bridge.sightings;
+        let snooping = domain.filter(|domain| domain.snoops && is_own(mac, source));
+        let is_learned = snooping.is_some_and(|domain| is_news(domain, told, sw_if, cx));
+        let is_wanted = sightings.are_wanted();
+        if !is_wanted && !is_learned {
+            return;
+        }
+        let sighting = Sighting { ip, mac, sw_if };
+        if !sightings.post(Report { sighting, learn: is_learned.then_some(index), overrides }) {
+            cx.count(To::Untold, u64::from(is_wanted));
+            cx.count(To::Unlearned, u64::from(is_learned));
+        }
+    }
+}
+
+/// Whether a host that sends from `source` may say that its address is `mac`: its own, or that of a virtual router.
+fn is_own(mac: MacAddr, source: MacAddr) -> bool {
+    mac == source || [VIRTUAL_ROUTER, VIRTUAL_ROUTER6].iter().any(|prefix| mac.octets().starts_with(prefix))
+}
+
+/// Whether a domain learns something from what a host says. If the host is where it was, it is noted that it was seen.
+fn is_news<const TRACED: bool>(domain: &Domain, told: Told, sw_if: u32, cx: &mut Cx<'_, TRACED>) -> bool {
+    let (Told { ip, mac, overrides }, now) = (told, cx.now());
+    let known = domain.hosts.as_ref().and_then(|hosts| hosts.get(ip, cx.turn));
+    match known.map(|known| (known.mac, known.snooped.as_ref())) {
+        Some((_, None)) => false,
+        Some((before, Some(snooped))) if !snooped.is_old(now) => {
+            let stays = before == mac && snooped.sw_if == sw_if;
+            if stays {
+                snooped.touch(now);
+            }
+            !stays && (before == mac || overrides) && is_learnable(ip, mac)
+        }
+        _ => is_learnable(ip, mac),
     }
 }
 
@@ -234,26 +295,33 @@ impl Node for ArpTerm {
             EtherType::IP6 => read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(Found::Other(None)),
             _ => Found::Other(None),
         };
+        let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);
+        let (from, place) = ((ethernet.src, b.rx_if), (meta.domain(), domain));
         let (sender, target) = match found {
             Found::Bad(drop) => return drop,
-            Found::Other(sender) => {
+            Found::Other(told) => {
                 if ethertype == EtherType::ARP
                     && Arp::view(packet).is_some_and(|arp| arp.op() == ArpOp::REPLY)
                 {
                     cx.count(To::RepliesReceived, 1);
                 }
-                sender.into_iter().for_each(|sender| self.report(sender, b.rx_if, cx));
+                told.into_iter().for_each(|told| self.report(told, from, place, cx));
                 return pass;
             }
             Found::Question { sender, target } => (sender, target),
         };
-        if sender.0 != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
-            self.report(sender, b.rx_if, cx);
+        let is_probe = sender.0 == IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        if !is_probe {
+            self.report(sender.into(), from, place, cx);
         }
-        let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);
-        let mac = domain.and_then(|domain| domain.hosts.as_ref()?.get(target, cx.turn));
+        let known = domain.and_then(|domain| domain.hosts.as_ref()?.get(target, cx.turn));
+        // A probe for a snooped host is the host's own to answer: what was seen may not be true any more (RFC 5227 2.4).
+        let known = known.filter(|known| match &known.snooped {
+            Some(snooped) => !is_probe && !snooped.is_old(cx.now()),
+            None => true,
+        });
         // A host that probes its own address would take an answer for a conflict (RFC 5227 2.1.1).
-        let Some(mac) = mac.filter(|mac| *mac != sender.1) else { return pass };
+        let Some(mac) = known.map(|known| known.mac).filter(|mac| *mac != sender.1) else { return pass };
         if !answer(b, at, sender, (target, mac)) {
             return pass;
         }

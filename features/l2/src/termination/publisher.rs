@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-arp-term-publisher`: tells clients of hosts that workers have seen.
+//! `l2-arp-term-publisher`: tells clients of hosts that workers have seen, and lets domains learn them.
 
 use super::Sighting;
 use crate::api::L2ArpTermEvent;
@@ -17,6 +17,8 @@ struct Publisher {
     bridge: Arc<Bridge>,
     /// When a sighting was told.
     told: HashMap<Sighting, u64>,
+    /// The mailbox that was read last.
+    mailbox: usize,
 }
 
 impl Publisher {
@@ -47,15 +49,20 @@ impl Process for Publisher {
         // The client may have gone without a word.
         let wanted = world.api.wanted::<L2ArpTermEvent>();
         bridge.sightings.want(wanted);
-        bridge.sightings.drain(|sighting| {
-            if wanted && !self.is_repeated(sighting, now) {
-                world.api.publish(&L2ArpTermEvent::from(sighting));
+        let goes_on = cli::slice(|| {
+            let Some(report) = bridge.sightings.take(&mut self.mailbox) else { return false };
+            if report.learn.is_some() {
+                bridge.learn_host(report, now);
             }
+            if wanted && !self.is_repeated(report.sighting, now) {
+                world.api.publish(&L2ArpTermEvent::from(report.sighting));
+            }
+            true
         });
         if !wanted {
             self.told = HashMap::new();
         }
-        Sleep::Event
+        if goes_on { Sleep::Until(now) } else { Sleep::Event }
     }
 }
 
@@ -63,5 +70,5 @@ impl Process for Publisher {
 pub fn start(world: &World) {
     let bridge = world.get::<Bridge>();
     let signal = bridge.sightings.signal.clone();
-    world.processes.spawn(Box::new(Publisher { bridge, told: HashMap::new() }), &signal);
+    world.processes.spawn(Box::new(Publisher { bridge, told: HashMap::new(), mailbox: 0 }), &signal);
 }

@@ -9,6 +9,7 @@ mod learn;
 mod mac_events;
 mod mode;
 mod pbb;
+mod snoop;
 mod storm;
 mod super_path;
 mod tags;

@@ -9,10 +9,10 @@ use testkit::pkt;
 use wire::Icmp6Type;
 use wire::nd::{ALL_NODES, NeighborMessage};
 
-const ASKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
-const KNOWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const ASKER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
-const KNOWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+pub(super) const ASKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
+pub(super) const KNOWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub(super) const ASKER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
+pub(super) const KNOWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
 /// Three ports of a domain that answers for `KNOWN` and `KNOWN6` with `host(1)`.
 fn terminating() -> Rig {
@@ -24,10 +24,10 @@ fn terminating() -> Rig {
     rig
 }
 
-type Host4 = (MacAddr, Ipv4Addr);
+pub(super) type Host4 = (MacAddr, Ipv4Addr);
 
 /// A frame with an ARP packet, padded.
-fn arp(to: MacAddr, op: u8, sender: Host4, target: Host4) -> Vec<u8> {
+pub(super) fn arp(to: MacAddr, op: u8, sender: Host4, target: Host4) -> Vec<u8> {
     let mut frame = [to.octets(), sender.0.octets()].concat();
     frame.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, op]);
     for (mac, ip) in [sender, target] {
@@ -38,16 +38,16 @@ fn arp(to: MacAddr, op: u8, sender: Host4, target: Host4) -> Vec<u8> {
     frame
 }
 
-fn request(sender: Host4, target: Ipv4Addr) -> Vec<u8> {
+pub(super) fn request(sender: Host4, target: Ipv4Addr) -> Vec<u8> {
     arp(MacAddr::BROADCAST, 1, sender, (MacAddr::ZERO, target))
 }
 
-fn reply(sender: Host4, to: Host4) -> Vec<u8> {
+pub(super) fn reply(sender: Host4, to: Host4) -> Vec<u8> {
     arp(to.0, 2, sender, to)
 }
 
 /// A message of neighbour discovery with an option for a link-layer address.
-fn nd(
+pub(super) fn nd(
     (from_mac, from): (MacAddr, Ipv6Addr),
     (to_mac, to): (MacAddr, Ipv6Addr),
     (kind, flags): (Icmp6Type, u32),
@@ -57,14 +57,14 @@ fn nd(
     pkt::ether(from_mac, to_mac).ip6(from, to).ttl(255).icmp6(kind, 0, flags).payload(body).build()
 }
 
-fn solicitation(sender: (MacAddr, Ipv6Addr), target: Ipv6Addr) -> Vec<u8> {
+pub(super) fn solicitation(sender: (MacAddr, Ipv6Addr), target: Ipv6Addr) -> Vec<u8> {
     let group = wire::nd::solicited_node(target);
     let [.., a, b, c, d] = group.octets();
     let to = (MacAddr([0x33, 0x33, a, b, c, d]), group);
     nd(sender, to, (Icmp6Type::NEIGHBOR_SOLICITATION, 0), (target, 1, sender.0))
 }
 
-fn advertisement(of: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr)) -> Vec<u8> {
+pub(super) fn advertisement(of: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr)) -> Vec<u8> {
     let flags = NeighborMessage::SOLICITED | NeighborMessage::OVERRIDE;
     nd(of, to, (Icmp6Type::NEIGHBOR_ADVERTISEMENT, flags), (of.1, 2, of.0))
 }
