@@ -3,6 +3,11 @@
 
 use testkit::lab::require;
 
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use fixture::{Router, eventually, read_pcap, write_pcap};
+
 use crate::host::{pings, transfer};
 use crate::{guest, six};
 
@@ -153,4 +158,55 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     assert_eq!(asked(), before, "the solicitation isn't flooded");
     assert!(!router.run("show running-config").contains("arp entry"), "what is seen isn't saved");
     site.finish();
+}
+
+/// Two workers receive broadcasts of one port: both together pass its burst, and what its rate gives meanwhile.
+#[test]
+fn workers_share_the_limit_of_a_storm() {
+    let Some(lab) = require(&["root"]) else { return };
+    let router = Router::start(&lab.netns("router"), "cpu { workers 2 }");
+    router.script(
+        "create packet-generator interface pg0
+         create packet-generator interface pg1
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface l2 bridge pg0 5
+         set interface l2 bridge pg1 5",
+    );
+    let start = Instant::now();
+    router.run("set interface l2 storm-control pg0 broadcast packets-per-second 1");
+    let mut sent = BTreeSet::new();
+    let out = router.file("out.pcap");
+    router.run(&format!("packet-generator capture pg1 pcap {}", out.display()));
+    for worker in 0..2u8 {
+        let frame = |n: u16| {
+            let payload = [&n.to_be_bytes()[..], &[worker; 50]].concat();
+            testkit::pkt::ether("02:fe:00:00:00:01", "ff:ff:ff:ff:ff:ff")
+                .ip4("10.0.0.1", "10.0.0.255")
+                .udp(1, n)
+                .payload(payload)
+                .build()
+        };
+        let frames: Vec<_> = (0..2000).map(frame).collect();
+        let file = router.file(&format!("in{worker}.pcap"));
+        write_pcap(&file, &frames);
+        sent.extend(frames);
+        let pcap = file.display();
+        router.run(&format!(
+            "packet-generator new name s{worker} interface pg0 node ethernet-input pcap {pcap} worker {worker}"
+        ));
+    }
+    router.run("packet-generator enable-stream");
+    eventually("the end of the streams", || {
+        (!router.run("show packet-generator").contains("Yes")).then_some(())
+    });
+    router.run("packet-generator capture pg1 disable");
+    let most = 10 + start.elapsed().as_secs() as usize;
+    let passed = read_pcap(&out);
+    assert!((10..=most).contains(&passed.len()), "{} of at most {most}", passed.len());
+    let distinct: BTreeSet<_> = passed.iter().cloned().collect();
+    assert!(distinct.len() == passed.len() && distinct.is_subset(&sent), "other bytes");
+    let shown = router.json("show l2 storm-control");
+    assert_eq!(shown[0]["drops"], (sent.len() - passed.len()) as u64, "{shown}");
+    router.stop();
 }
