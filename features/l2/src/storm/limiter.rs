@@ -132,6 +132,16 @@ mod tests {
         }
     }
 
+    /// What threads hold of earlier lumps is part of the burst.
+    #[test]
+    fn stocks_and_the_bucket_are_one_burst() {
+        let (limiter, threads) = (Limiter::new(100_000, 8), 8);
+        (0..threads).for_each(|thread| assert!(limiter.take(thread, SECOND)));
+        let passed: u64 = (0..threads).map(|thread| taken(&limiter, thread, 9 * SECOND)).sum();
+        let burst = u64::from(burst(100_000));
+        assert!((burst - LUMP..=burst).contains(&passed), "{passed} of {burst}");
+    }
+
     /// The threads of a machine at once: none finds a token that another one has taken.
     #[test]
     fn threads_that_take_at_once_share_one_burst() {
