@@ -105,7 +105,7 @@ impl Storms {
 
 impl Bridge {
     /// Sets how many frames a second an interface may flood of each of these classes while it is a port of a bridge domain, or ends the
-    /// limit. At least one; see `Limiter` for the burst.
+    /// limit. At least one; after a pause a tenth of that at once, and at least 10.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−71).
