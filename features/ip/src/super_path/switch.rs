@@ -110,7 +110,9 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
             [("ip4-unicast", needs_graph::<Ip4>(w, sw_if)), ("ip6-unicast", needs_graph::<Ip6>(w, sw_if))];
         let output =
             OUTPUT.map(|name| (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default()));
-        let on_arcs = received.into_iter().chain(output);
+        // Switched frames pass no feature of received IP packets.
+        let received = received.into_iter().filter(|_| interface.l2 != L2Role::Port);
+        let on_arcs = received.chain(output);
         let others: Vec<_> = on_arcs
             .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
             .collect();
