@@ -22,7 +22,7 @@ use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
 use tables::mac::{MacEntry, MacKey, MacPlace, MacView};
-use target::Targets;
+use target::{Target, Targets};
 use wire::EtherType;
 
 /// Frames that are looked up together.
@@ -45,6 +45,8 @@ pub struct L2SuperPath {
     lanes: Arc<IfLanes>,
     interface_output: ArcIndex,
     counts: Counts,
+    /// Time of the turn in which an address moved.
+    moved_at: u64,
     // Here only to be filled anew without being cleared.
     targets: Targets,
     blocks: [Block; 2],
@@ -74,6 +76,7 @@ impl Build for L2SuperPath {
             lanes: IfLanes::of(world, thread),
             interface_output: world.arc("interface-output").expect("the arc comes with the interfaces"),
             counts,
+            moved_at: u64::MAX,
             targets: Targets::new(),
             blocks: [Block::new(), Block::new()],
         }
@@ -147,6 +150,23 @@ impl Origin {
         };
         origin
     }
+
+    /// Whether the entry of a source needn't change, since the frame says nothing new, or an operator has made it for this port.
+    #[inline(always)]
+    fn knows(&self, source: MacEntry) -> bool {
+        let is_provisioned = !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
+        source == self.mine || is_provisioned
+    }
+
+    /// Whether frames to a station with this entry may leave straight away by its port.
+    #[inline(always)]
+    fn may_send(&self, entry: MacEntry, target: &Target) -> bool {
+        let current = generation((self.mine.generation >> 8) as u8, target.generation);
+        entry.port != self.rx_if
+            && entry.flags & FILTER == 0
+            && target.takes(self.domain, self.shg)
+            && (!is_learned(entry) || entry.generation == current)
+    }
 }
 
 /// Frames of one port whose addresses are looked up together.
@@ -206,16 +226,16 @@ impl Block {
 }
 
 /// What sending works with.
-struct Means<'a, 't> {
+struct Means<'a, 't, const TRACED: bool> {
     bridge: &'a Bridge,
     views: Views<'t>,
     interface_output: ArcIndex,
-    cx: &'a Cx<'t, false>,
+    cx: &'a Cx<'t, TRACED>,
 }
 
-impl Means<'_, '_> {
+impl<const TRACED: bool> Means<'_, '_, TRACED> {
     /// Looks at an interface that frames are to leave by.
-    fn target(&self, tx_if: u32) -> target::Target {
+    fn target(&self, tx_if: u32) -> Target {
         let (turn, view) = (self.cx.turn, self.views.get(tx_if as usize).unwrap_or_default());
         let port = self.bridge.ports.get(tx_if, turn);
         let port = port.filter(|port| {
@@ -228,7 +248,7 @@ impl Means<'_, '_> {
                 && !view.flags.has(IfFlags::IP_MODE)
                 && !self.cx.has_arc(self.interface_output, tx_if)
         });
-        target::Target::new(tx_if, view.tx, port)
+        Target::new(tx_if, view.tx, port)
     }
 }
 
@@ -242,7 +262,7 @@ impl L2SuperPath {
         macs: MacView<'_>,
         targets: &mut Targets,
         v: &mut Vector<'_, To>,
-        means: &Means<'_, '_>,
+        means: &Means<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (u64, bool) {
         let Way::Bridged { learns } = origin.way else { return (0, false) };
@@ -251,7 +271,7 @@ impl L2SuperPath {
             if learns {
                 let (key, place) = block.sources[i];
                 let Some(source) = macs.find_at(key, place) else { continue };
-                if source.entry != origin.mine && !is_provisioned_at(source.entry, origin.rx_if) {
+                if !origin.knows(source.entry) {
                     if source.entry.port != origin.rx_if {
                         return (sent, true);
                     }
@@ -262,12 +282,7 @@ impl L2SuperPath {
             let Some(found) = macs.find_at(key, place) else { continue };
             let entry = found.entry;
             let target = targets.find(entry.port, |tx_if| means.target(tx_if), lanes);
-            if entry.port == origin.rx_if
-                || entry.flags & FILTER != 0
-                || !target.takes(origin.domain, origin.shg)
-                || is_learned(entry)
-                    && entry.generation != generation((origin.mine.generation >> 8) as u8, target.generation)
-            {
+            if !origin.may_send(entry, target) {
                 continue;
             }
             let at = usize::from(block.at[i]);
@@ -281,6 +296,42 @@ impl L2SuperPath {
         (sent, false)
     }
 
+    /// Sends a frame of a vector of few.
+    #[inline(always)]
+    fn one<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Option<To> {
+        let Self { bridge, interfaces, lanes, interface_output, counts, .. } = self;
+        let means =
+            Means { bridge, views: interfaces.views(cx.turn), interface_output: *interface_output, cx };
+        let origin = Origin::new(b.rx_if, (bridge, interfaces), cx.now(), cx.turn);
+        let (destination, source) = addresses(b, &origin)?;
+        let (mut target, tally) = match origin.way {
+            Way::Graph => return None,
+            Way::Crossed(peer) => (Some(means.target(peer)).filter(Target::is_open)?, (0, 0, 1)),
+            Way::Bridged { learns } => {
+                let macs = bridge.view(cx.turn);
+                if learns {
+                    let source = macs.find(source)?.entry;
+                    if !origin.knows(source) {
+                        if source.port != origin.rx_if {
+                            self.moved_at = cx.now();
+                        }
+                        return None;
+                    }
+                }
+                let entry = macs.find(destination)?.entry;
+                let target =
+                    Some(means.target(entry.port)).filter(|target| origin.may_send(entry, target))?;
+                (target, (1, learns.into(), 0))
+            }
+        };
+        target.count(b.packet_len());
+        target.settle(lanes);
+        counts.add(tally, cx);
+        b.mark_l2();
+        b.tx_if = target.tx_if;
+        Some(To::Tx(target.tx))
+    }
+
     /// Sends the frames of a cross-connected port, from place `from` of the vector on, as far as they follow each other. Returns the
     /// place behind the last one, and how many were sent.
     #[inline(always)]
@@ -289,7 +340,7 @@ impl L2SuperPath {
         from: usize,
         targets: &mut Targets,
         v: &mut Vector<'_, To>,
-        means: &Means<'_, '_>,
+        means: &Means<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (usize, u64) {
         let target = targets.find(peer, |tx_if| means.target(tx_if), lanes);
@@ -314,14 +365,10 @@ impl L2SuperPath {
     }
 }
 
-/// Whether an operator's entry says that frames of the address come from this port.
-#[inline(always)]
-fn is_provisioned_at(entry: MacEntry, rx_if: u32) -> bool {
-    !is_learned(entry) && entry.flags & FILTER == 0 && entry.port == rx_if
-}
-
 impl Counts {
-    fn add(&self, (bridged, learned, crossed): (u64, u64, u64), cx: &Cx<'_, false>) {
+    /// Counts frames: bridged ones, those of them whose source was looked up, and cross-connected ones.
+    #[inline(always)]
+    fn add<const TRACED: bool>(&self, (bridged, learned, crossed): (u64, u64, u64), cx: &Cx<'_, TRACED>) {
         let counts = [
             (self.input, bridged + crossed),
             (self.learn, learned),
@@ -344,16 +391,20 @@ impl Node for L2SuperPath {
     type Next = To;
     type Trace = ();
 
-    /// Few frames at a time take the graph.
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
-        To::Aside
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        // What comes behind a move in the same vector waits for it.
+        if TRACED || self.moved_at == cx.now() {
+            return To::Aside;
+        }
+        self.one(b, cx).unwrap_or(To::Aside)
     }
 
     /// Block by block: the lookups of a block begin when those of the block before are done, and what they read is prefetched by then.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks: [now, next] } = self;
+        let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks, .. } = self;
+        let [now, next] = blocks;
         let (mut now, mut next) = (now, next);
         let cx = &*cx;
         let macs = bridge.view(cx.turn);

@@ -8,7 +8,7 @@ use net::IfLanes;
 /// A port, and the frames that have left by it and aren't counted yet.
 #[derive(Clone, Copy)]
 pub struct Target {
-    tx_if: u32,
+    pub tx_if: u32,
     pub tx: NodeIndex,
     is_open: bool,
     domain: u16,
@@ -57,7 +57,9 @@ impl Target {
         self.bytes += bytes as u64;
     }
 
-    fn settle(&self, lanes: &IfLanes) {
+    /// Counts what has left.
+    #[inline(always)]
+    pub fn settle(&self, lanes: &IfLanes) {
         if self.packets != 0 {
             lanes.tx.unicast(self.tx_if as usize, self.packets, self.bytes);
         }

@@ -139,3 +139,36 @@ fn it_switches_as_the_graph_does() {
     let [few, all] = [&rigs[0], &rigs[1]].map(|rig| vectors(rig, "ethernet-input"));
     assert!(few * 4 < all * 3, "{few} of {all} took the graph");
 }
+
+/// Frames alone take it, too.
+#[test]
+fn a_single_frame_takes_it() {
+    let mut rig = bridged(3);
+    rig.pass(1, &frame(2, 1, 0));
+    rig.pass(0, &frame(1, 2, 0));
+    let before = vectors(&rig, "ethernet-input");
+    let one = frame(1, 2, 3);
+    assert_eq!(rig.pass(0, &one), at(&[1], &one));
+    rig.cli("set interface l2 xconnect p2 p0");
+    assert_eq!(rig.pass(2, &one), at(&[0], &one));
+    assert_eq!(vectors(&rig, "ethernet-input"), before);
+    assert_eq!((rig.count("l2-fwd", "L2 forward hits"), rig.count("l2-output", "L2 output packets")), (2, 5));
+}
+
+/// What comes behind a frame by which a station moves is forwarded to where the station is now, in vectors of few and of many frames.
+#[test]
+fn frames_behind_a_move_follow_it() {
+    for others in [0, 40] {
+        let mut rig = bridged(3);
+        rig.pass(1, &frame(2, 9, 0));
+        rig.pass(0, &frame(1, 9, 0));
+        rig.pass(2, &frame(3, 9, 0));
+        let mut all: Vec<_> = (0..others).map(|n| frame(1, 3, n)).collect();
+        let (before, moves, behind) = (frame(1, 2, 100), frame(2, 3, 101), frame(1, 2, 102));
+        all.extend([before.clone(), moves, behind]);
+        let sent = rig.pass_all(0, &all);
+        let to_old: Vec<_> = sent.into_iter().filter(|(port, _)| *port == 1).collect();
+        assert_eq!(to_old, at(&[1], &before), "{others} in front");
+        assert_eq!(rig.count("l2-fwd", "Reflection Drop"), 1, "{others} in front");
+    }
+}
