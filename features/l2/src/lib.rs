@@ -3,6 +3,7 @@
 //! Layer-2 switching: bridge domains (IEEE 802.1D 7: learning, filtering, flooding) and cross-connects.
 //!
 //! ```text
+//! l2-super-path → NAME-tx                                                       (ordinary frames; see `super_path`)
 //! ethernet-input → l2-input → l2-learn → l2-fwd → l2-output → NAME-output        (known unicast)
 //!                                        l2-fwd → l2-flood → l2-output           (unknown unicast)
 //!                             l2-learn → l2-flood → l2-output, ethernet-input    (group; copies to ports and to the BVI)
