@@ -11,6 +11,7 @@
 use super::{Known, Report, Snooped};
 use crate::bridge::{Bridge, Control};
 use crate::domain::DomainState;
+use crate::features::Features;
 use crate::mode::Mode;
 use graph::{SwIfIndex, World};
 use std::collections::BTreeMap;
@@ -97,8 +98,13 @@ impl Control {
     /// The domain with an index, if it learns hosts at a port now.
     fn snooping(&mut self, index: u16, sw_if: SwIfIndex) -> Option<&mut DomainState> {
         let id = self.ids.get(usize::from(index)).copied().flatten()?;
-        let is_member = matches!(self.modes.get(&sw_if), Some(Mode::Bridge { id: of, .. }) if *of == id);
-        self.domains.get_mut(&id).filter(|domain| is_member && domain.index == index && domain.snoops())
+        // Since the worker saw the host, the port may have left the domain, or its termination been switched off.
+        let is_asked = |mode: &Mode| match mode {
+            Mode::Bridge { id: of, features, .. } => *of == id && features.has(Features::ARP_TERM),
+            Mode::Xconnect(_) => false,
+        };
+        let is_asked = self.modes.get(&sw_if).is_some_and(is_asked);
+        self.domains.get_mut(&id).filter(|domain| is_asked && domain.index == index && domain.snoops())
     }
 
     /// Forgets a snooped host of a domain.
