@@ -51,7 +51,7 @@ impl NextNode {
     /// The node of a name.
     ///
     /// # Errors
-    /// No node, or one that takes packets only from certain other nodes.
+    /// No node, one that takes packets only from certain other nodes, or the output of an interface `xcrwN`.
     pub fn find(world: &World, name: &str) -> Result<Self> {
         if let Some(node) = NEXT.into_iter().find(|node| *node == name) {
             return Ok(Self::Node(node));
@@ -59,11 +59,13 @@ impl NextNode {
         let index = world.node(name);
         let all = world.get::<Interfaces>().list();
         let output = all.iter().find(|interface| index == Some(interface.output));
+        // An interface `xcrwN` sends nothing, and the line of a cross-connect that names one, its own perhaps, couldn't be restored.
+        let output = output.filter(|interface| !world.get::<Bridge>().is_sink(interface.sw_if));
         output.map(|interface| Self::Output(interface.sw_if)).ok_or_else(|| {
             let what = if index.is_some() { "takes no packets from here" } else { "is no node" };
             let nodes = NEXT.join(", ");
-            Error::not_found(format!("`{name}' {what}: {nodes} do, and the outputs of interfaces"))
-                .retval(retval::INVALID_VALUE)
+            let all = format!("{nodes} do, and the outputs of interfaces that send");
+            Error::not_found(format!("`{name}' {what}: {all}")).retval(retval::INVALID_VALUE)
         })
     }
 
