@@ -140,6 +140,48 @@ fn offloads_are_done_before() {
     assert_eq!(rig.count("l2-xcrw", "super"), 1);
 }
 
+/// What earlier nodes wrote about the frame isn't true of the packet that carries it.
+#[test]
+fn what_is_known_of_the_frame_is_forgotten() {
+    let mut rig = rig();
+    rig.cli("ip table add 9");
+    rig.cli("set interface l2 xcrw p0 next ip4-lookup tx-fib-id 9 rw 4500");
+    let world = rig.world();
+    let l4 = world.field::<net::L4>();
+    let sink = world.get::<Interfaces>().find("xcrw0").expect("made");
+    let of_frame = [
+        Flags::LOCAL,
+        Flags::L4_CSUM_OK,
+        Flags::IP4_CSUM_OK,
+        Flags::VLAN,
+        Flags::L2_BROADCAST,
+        Flags::L2_MULTICAST,
+        // Its offsets lie behind the end of the frame, but not of a longer packet.
+        Flags::CSUM_PARTIAL,
+    ];
+    let (node, next) = (rig.bench.index("l2-xcrw"), rig.bench.index("ip4-lookup"));
+    for table in [true, false] {
+        rig.bench.rt.receive();
+        let mut b = rig.bench.buffer(&frame(60, 1));
+        (b.rx_if, b.tx_if) = (rig.ports[0].0, sink.0);
+        of_frame.into_iter().for_each(|flag| b.flags.set(flag));
+        // As another table's route may have left it.
+        b.flags.set(Flags::TABLE);
+        (b.offload.csum_start, b.offload.csum_offset) = (59, 2);
+        b.set_field(l4, net::L4 { src_port: 7, ..net::L4::default() });
+        rig.bench.rt.inject(node, b);
+        rig.bench.rt.run_node(node);
+        let went: Vec<_> = rig.bench.rt.waiting(next).into_iter().collect();
+        let [b] = &went[..] else { panic!("{} packets", went.len()) };
+        assert_eq!(b.data(), [&[0x45, 0][..], &frame(60, 1)].concat());
+        let left: Vec<_> = (0..of_frame.len()).filter(|i| b.flags.has(of_frame[*i])).collect();
+        assert_eq!((left, b.flags.has(Flags::TABLE)), (vec![], table));
+        assert!(b.find_field(l4).is_none());
+        went.into_iter().for_each(|b| rig.bench.rt.cache().free(b));
+        rig.cli("set interface l2 xcrw p0 next ip4-lookup rw 4500");
+    }
+}
+
 #[test]
 fn commands_show_refuse_and_save() {
     let mut rig = rig();
@@ -246,10 +288,16 @@ fn the_end_leaves_nothing_behind() {
         rig.add_port(gone);
         assert_eq!((mode(0, &rig), mode(3, &rig)), (None, None));
     }
-    rig.cli("ip table add 8");
-    rig.cli("set interface l2 xcrw p0 next ip4-lookup tx-fib-id 8 rw 45");
-    rig.cli("ip table del 8");
-    assert_eq!((names(&rig).len(), rig.cli("show l2xcrw").trim_end()), (before.len(), NONE));
+    // The tables of both protocols with the same id differ.
+    for (ip, other, flag) in [("ip", "ip6", ""), ("ip6", "ip", " ipv6")] {
+        rig.cli("ip table add 8");
+        rig.cli("ip6 table add 8");
+        rig.cli(&format!("set interface l2 xcrw p0 next error-drop tx-fib-id 8{flag} rw 45"));
+        rig.cli(&format!("{other} table del 8"));
+        assert_eq!(names(&rig).len(), before.len() + 1, "{other}");
+        rig.cli(&format!("{ip} table del 8"));
+        assert_eq!((names(&rig).len(), rig.cli("show l2xcrw").trim_end()), (before.len(), NONE), "{ip}");
+    }
     // The interface of a cross-connect itself.
     rig.cli(set);
     let sink = world.get::<Interfaces>().find("xcrw0").expect("made");
