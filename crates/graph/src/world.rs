@@ -2,6 +2,7 @@
 //! An instance: shared state, the graph's control side, its threads' mailboxes.
 
 mod features;
+mod reasons;
 
 use crate::arcs::ArcTable;
 use crate::core::Core;
@@ -13,16 +14,14 @@ use crate::live::LiveNames;
 use crate::longest::Longest;
 use crate::node::{Make, Ways};
 use crate::process::Processes;
-use crate::registry::{Kind, NodeEntry, NodeInfo, Reason, Registry, no_reason};
+use crate::registry::{Kind, NodeEntry, NodeInfo, Registry};
 use crate::running::ConfigState;
 use crate::runtime::{Message, Runtime};
 use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
 use crate::watch::Watch;
-use crate::{
-    Clock, ErrorIndex, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters,
-};
+use crate::{Clock, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use cli::Error;
 use simd::Level;
@@ -458,24 +457,6 @@ impl World {
     /// The names of all nodes, by index; of a node that has gone, its last one: records name nodes by index.
     pub fn node_names(&self) -> Vec<Arc<str>> {
         self.registry().names()
-    }
-
-    /// Every reason that is counted, by error index; an index that is no node's has the reason "none".
-    pub fn reasons(&self) -> Vec<Reason> {
-        let registry = self.registry();
-        let mut all = vec![no_reason(); registry.used().1];
-        registry.reasons.for_each(|index, reason| {
-            if let Some(place) = all.get_mut(index as usize) {
-                *place = reason.clone();
-            }
-        });
-        all
-    }
-
-    /// The error index of a node's reason, for [`crate::Cx::count_for`]. It stays the same while the node is there.
-    pub fn reason_index(&self, node: &str, reason: &str) -> Option<ErrorIndex> {
-        let at = self.reasons().iter().position(|r| &*r.node == node && r.reason == reason)?;
-        Some(ErrorIndex(at as u32))
     }
 
     /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs

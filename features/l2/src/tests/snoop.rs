@@ -7,8 +7,8 @@ use crate::Bridge;
 use crate::api::*;
 use crate::termination::snoop::Limits;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::nd::{ALL_NODES, NeighborMessage};
 use wire::Icmp6Type;
+use wire::nd::{ALL_NODES, NeighborMessage};
 
 const MINUTE: u64 = 60 * SECOND;
 
