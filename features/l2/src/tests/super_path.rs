@@ -7,14 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use testkit::Rng;
 use testkit::mutate::Mutator;
 
-/// Counters of all nodes, without the zeros.
+/// What a source is counted as depends on the clock, and on whether flushed entries are removed already.
+const TIMED: [&str; 3] = ["L2 learn hit updates", "L2 learn misses", "L2 mac moves"];
+
+/// Counters of all nodes, without the zeros and without [`TIMED`] ones.
 fn counters(rig: &Rig) -> BTreeMap<(String, &'static str), u64> {
     let reasons = rig.bench.world.reasons();
     let all = reasons.into_iter().map(|r| {
         let n = rig.count(&r.node, r.reason);
         ((r.node.to_string(), r.reason), n)
     });
-    all.filter(|(_, n)| *n != 0).collect()
+    all.filter(|((_, reason), n)| *n != 0 && !TIMED.contains(reason)).collect()
 }
 
 /// Frames that a node got.
@@ -132,7 +135,12 @@ fn it_switches_as_the_graph_does() {
         assert!(fast == graph, "{round}: {} frames of port {port}: {differ:?}", frames.len());
     }
     let [fast, graph] = [&rigs[0], &rigs[1]].map(counters);
-    assert_eq!(fast, graph);
+    let differ: Vec<_> = fast.keys().chain(graph.keys()).filter(|k| fast.get(*k) != graph.get(*k)).collect();
+    assert!(
+        differ.is_empty(),
+        "{:?}",
+        differ.iter().map(|k| (k, fast.get(*k), graph.get(*k))).collect::<Vec<_>>()
+    );
     for port in rigs[0].ports.iter().copied() {
         assert_eq!(rigs[0].packets(port), rigs[1].packets(port));
     }
