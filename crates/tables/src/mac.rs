@@ -345,8 +345,9 @@ impl MacTable {
     }
 
     /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and does a part of the
-    /// work of a growth. Calls `lost` with entries that the larger table has no room for.
-    pub fn maintain(&self, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
+    /// work of a growth. After an insertion that was refused as [`NotInserted::Full`], `is_full` lets it grow from one eighth on. Calls
+    /// `lost` with entries that the larger table has no room for.
+    pub fn maintain(&self, is_full: bool, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
         let mut growth = self.growth.lock().expect("no panic inside");
         let mut levels = self.levels();
         match &mut *growth {
@@ -365,7 +366,8 @@ impl MacTable {
                 }
             }
             None => {
-                if self.len() * 8 > levels.current.buckets.len() * WAYS * 3 {
+                let eighths = if is_full { 1 } else { 3 };
+                if self.len() * 8 > levels.current.buckets.len() * WAYS * eighths {
                     *growth = self.begin_growth(levels);
                 }
             }

@@ -81,7 +81,8 @@ impl Process for Ager {
         let sweeps = self.sweep(world, now);
         self.bridge.retire_domains();
         let bridge = &self.bridge;
-        let growth = bridge.macs.maintain(|key, entry| bridge.uncount(key, entry));
+        let is_full = bridge.is_full.load(Ordering::Relaxed);
+        let growth = bridge.macs.maintain(is_full, |key, entry| bridge.uncount(key, entry));
         // A table of the largest size doesn't grow: workers aren't listened to until the next second.
         if growth != GrowthState::Idle || wake == Wake::Timer {
             bridge.is_full.store(false, Ordering::Relaxed);
