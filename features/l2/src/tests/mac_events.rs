@@ -56,7 +56,9 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
         rig.pass(0, &frame(n, 98, 1));
     }
     let events = told(&mut rig, &mut suspended);
-    assert_eq!(events.iter().map(Vec::len).collect::<Vec<_>>(), [10, 2], "ten in an event");
+    // The end of a slice ends an event, too.
+    let lens: Vec<_> = events.iter().map(Vec::len).collect();
+    assert!(lens.iter().all(|len| (1..=10).contains(len)), "at most ten in an event: {lens:?}");
     let mut all = events.concat();
     all.sort_by_key(|(_, mac, _)| *mac);
     let want_all: Vec<_> = (1..=12).map(|n| (MacEventAction::Add, host(n), p[0].0)).collect();
