@@ -54,7 +54,7 @@ pub fn set_up(site: &mut Site) -> Result<(), String> {
         if bridge.entry_count() as u64 >= count {
             return Ok(());
         }
-        // What there was no room for is learned when the table has grown.
+        // The table grows meanwhile, and the next round learns the addresses that it had no room for.
         (0..SECONDS).for_each(|_| site.second());
     }
     Err(format!("{} of {count} stations were learned", bridge.entry_count()))

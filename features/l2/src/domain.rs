@@ -389,7 +389,7 @@ impl Bridge {
         if snoops {
             self.sightings.prepare();
         } else {
-            // What isn't read any more would become wrong.
+            // Their messages aren't read from now on, so entries could become wrong.
             control.retain_snooped(id, |_| false);
         }
         self.publish_domain(world, &control, id);

@@ -57,7 +57,7 @@ impl Build for L2Input {
     }
 }
 
-/// What is looked up once for a run of frames of one port.
+/// A port and its domain, looked up once for frames of one port that follow each other.
 struct Origin {
     rx_if: u32,
     port: Option<Port>,

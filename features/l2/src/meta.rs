@@ -8,7 +8,7 @@ use buffer::Buffer;
 /// See [`L2Meta::place`].
 const LIMITED: u32 = 1 << 24;
 
-/// What frames of a port have in common of [`L2Meta::place`].
+/// The part of [`L2Meta::place`] that is the same for all frames of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place(u32);
 

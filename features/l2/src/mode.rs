@@ -448,7 +448,7 @@ impl Bridge {
         *features = features.put(which.and(Features::SWITCHED), on);
         let (id, now) = (*id, *features);
         if !now.has(Features::ARP_TERM) {
-            // What isn't read any more would become wrong.
+            // Their messages aren't read from now on, so entries could become wrong.
             control.retain_snooped(id, |snooped| snooped.sw_if != sw_if.0);
         }
         self.publish_port(world, &control, sw_if);

@@ -94,7 +94,7 @@ enum Way {
     Bridged { learns: bool },
 }
 
-/// What is looked up once for a run of frames of one port.
+/// A port and its domain, looked up once for frames of one port that follow each other.
 #[derive(Clone, Copy)]
 struct Origin {
     rx_if: u32,
@@ -225,7 +225,7 @@ impl Block {
     }
 }
 
-/// What sending works with.
+/// Tables and state that sending reads.
 struct Means<'a, 't, const TRACED: bool> {
     bridge: &'a Bridge,
     views: Views<'t>,
@@ -393,7 +393,7 @@ impl Node for L2SuperPath {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        // What comes behind a move in the same vector waits for it.
+        // Frames behind a move in the same vector are forwarded after the graph has learned the move.
         if TRACED || self.moved_at == cx.now() {
             return To::Aside;
         }

@@ -19,7 +19,7 @@ pub const MAX_BYTES: usize = 128;
 pub const NEXT: [&str; 6] =
     ["ip4-lookup", "ip6-lookup", "ip4-input", "ip6-input", "ethernet-input", "error-drop"];
 
-/// What workers read.
+/// A rewrite as workers read it.
 #[derive(Clone, Copy)]
 pub struct Work {
     bytes: [u8; MAX_BYTES],
@@ -106,7 +106,7 @@ pub struct Table {
     pub index: TableIndex,
 }
 
-/// What frames get, and where they go.
+/// The bytes that frames get in front, and their next node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rewrite {
     pub bytes: Vec<u8>,
@@ -170,7 +170,7 @@ impl Rewrites {
         self.all().iter().map(|(from, one)| (*from, one.clone())).collect()
     }
 
-    /// What frames for an interface `xcrwN` get.
+    /// The rewrite of frames for an interface `xcrwN`.
     #[inline(always)]
     pub fn work<'t>(&'t self, sink: u32, turn: &'t Turn<'_>) -> Option<&'t Work> {
         self.work.get(sink, turn)
@@ -285,7 +285,7 @@ fn create(world: &World, instance: u32, above: SwIfIndex) -> Result<SwIfIndex> {
     world.get::<Interfaces>().create_above(world, new, Some(above), |_, _, _| XcrwTx)
 }
 
-/// What workers need.
+/// Checks a rewrite and makes the form that workers read.
 fn work(world: &World, rewrite: &Rewrite) -> Result<Work> {
     let len = rewrite.bytes.len();
     if len == 0 || len > MAX_BYTES {

@@ -82,7 +82,7 @@ impl Node for L2Xcrw {
         let bytes = work.bytes();
         let Some(front) = b.push_slice(bytes.len()) else { return To::NoHeadroom };
         front.copy_from_slice(bytes);
-        // What is known of the frame isn't true of the packet that carries it.
+        // Metadata of the frame isn't true of the packet that carries it.
         b.clear_field(self.l4);
         const OF_FRAME: Flags = Flags::LOCAL
             .with(Flags::L4_CSUM_OK)

@@ -110,7 +110,7 @@ fn frames_leave_by_an_output_and_of_a_sub_interface() {
     rig.cli("set interface l2 tag-rewrite p0.100 pop 1");
     let want = [&want[..14], &one[..12], &one[16..]].concat();
     assert_eq!(rig.pass(0, &one), at(&[3], &want));
-    // What follows has no room at last: each time it comes back, the frame is a byte longer.
+    // The frame comes back a byte longer each time, until it has no room.
     rig.cli("set interface l2 xcrw p3 next ethernet-input rw 01");
     assert_eq!(rig.pass(3, &frame(100, 6)), []);
     assert_eq!(rig.count("l2-xcrw", "no_headroom"), 1);
@@ -140,7 +140,7 @@ fn offloads_are_done_before() {
     assert_eq!(rig.count("l2-xcrw", "super"), 1);
 }
 
-/// What earlier nodes wrote about the frame isn't true of the packet that carries it.
+/// Metadata of the frame isn't kept: it isn't true of the packet that carries it.
 #[test]
 fn what_is_known_of_the_frame_is_forgotten() {
     let mut rig = rig();
@@ -332,7 +332,7 @@ fn a_trace_shows_the_rewrite() {
     assert!(trace.contains(&line), "{line} isn't in {trace}");
 }
 
-/// Whatever comes in, and whatever stands in front, nothing panics and no buffer is lost.
+/// With mutated frames and random bytes in front nothing panics and no buffer is lost.
 #[test]
 fn mutated_frames_and_rewrites_do_no_harm() {
     let mut rig = rig();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is counted, and why.
+//! The reasons that nodes count packets for.
 
 use super::World;
 use crate::ErrorIndex;

@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// What threads hold of earlier lumps is part of the burst.
+    /// Tokens in the stocks of threads are part of the burst.
     #[test]
     fn stocks_and_the_bucket_are_one_burst() {
         let (limiter, threads) = (Limiter::new(100_000, 8), 8);

@@ -2,8 +2,8 @@
 //! Storm control: how many frames a second of a port are flooded, by class. VPP has none.
 //!
 //! `l2-input` marks the frames of ports that have a limit, and `l2-flood` looks at the mark: frames of other ports pass without a lookup.
-//! What isn't flooded isn't limited: known unicast, frames to the unknown-unicast port, and answers of ARP termination. The BVI is exempt:
-//! what the router itself asks and sends has its limits at the source, and a lost question would cut it off.
+//! Only flooded frames are limited. Known unicast, frames to the unknown-unicast port and answers of ARP termination aren't flooded. The BVI
+//! is exempt: the router has limits for its own questions and errors, and a lost question would cut it off from a host.
 
 mod limiter;
 

@@ -85,7 +85,7 @@ impl Trace for TermTrace {
     }
 }
 
-/// What a host says of itself.
+/// The addresses that a message gives of its sender.
 #[derive(Clone, Copy)]
 struct Told {
     ip: IpAddr,

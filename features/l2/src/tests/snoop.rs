@@ -62,7 +62,7 @@ fn asks(rig: &mut Rig, n: u8, answer: Option<MacAddr>) {
 fn a_domain_answers_for_hosts_that_it_has_seen() {
     let mut rig = snooping();
     asks(&mut rig, 1, None);
-    // What teaches it is flooded as ever.
+    // The message that it learns from is flooded as before.
     let announcement = request((host(1), ip(1)), ip(1));
     assert_eq!(rig.pass(0, &announcement), at(&[1, 2], &announcement));
     let advert = advertisement((host(1), ip6(1)), (MacAddr::BROADCAST, ALL_NODES));

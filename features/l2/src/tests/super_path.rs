@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use testkit::Rng;
 use testkit::mutate::Mutator;
 
-/// What a source is counted as depends on the clock, and on whether flushed entries are removed already.
+/// Counters that depend on the clock, and on whether flushed entries are removed already.
 const TIMED: [&str; 3] = ["L2 learn hit updates", "L2 learn misses", "L2 mac moves"];
 
 /// Counters of all nodes, without the zeros and without [`TIMED`] ones.
@@ -54,7 +54,7 @@ fn set_up(rig: &mut Rig) {
     }
 }
 
-/// What changes between vectors.
+/// Changes of the configuration between vectors.
 const CHANGES: [&str; 18] = [
     "set interface l2 learn p0 disable",
     "set interface l2 learn p0",
@@ -163,7 +163,7 @@ fn a_single_frame_takes_it() {
     assert_eq!((rig.count("l2-fwd", "L2 forward hits"), rig.count("l2-output", "L2 output packets")), (2, 5));
 }
 
-/// What comes behind a frame by which a station moves is forwarded to where the station is now, in vectors of few and of many frames.
+/// Frames behind one by which a station moves are forwarded to the new port, in vectors of few and of many frames.
 #[test]
 fn frames_behind_a_move_follow_it() {
     for others in [0, 40] {
