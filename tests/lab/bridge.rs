@@ -6,7 +6,7 @@ use testkit::lab::require;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use fixture::{Router, eventually, read_pcap, write_pcap};
+use fixture::{Router, Side, Site, eventually, read_pcap, write_pcap};
 
 use crate::host::{pings, transfer};
 use crate::{guest, six};
@@ -71,6 +71,41 @@ iperf3 -c 10.5.0.2 -t 1",
     site.finish();
 }
 
+/// Both hosts in domain 5, with addresses of both families, and with ARP termination.
+fn terminate(site: &Site) {
+    site.router().script(
+        "create bridge-domain 5
+         set interface l2 bridge host-left 5
+         set interface l2 bridge host-right 5
+         set bridge-domain arp term 5",
+    );
+    for (side, n) in [(&site.left, 2), (&site.right, 3)] {
+        side.host.ip(&format!("addr add 10.5.0.{n}/24 dev eth0"));
+        side.host.ip(&format!("-6 addr add 2001:db8:5::{n}/64 dev eth0 nodad"));
+    }
+}
+
+/// Lets the right host send no answer itself. It knows the left one without a question.
+fn silence(right: &Side, left: &Side) {
+    right.host.ip("link set dev eth0 arp off");
+    let mac = left.host.mac("eth0");
+    for to in ["10.5.0.2", "2001:db8:5::2"] {
+        right.host.ip(&format!("neigh replace {to} lladdr {mac} dev eth0 nud permanent"));
+    }
+}
+
+/// The left host finds the right one, which hears no question.
+fn is_answered_for(right: &Side, left: &Side) {
+    let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
+    let (before, mac) = (asked(), right.host.mac("eth0").to_string());
+    for to in ["10.5.0.3", "2001:db8:5::3"] {
+        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
+        assert!(known.contains(&mac), "{to}: {known}");
+    }
+    assert_eq!(asked(), before, "the solicitation isn't flooded");
+}
+
 /// Questions for a host are answered by its domain, and don't reach it.
 #[test]
 fn a_domain_answers_for_its_hosts() {
@@ -79,36 +114,16 @@ fn a_domain_answers_for_its_hosts() {
     }
     let Some((_lab, site)) = six::site(six::VETH) else { return };
     let (router, left, right) = (site.router(), &site.left, &site.right);
-    let [left_mac, right_mac] = [left, right].map(|side| side.host.mac("eth0").to_string());
-    router.script(
-        "create bridge-domain 5
-         set interface l2 bridge host-left 5
-         set interface l2 bridge host-right 5
-         set bridge-domain arp term 5",
-    );
-    for (host, n) in [(&left.host, 2), (&right.host, 3)] {
-        host.ip(&format!("addr add 10.5.0.{n}/24 dev eth0"));
-        host.ip(&format!("-6 addr add 2001:db8:5::{n}/64 dev eth0 nodad"));
-    }
-    // It sends no ARP reply itself.
-    right.host.ip("link set dev eth0 arp off");
-    for to in ["10.5.0.2", "2001:db8:5::2"] {
-        right.host.ip(&format!("neigh replace {to} lladdr {left_mac} dev eth0 nud permanent"));
-    }
+    let right_mac = right.host.mac("eth0").to_string();
+    terminate(&site);
+    silence(right, left);
     let ping = left.host.command("ping").args(["-n", "-c1", "-W1", "10.5.0.3"]).run();
     assert!(ping.stdout.contains("100% packet loss"), "it answers by itself: {}", ping.stdout);
     left.host.ip("neigh flush all");
     for to in ["10.5.0.3", "2001:db8:5::3"] {
         router.run(&format!("set bridge-domain arp entry 5 {to} {right_mac}"));
     }
-    let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
-    let before = asked();
-    for to in ["10.5.0.3", "2001:db8:5::3"] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
-        let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
-        assert!(known.contains(&right_mac), "{to}: {known}");
-    }
-    assert_eq!(asked(), before, "the solicitation isn't flooded");
+    is_answered_for(right, left);
     let shown = router.run("show bridge-domain 5 arp");
     assert_eq!(shown.matches(&format!("=> {right_mac}")).count(), 2, "{shown}");
     site.finish();
@@ -123,17 +138,8 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     let Some((_lab, site)) = six::site(six::VETH) else { return };
     let (router, left, right) = (site.router(), &site.left, &site.right);
     let right_mac = right.host.mac("eth0").to_string();
-    router.script(
-        "create bridge-domain 5
-         set interface l2 bridge host-left 5
-         set interface l2 bridge host-right 5
-         set bridge-domain arp term 5
-         set bridge-domain arp snoop 5",
-    );
-    for (host, n) in [(&left.host, 2), (&right.host, 3)] {
-        host.ip(&format!("addr add 10.5.0.{n}/24 dev eth0"));
-        host.ip(&format!("-6 addr add 2001:db8:5::{n}/64 dev eth0 nodad"));
-    }
+    terminate(&site);
+    router.run("set bridge-domain arp snoop 5");
     // Its questions tell the domain of it, and of the other one that answers by itself.
     for to in ["10.5.0.2", "2001:db8:5::2"] {
         pings(&right.host, "-c3 -i0.05 -s 1000", to);
@@ -142,20 +148,9 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     let line = format!("=> {right_mac} snooped at host-right");
     assert_eq!(shown.matches(&line).count(), 2, "{shown}");
     // The domain alone can answer now.
-    let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
-    right.host.ip("link set dev eth0 arp off");
-    for to in ["10.5.0.2", "2001:db8:5::2"] {
-        let left_mac = left.host.mac("eth0");
-        right.host.ip(&format!("neigh replace {to} lladdr {left_mac} dev eth0 nud permanent"));
-    }
+    silence(right, left);
     left.host.ip("neigh flush all");
-    let before = asked();
-    for to in ["10.5.0.3", "2001:db8:5::3"] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
-        let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
-        assert!(known.contains(&right_mac), "{to}: {known}");
-    }
-    assert_eq!(asked(), before, "the solicitation isn't flooded");
+    is_answered_for(right, left);
     assert!(!router.run("show running-config").contains("arp entry"), "what is seen isn't saved");
     site.finish();
 }

@@ -181,6 +181,17 @@ impl Mutator {
         }
     }
 
+    /// As many frames as [`Self::next_frame`] makes, cut to `longest` bytes.
+    pub fn frames(&mut self, bases: &[Vec<u8>], n: usize, longest: usize) -> Vec<Vec<u8>> {
+        let mut one = || {
+            let mut frame = Vec::new();
+            self.next_frame(bases, &mut frame);
+            frame.truncate(longest);
+            frame
+        };
+        (0..n).map(|_| one()).collect()
+    }
+
     /// Makes one mutation of an Ethernet frame and says which.
     pub fn mutate(&mut self, frame: &mut Vec<u8>) -> Mutation {
         if frame.is_empty() {

@@ -258,13 +258,7 @@ fn small_and_staged_agree_on_mutated_frames() {
 fn small_and_staged_agree(bench: &mut Bench, sw_if: SwIfIndex, bases: &[Vec<u8>]) {
     let mut mutator = Mutator::new(7);
     for _ in 0..200 {
-        let mut frames = Vec::new();
-        for _ in 0..16 {
-            let mut bytes = Vec::new();
-            mutator.next_frame(bases, &mut bytes);
-            bytes.truncate(2000);
-            frames.push(bytes);
-        }
+        let frames = mutator.frames(bases, 16, 2000);
         let key = |o: &graph::drive::Outcome| (o.node.clone(), o.bytes.clone(), o.rx_if);
         let mut staged = bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0);
         let mut small: Vec<_> = frames

@@ -54,21 +54,22 @@ pub struct L2SuperPath {
 
 /// Counters of the nodes that frames don't visit.
 struct Counts {
-    input: Option<ErrorIndex>,
-    learn: Option<ErrorIndex>,
-    fwd: Option<ErrorIndex>,
-    hits: Option<ErrorIndex>,
-    output: Option<ErrorIndex>,
+    input: ErrorIndex,
+    learn: ErrorIndex,
+    fwd: ErrorIndex,
+    hits: ErrorIndex,
+    output: ErrorIndex,
 }
 
 impl Build for L2SuperPath {
     fn build(world: &World, thread: ThreadIndex) -> Self {
+        let of = |node, reason| world.reason_index(node, reason).expect("a counter of this plugin");
         let counts = Counts {
-            input: world.reason_index("l2-input", "L2 input packets"),
-            learn: world.reason_index("l2-learn", "L2 learn packets"),
-            fwd: world.reason_index("l2-fwd", "L2 forward packets"),
-            hits: world.reason_index("l2-fwd", "L2 forward hits"),
-            output: world.reason_index("l2-output", "L2 output packets"),
+            input: of("l2-input", "L2 input packets"),
+            learn: of("l2-learn", "L2 learn packets"),
+            fwd: of("l2-fwd", "L2 forward packets"),
+            hits: of("l2-fwd", "L2 forward hits"),
+            output: of("l2-output", "L2 output packets"),
         };
         Self {
             bridge: world.get(),
@@ -377,9 +378,7 @@ impl Counts {
             (self.output, bridged + crossed),
         ];
         for (reason, n) in counts {
-            if let Some(reason) = reason {
-                cx.count_for(reason, n);
-            }
+            cx.count_for(reason, n);
         }
     }
 }

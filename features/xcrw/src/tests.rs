@@ -349,13 +349,7 @@ fn mutated_frames_and_rewrites_do_no_harm() {
             let ip = if v6 { "ip6" } else { "ip4" };
             rig.cli(&format!("set interface l2 xcrw p0 next {ip}-{next} rw {}", hex(&bytes)));
         }
-        let mut frames = Vec::new();
-        for _ in 0..1 + round % 24 {
-            let mut one = Vec::new();
-            mutator.next_frame(&bases, &mut one);
-            one.truncate(1400);
-            frames.push(one);
-        }
+        let frames = mutator.frames(&bases, 1 + round % 24, 1400);
         rig.receive_all(0, &frames);
         sent += rig.sent().len();
     }

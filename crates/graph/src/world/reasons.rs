@@ -20,7 +20,12 @@ impl World {
 
     /// The error index of a node's reason, for [`crate::Cx::count_for`]. It stays the same while the node is there.
     pub fn reason_index(&self, node: &str, reason: &str) -> Option<ErrorIndex> {
-        let at = self.reasons().iter().position(|r| &*r.node == node && r.reason == reason)?;
-        Some(ErrorIndex(at as u32))
+        let mut found = None;
+        self.registry().reasons.for_each(|index, r| {
+            if &*r.node == node && r.reason == reason {
+                found = Some(ErrorIndex(index));
+            }
+        });
+        found
     }
 }

@@ -4,17 +4,6 @@
 use super::*;
 use testkit::mutate::Mutator;
 
-/// Changes of these, eight at a time.
-fn mutated(mutator: &mut Mutator, bases: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let one = |_| {
-        let mut bytes = Vec::new();
-        mutator.next_frame(bases, &mut bytes);
-        bytes.truncate(1500);
-        bytes
-    };
-    (0..8).map(one).collect()
-}
-
 /// UDP of both families, half of it with a session of its own, and a frame of neither.
 fn bases() -> Vec<Vec<u8>> {
     let mut bases = Vec::new();
@@ -51,7 +40,7 @@ fn switched_frames_pass_as_they_are_or_are_counted() {
     let (bases, mut mutator) = (bases(), Mutator::new(3));
     let (mut received, mut passed) = (0, 0);
     for _ in 0..12_500 {
-        let frames = mutated(&mut mutator, &bases);
+        let frames = mutator.frames(&bases, 8, 1500);
         received += frames.len() as u64;
         let sent = rig.pass_all(0, &frames);
         assert!(sent.iter().all(|(port, bytes)| *port == 1 && frames.contains(bytes)), "{sent:?}");
@@ -83,7 +72,7 @@ fn routed_packets_hit_or_miss() {
     }
     let (bases, mut mutator) = (bases(), Mutator::new(5));
     for round in 0..12_500 {
-        let frames = mutated(&mut mutator, &bases);
+        let frames = mutator.frames(&bases, 8, 1500);
         rig.pass_all(0, &frames);
         if round % 500 == 0 {
             rig.seconds(1);

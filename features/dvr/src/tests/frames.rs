@@ -249,13 +249,7 @@ fn mutated_frames_are_sent_as_they_are() {
     ];
     let (mut mutator, mut received, mut steered) = (Mutator::new(23), 0, 0);
     for round in 0..300 {
-        let mut frames = Vec::new();
-        for _ in 0..1 + round % 24 {
-            let mut bytes = Vec::new();
-            mutator.next_frame(&bases, &mut bytes);
-            bytes.truncate(1500);
-            frames.push(bytes);
-        }
+        let frames = mutator.frames(&bases, 1 + round % 24, 1500);
         received += frames.len();
         rig.receive_all(0, &frames);
         for (port, bytes) in rig.sent() {

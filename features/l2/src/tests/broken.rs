@@ -34,13 +34,7 @@ fn mutated_frames_are_switched_as_they_are() {
     let mut mutator = Mutator::new(11);
     rig.sent();
     for round in 0..300 {
-        let mut frames = Vec::new();
-        for _ in 0..1 + round % 24 {
-            let mut bytes = Vec::new();
-            mutator.next_frame(&bases, &mut bytes);
-            bytes.truncate(1500);
-            frames.push(bytes);
-        }
+        let frames = mutator.frames(&bases, 1 + round % 24, 1500);
         let from = round % 3;
         rig.receive_all(from, &frames);
         for (port, bytes) in rig.sent() {
@@ -64,13 +58,7 @@ fn every_frame_is_sent_or_counted() {
     let bases = vec![frame(1, 8, 0), frame(2, 7, 1), frame(3, 9, 2)];
     let (mut received, mut sent) = (0, 0);
     for round in 0..200 {
-        let mut frames = Vec::new();
-        for _ in 0..1 + round % 30 {
-            let mut bytes = Vec::new();
-            mutator.next_frame(&bases, &mut bytes);
-            bytes.truncate(1500);
-            frames.push(bytes);
-        }
+        let frames = mutator.frames(&bases, 1 + round % 30, 1500);
         received += frames.len() as u64;
         rig.receive_all(0, &frames);
         sent += rig.sent().len() as u64;
