@@ -65,7 +65,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
-pub use super_path::SuperPaths;
+pub use super_path::{Exit, Exits, SuperPaths};
 pub use tags::{TAG, Tagged, count_tags, retag};
 pub use text::is_printable;
 pub use transmit::transmit;

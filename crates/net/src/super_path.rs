@@ -2,10 +2,10 @@
 //! Super-paths: nodes on the arc `device-input` that do the work of several nodes for ordinary packets. The setting that is common to
 //! those of all plugins.
 
-use crate::{Interface, Interfaces};
+use crate::{IfLanes, Interface, Interfaces};
 use graph::{Shared, World};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Enables or disables a super-path on an interface, by what is configured there and by [`SuperPaths::on`].
 pub type Apply = fn(&World, &Interface) -> Result<(), String>;
@@ -73,7 +73,107 @@ impl SuperPaths {
         self.nodes().iter().any(|(node, _)| features.contains(node))
     }
 
-    fn nodes(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, Apply)>> {
+    fn nodes(&self) -> MutexGuard<'_, Vec<(&'static str, Apply)>> {
         self.nodes.lock().expect("no panic inside")
+    }
+}
+
+/// An interface that packets of a vector leave by straight away.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(align(32))]
+pub struct Exit<T> {
+    key: u64,
+    /// Packets that have left and aren't counted yet: their bytes in the lower half, which has room for those of a vector, their number
+    /// above.
+    left: u64,
+    tx_if: u32,
+    /// Where packets go, as [`Exits::find`] has looked it up.
+    pub to: T,
+}
+
+impl<T> Exit<T> {
+    /// A packet of so many bytes leaves by it.
+    #[inline(always)]
+    pub fn count(&mut self, bytes: u32) {
+        self.left += 1 << 32 | u64::from(bytes);
+    }
+
+    #[inline(always)]
+    fn settle(&self, lanes: &IfLanes) {
+        if self.left != 0 {
+            lanes.tx.unicast(self.tx_if as usize, self.left >> 32, self.left & u64::from(u32::MAX));
+        }
+    }
+}
+
+/// The exits of a vector, mostly few. They are looked up once for a vector, and forgotten behind it, since interfaces may change.
+#[derive(Debug)]
+pub struct Exits<T> {
+    exits: [Exit<T>; EXITS],
+    /// Bit `i`: exit `i` is known.
+    known: u64,
+}
+
+const EXITS: usize = 16;
+/// The key of no exit.
+const NO_KEY: u64 = u64::MAX;
+
+impl<T: Copy + Default> Exits<T> {
+    /// None.
+    pub fn new() -> Self {
+        Self { exits: [Self::none(); EXITS], known: 0 }
+    }
+
+    #[inline(always)]
+    fn none() -> Exit<T> {
+        Exit { key: NO_KEY, ..Exit::default() }
+    }
+
+    /// The exit by an interface, looked up if it isn't known. Exits with different keys are different ones; all ones is no key. `None` if
+    /// `look` returns that.
+    #[inline(always)]
+    pub fn find(
+        &mut self,
+        tx_if: u32,
+        key: u64,
+        lanes: &IfLanes,
+        look: impl FnOnce() -> Option<T>,
+    ) -> Option<&mut Exit<T>> {
+        let at = tx_if as usize % EXITS;
+        if self.exits[at].key != key {
+            let exit = Exit { key, left: 0, tx_if, to: look()? };
+            std::mem::replace(&mut self.exits[at], exit).settle(lanes);
+            self.known |= 1 << at;
+        }
+        Some(&mut self.exits[at])
+    }
+
+    /// The same as [`Self::find`], if that was asked for before. `None` doesn't mean that there is no exit.
+    #[inline(always)]
+    pub fn known(&mut self, tx_if: u32, key: u64) -> Option<&mut Exit<T>> {
+        let exit = &mut self.exits[tx_if as usize % EXITS];
+        (exit.key == key).then_some(exit)
+    }
+
+    /// Whether none is known.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.known == 0
+    }
+
+    /// Counts the packets that have left for the interfaces, and forgets the exits.
+    #[inline(always)]
+    pub fn settle(&mut self, lanes: &IfLanes) {
+        while self.known != 0 {
+            let at = self.known.trailing_zeros() as usize % EXITS;
+            self.known &= self.known - 1;
+            std::mem::replace(&mut self.exits[at], Self::none()).settle(lanes);
+        }
+    }
+}
+
+impl<T: Copy + Default> Default for Exits<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }

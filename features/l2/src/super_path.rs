@@ -17,7 +17,7 @@ use crate::input::HEADER;
 use crate::state::{FILTER, Port, Role, generation, is_learned, stamp};
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, ErrorIndex, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
-use net::{IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Views};
+use net::{Exit, IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Views};
 use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
@@ -249,7 +249,18 @@ impl<const TRACED: bool> Means<'_, '_, TRACED> {
                 && !view.flags.has(IfFlags::IP_MODE)
                 && !self.cx.has_arc(self.interface_output, tx_if)
         });
-        Target::new(tx_if, view.tx, port)
+        Target::new(view.tx, port)
+    }
+
+    /// The same, looked up once for a vector.
+    #[inline(always)]
+    fn exit<'e>(
+        &self,
+        tx_if: u32,
+        targets: &'e mut Targets,
+        lanes: &IfLanes,
+    ) -> Option<&'e mut Exit<Target>> {
+        targets.find(tx_if, tx_if.into(), lanes, || Some(self.target(tx_if)))
     }
 }
 
@@ -282,16 +293,14 @@ impl L2SuperPath {
             let (key, place) = block.destinations[i];
             let Some(found) = macs.find_at(key, place) else { continue };
             let entry = found.entry;
-            let target = targets.find(entry.port, |tx_if| means.target(tx_if), lanes);
-            if !origin.may_send(entry, target) {
-                continue;
-            }
+            let exit = means.exit(entry.port, targets, lanes);
+            let Some(exit) = exit.filter(|exit| origin.may_send(entry, &exit.to)) else { continue };
             let at = usize::from(block.at[i]);
             let b = v.get_mut(at);
             b.mark_l2();
             b.tx_if = entry.port;
-            target.count(b.packet_len());
-            v.set(at, To::Tx(target.tx));
+            exit.count(b.packet_len() as u32);
+            v.set(at, To::Tx(exit.to.tx));
             sent += 1;
         }
         (sent, false)
@@ -305,9 +314,12 @@ impl L2SuperPath {
             Means { bridge, views: interfaces.views(cx.turn), interface_output: *interface_output, cx };
         let origin = Origin::new(b.rx_if, (bridge, interfaces), cx.now(), cx.turn);
         let (destination, source) = addresses(b, &origin)?;
-        let (mut target, tally) = match origin.way {
+        let (tx_if, tx, tally) = match origin.way {
             Way::Graph => return None,
-            Way::Crossed(peer) => (Some(means.target(peer)).filter(Target::is_open)?, (0, 0, 1)),
+            Way::Crossed(peer) => {
+                let target = Some(means.target(peer)).filter(Target::is_open)?;
+                (peer, target.tx, (0, 0, 1))
+            }
             Way::Bridged { learns } => {
                 let macs = bridge.view(cx.turn);
                 if learns {
@@ -322,15 +334,14 @@ impl L2SuperPath {
                 let entry = macs.find(destination)?.entry;
                 let target =
                     Some(means.target(entry.port)).filter(|target| origin.may_send(entry, target))?;
-                (target, (1, learns.into(), 0))
+                (entry.port, target.tx, (1, learns.into(), 0))
             }
         };
-        target.count(b.packet_len());
-        target.settle(lanes);
+        lanes.tx.unicast(tx_if as usize, 1, b.packet_len() as u64);
         counts.add(tally, cx);
         b.mark_l2();
-        b.tx_if = target.tx_if;
-        Some(To::Tx(target.tx))
+        b.tx_if = tx_if;
+        Some(To::Tx(tx))
     }
 
     /// Sends the frames of a cross-connected port, from place `from` of the vector on, as far as they follow each other. Returns the
@@ -344,8 +355,8 @@ impl L2SuperPath {
         means: &Means<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (usize, u64) {
-        let target = targets.find(peer, |tx_if| means.target(tx_if), lanes);
-        let (is_open, to, mut seen, mut sent) = (target.is_open(), To::Tx(target.tx), from, 0);
+        let (mut seen, mut sent) = (from, 0);
+        let mut exit = means.exit(peer, targets, lanes).filter(|exit| exit.to.is_open());
         for i in from..v.len() {
             v.prefetch(i + 8);
             let b = v.get_mut(i);
@@ -353,13 +364,14 @@ impl L2SuperPath {
                 break;
             }
             seen += 1;
-            if !is_open || addresses(b, origin).is_none() {
+            let Some(exit) = &mut exit else { continue };
+            if addresses(b, origin).is_none() {
                 continue;
             }
             b.mark_l2();
             b.tx_if = peer;
-            target.count(b.packet_len());
-            v.set(i, to);
+            exit.count(b.packet_len() as u32);
+            v.set(i, To::Tx(exit.to.tx));
             sent += 1;
         }
         (seen, sent)

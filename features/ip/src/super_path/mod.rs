@@ -172,7 +172,7 @@ impl Node for SuperPath {
         }
         desk4.owed.settle(&ip4.routes);
         desk6.owed.settle(&ip6.routes);
-        desk4.exits.settle(&ip4.outward);
-        desk6.exits.settle(&ip6.outward);
+        desk4.exits.settle(&ip4.outward.lanes);
+        desk6.exits.settle(&ip6.outward.lanes);
     }
 }

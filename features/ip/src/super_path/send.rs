@@ -2,7 +2,7 @@
 //! From a way to the transmit node.
 
 use super::choice::Hops;
-use super::exits::Exits;
+use super::exits::{Exits, known};
 use super::owed::Owed;
 use super::plan::Plan;
 use super::way::{Protocol, Way};
@@ -116,8 +116,8 @@ impl<F: Protocol> Ways<F> {
             left &= !group;
             let hop = AdjIndex(hop);
             let way = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
-                let exit = desk.exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
-                exit.map(|exit| Self::short_way(adj, exit.to()))
+                let exit = self.outward.find(&mut desk.exits, (adj.tx_if.into(), adj.output), views, cx);
+                exit.map(|exit| Self::short_way(adj, To::Tx(exit.to)))
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
@@ -244,7 +244,7 @@ impl<F: Protocol> Ways<F> {
         if exits.is_empty() {
             let records = self.adjacencies.ordinaries();
             for adj in hops[..plan.len()].iter().filter_map(|hop| records.get(AdjIndex(*hop))) {
-                exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx);
             }
         }
         let mut followed = [0; BLOCK];
@@ -294,12 +294,12 @@ impl<F: Protocol> Ways<F> {
                     others |= 1 << i;
                     continue;
                 };
-                let exit = exits.find(adj.tx_if.into(), adj.output, &self.outward, views, cx);
+                let exit = self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx);
                 let Some(exit) = exit else {
                     packets -= 1;
                     continue;
                 };
-                let way = Self::short_way(adj, exit.to());
+                let way = Self::short_way(adj, To::Tx(exit.to));
                 let (at, onward) = (plan.at(i), plan.onward(i));
                 if way.take::<F>(v.get_mut(at), plan.rx_if, onward).is_none() {
                     packets -= 1;
@@ -346,8 +346,8 @@ impl<F: Protocol> Ways<F> {
                 let onward = plan.onward(i);
                 let adj = records.get(AdjIndex(hops[i % BLOCK]));
                 if let Some(adj) = adj
-                    && let Some(exit) = exits.known(adj.tx_if.into(), adj.output)
-                    && let way = Self::short_way(adj, exit.to())
+                    && let Some(exit) = known(exits, adj.tx_if.into(), adj.output)
+                    && let way = Self::short_way(adj, To::Tx(exit.to))
                     && way.takes(rx_if, onward)
                     && way.send_short::<F, PADDED>(b, onward).is_some()
                 {

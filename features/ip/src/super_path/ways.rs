@@ -69,8 +69,8 @@ impl<F: Protocol> Ways<F> {
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
-        let exit = exits.find(adj.tx_if, adj.output, &self.outward, views, cx)?;
-        self.way_by(adj, exit.to(), cx)
+        let exit = self.outward.find(exits, (adj.tx_if, adj.output), views, cx)?;
+        self.way_by(adj, To::Tx(exit.to), cx)
     }
 
     /// The same, when it is known where the interface's packets go.
