@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reverse path checks of what a Linux host sends: from its own addresses, and from addresses that are routed elsewhere or nowhere.
 
-use fixture::{Router, eventually};
+use fixture::{PATIENCE, Router, eventually};
 
 use crate::host::pings;
 use crate::six;
@@ -15,6 +15,7 @@ for family in (socket.AF_INET, socket.AF_INET6):
     if family == socket.AF_INET6: s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     s.bind(('', 5000))
     every.append(s)
+print('listening', flush=True)
 while True:
     for s in select.select(every, [], [])[0]:
         data, who = s.recvfrom(70000)
@@ -78,6 +79,7 @@ fn only_sources_that_are_routed_back_pass() {
     left.host.ip(&format!("addr add {far}/32 dev lo"));
     left.host.ip(&format!("-6 addr add {far6}/128 dev lo nodad"));
     let server = right.host.command("/usr/bin/python3").args(["-c", SERVE]).spawn();
+    server.wait_for("listening", PATIENCE);
     pings(&left.host, "-c1", right.address);
     pings(&left.host, "-c1", "2001:db8:2::2");
     let to = |source: &str| if source.contains(':') { "2001:db8:2::2" } else { right.address };
