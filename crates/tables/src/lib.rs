@@ -4,14 +4,17 @@
 //! * [`Lpm4`], [`Lpm6`] — longest prefix match at a cost that hardly depends on the number of routes, changed in place while
 //!   workers read, in a [`Forest`]; [`OracleLpm`] is what they are tested against.
 //! * [`MacTable`] — MAC addresses of bridge domains, learned and looked up by workers without a lock.
+//! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.
 //! * [`Pool`] — objects at stable indices.
 
 #![forbid(unsafe_code)]
 
+mod hash_index;
 mod lpm;
 pub mod mac;
 mod pool;
 
+pub use hash_index::HashIndex;
 pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps, Wanted};
 pub use mac::MacTable;
 pub use pool::Pool;

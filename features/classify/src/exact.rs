@@ -1,131 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An exact-match table that workers read without a lock, and the hit counters of its entries.
 //!
-//! Extendible hashing: the upper bits of a key's hash select a segment in a directory. A segment is open addressing with linear probing over
-//! 64-bit cells: the upper half is the hash, the lower half the index of an entry plus 1. Entries lie in [`Slots`], so one that is replaced
-//! or removed stays valid for the rest of a worker's turn. Control alone changes the table. A segment that is half full is replaced by a
-//! larger one, or by two from [`SEGMENT`] cells on: an insertion moves at most `SEGMENT / 2` entries however large the table is. A worker
-//! with the old directory finds all entries that were there when its turn began. Each thread counts hits in counters of its own.
+//! A [`HashIndex`] leads from a key's hash to its entry. Entries lie in [`Slots`], so one that is replaced or removed stays valid for the
+//! rest of a worker's turn. Control alone changes the table. Each thread counts hits in counters of its own.
 
 use crate::key::Key;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Qsbr, Slots, Snapshot, Turn};
+use sync::{Qsbr, Slots, Turn};
+use tables::HashIndex;
 
 /// Entries at most, of all tables that count together: 2²⁴.
 pub const MAX_ENTRIES: usize = 1 << 24;
-/// A cell that was never used: probing ends there.
-const EMPTY: u64 = 0;
-/// A cell whose entry was removed: probing goes on.
-const REMOVED: u64 = 1 << 32;
-/// Cells of a new table.
-const FIRST: usize = 16;
-/// Cells of a segment that is split instead of enlarged.
-const SEGMENT: usize = 1 << 15;
-/// Bits of a hash that select a segment at most: a table of [`MAX_ENTRIES`] needs 11 or 12.
-const MAX_DEPTH: u32 = 16;
 /// Hit counters of a thread that lie beside each other.
 const CHUNK: usize = 64;
-
-struct Segment {
-    cells: Box<[AtomicU64]>,
-    /// Upper bits that all hashes here have in common.
-    depth: u32,
-    /// The bits of a hash below these, shifted right by this, are the first cell.
-    shift: u32,
-    /// Cells that aren't [`EMPTY`]. Control alone reads and writes it.
-    used: AtomicUsize,
-}
-
-impl Segment {
-    /// A segment with room for more than `entries`.
-    fn new(entries: usize, depth: u32) -> Self {
-        let len = |load: usize| ((entries + 1) * load).next_power_of_two();
-        let len = len(4).clamp(FIRST, SEGMENT).max(len(2));
-        let cells = (0..len).map(|_| AtomicU64::new(EMPTY)).collect();
-        Self { cells, depth, shift: 32 - len.ilog2(), used: AtomicUsize::new(0) }
-    }
-
-    fn is_full(&self) -> bool {
-        (self.used.load(Ordering::Relaxed) + 1) * 2 > self.cells.len()
-    }
-
-    /// The cells that an entry with this hash may be in, in the order of probing.
-    #[inline(always)]
-    fn probe(&self, hash: u32) -> impl Iterator<Item = &AtomicU64> {
-        let (mask, mut at) = (self.cells.len() - 1, (hash << self.depth >> self.shift) as usize);
-        (0..self.cells.len()).filter_map(move |_| {
-            let cell = self.cells.get(at & mask);
-            at += 1;
-            cell
-        })
-    }
-
-    /// Puts an entry into the first cell that was never used.
-    fn put(&self, hash: u32, index: u32) {
-        if let Some(free) = self.probe(hash).find(|cell| cell.load(Ordering::Relaxed) == EMPTY) {
-            free.store(cell_of(hash, index), Ordering::Release);
-            self.used.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The segments, by the upper `bits` bits of a hash. A segment of a lower depth has several places.
-struct Directory {
-    segments: Box<[Arc<Segment>]>,
-    bits: u32,
-}
-
-impl Directory {
-    fn new() -> Self {
-        Self { segments: Box::new([Arc::new(Segment::new(0, 0))]), bits: 0 }
-    }
-
-    #[inline(always)]
-    fn segment(&self, hash: u32) -> &Arc<Segment> {
-        &self.segments[(u64::from(hash) >> (32 - self.bits)) as usize]
-    }
-
-    /// The directory with a larger segment, or two, in place of the one of `hash`. Cells of removed entries are left out.
-    fn enlarged(&self, hash: u32) -> Self {
-        let old = self.segment(hash);
-        let words = old.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
-        let live: Vec<_> = words
-            .map(|word| ((word >> 32) as u32, word))
-            .filter_map(|(hash, word)| Some((hash, index_in(word, hash)?)))
-            .collect();
-        let split = (live.len() + 1) * 4 > SEGMENT && old.depth < MAX_DEPTH;
-        let depth = old.depth + u32::from(split);
-        let half = |hash: u32| if split { (hash >> (32 - depth)) as usize & 1 } else { 0 };
-        let new: Vec<_> = (0..=usize::from(split))
-            .map(|which| {
-                let own = live.iter().filter(|(hash, _)| half(*hash) == which);
-                let segment = Segment::new(own.clone().count(), depth);
-                own.for_each(|(hash, index)| segment.put(*hash, *index));
-                Arc::new(segment)
-            })
-            .collect();
-        let bits = self.bits.max(depth);
-        let place = |at: usize| {
-            let first = ((at as u64) << (32 - bits)) as u32;
-            let now = self.segment(first);
-            if Arc::ptr_eq(now, old) { new[half(first)].clone() } else { now.clone() }
-        };
-        Self { segments: (0..1 << bits).map(place).collect(), bits }
-    }
-}
-
-#[inline(always)]
-const fn cell_of(hash: u32, index: u32) -> u64 {
-    (hash as u64) << 32 | (index as u64 + 1)
-}
-
-/// The index in a cell of this hash.
-#[inline(always)]
-const fn index_in(cell: u64, hash: u32) -> Option<u32> {
-    if (cell >> 32) as u32 == hash { (cell as u32).checked_sub(1) } else { None }
-}
 
 struct Entry<V> {
     key: Key,
@@ -165,7 +54,7 @@ pub struct EntryInfo<V> {
 
 /// The table. `V` is what a key leads to.
 pub struct Exact<V: Send + Sync + 'static> {
-    directory: Snapshot<Directory>,
+    index: HashIndex,
     entries: Slots<Entry<V>>,
     /// By thread, then by index of the entry divided by [`CHUNK`].
     hits: Box<[Slots<Chunk>]>,
@@ -189,7 +78,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// An empty table of keys of so many vectors. `total` counts the entries of all tables that have a limit in common.
     pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize, total: Arc<AtomicUsize>) -> Self {
         Self {
-            directory: Snapshot::new(domain.clone(), Directory::new()),
+            index: HashIndex::new(domain),
             entries: Slots::new(domain.clone()),
             hits: (0..threads).map(|_| Slots::new(domain.clone())).collect(),
             vectors,
@@ -219,20 +108,10 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// Looks a key up; returns the index of the entry and its value.
     #[inline(always)]
     pub fn find<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<(u32, &'t V)> {
-        let hash = self.hash(key);
-        for cell in self.directory.get(turn).segment(hash).probe(hash) {
-            let cell = cell.load(Ordering::Acquire);
-            if cell == EMPTY {
-                return None;
-            }
-            if let Some(index) = index_in(cell, hash)
-                && let Some(entry) = self.entries.get(index, turn)
-                && entry.key == *key
-            {
-                return Some((index, &entry.value));
-            }
-        }
-        None
+        self.index.find(self.hash(key), turn, |index| {
+            let entry = self.entries.get(index, turn).filter(|entry| entry.key == *key)?;
+            Some((index, &entry.value))
+        })
     }
 
     /// Counts a packet that an entry has matched, on the thread of this number.
@@ -257,29 +136,16 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         })
     }
 
-    /// Control: the cell and the index of a key.
-    fn locate<R>(&self, key: &Key, found: impl FnOnce(&AtomicU64, u32) -> R) -> Option<R> {
-        let hash = self.hash(key);
-        self.directory.read(|directory| {
-            for cell in directory.segment(hash).probe(hash) {
-                let word = cell.load(Ordering::Relaxed);
-                if word == EMPTY {
-                    return None;
-                }
-                if let Some(index) = index_in(word, hash)
-                    && self.entries.read(index, |entry| entry.is_some_and(|entry| entry.key == *key))
-                {
-                    return Some(found(cell, index));
-                }
-            }
-            None
-        })
+    /// Control: the index of a key.
+    fn locate(&self, key: &Key) -> Option<u32> {
+        let is_it = |index: u32| self.entries.read(index, |entry| entry.is_some_and(|e| e.key == *key));
+        self.index.read(self.hash(key), |index| is_it(index).then_some(index))
     }
 
     /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if there are [`MAX_ENTRIES`].
     pub fn set(&self, key: &Key, value: V) -> Result<Option<V>, Full> {
         let mut control = self.control();
-        if let Some(index) = self.locate(key, |_, index| index) {
+        if let Some(index) = self.locate(key) {
             let old = self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()));
             self.entries.set(index, Entry { key: *key, value });
             control.bases[index as usize] = self.sum(index).0;
@@ -287,10 +153,6 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         }
         if self.total.load(Ordering::Relaxed) >= MAX_ENTRIES {
             return Err(Full);
-        }
-        let hash = self.hash(key);
-        if self.directory.read(|directory| directory.segment(hash).is_full()) {
-            self.directory.update(|directory| directory.enlarged(hash));
         }
         let index = control.free.pop().unwrap_or(control.bases.len() as u32);
         if index as usize == control.bases.len() {
@@ -302,7 +164,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         }
         control.bases[index as usize] = self.sum(index).0;
         self.entries.set(index, Entry { key: *key, value });
-        self.directory.read(|directory| directory.segment(hash).put(hash, index));
+        self.index.insert(self.hash(key), index);
         control.entries += 1;
         self.total.fetch_add(1, Ordering::Relaxed);
         Ok(None)
@@ -311,10 +173,8 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// Removes a key; returns the value that it had.
     pub fn remove(&self, key: &Key) -> Option<V> {
         let mut control = self.control();
-        let index = self.locate(key, |cell, index| {
-            cell.store(REMOVED, Ordering::Release);
-            index
-        })?;
+        let index = self.locate(key)?;
+        self.index.remove(self.hash(key), index);
         let value = self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()));
         self.entries.clear(index);
         control.free.push(index);
@@ -340,13 +200,10 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         self.control().entries
     }
 
-    /// Places in the directory, and cells of the largest segment.
+    /// See [`HashIndex::segments`].
     #[cfg(test)]
     pub fn segments(&self) -> (usize, usize) {
-        self.directory.read(|directory| {
-            let lens = directory.segments.iter().map(|segment| segment.cells.len());
-            (directory.segments.len(), lens.max().unwrap_or(0))
-        })
+        self.index.segments()
     }
 
     /// The indices of all entries are below this.
