@@ -23,6 +23,7 @@ pub static ALL: &[&Plugin] = &[
     &lldp::PLUGIN,
     &cdp::PLUGIN,
     &udp::PLUGIN,
+    &ipip::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,

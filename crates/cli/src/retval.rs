@@ -22,6 +22,8 @@ pub const NO_SUCH_FIB: Retval = Retval(-3);
 pub const NO_SUCH_ENTRY: Retval = Retval(-6);
 /// A value is out of range or invalid.
 pub const INVALID_VALUE: Retval = Retval(-7);
+/// A second value is out of range or invalid.
+pub const INVALID_VALUE_2: Retval = Retval(-8);
 /// The request isn't implemented.
 pub const UNIMPLEMENTED: Retval = Retval(-9);
 /// No interface has the index in the request's second interface field.
@@ -70,12 +72,18 @@ pub const INVALID_VLAN_TAG_COUNT: Retval = Retval(-72);
 pub const INVALID_ARGUMENT: Retval = Retval(-73);
 /// The state of the interface doesn't allow the request.
 pub const UNEXPECTED_INTF_STATE: Retval = Retval(-74);
+/// A tunnel with these ends exists.
+pub const TUNNEL_EXIST: Retval = Retval(-75);
+/// Packets of the tunnel can't go to this node.
+pub const INVALID_DECAP_NEXT: Retval = Retval(-76);
 /// An interface of this name exists.
 pub const IF_ALREADY_EXISTS: Retval = Retval(-79);
 /// The interface is a member of a bond, which excludes the request.
 pub const BOND_MEMBER_NOT_ALLOWED: Retval = Retval(-80);
 /// The value or entry exists.
 pub const VALUE_EXIST: Retval = Retval(-81);
+/// Source and destination are the same.
+pub const SAME_SRC_DST: Retval = Retval(-82);
 /// No worker has this index.
 pub const INVALID_WORKER: Retval = Retval(-89);
 /// The classifier has no such table.
@@ -110,6 +118,8 @@ pub const UNSUPPORTED: Retval = Retval(-126);
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
 /// Another interface has the number.
 pub const INSTANCE_IN_USE: Retval = Retval(-147);
+/// The number of a session is out of range.
+pub const INVALID_SESSION_ID: Retval = Retval(-148);
 /// The interface carries no Ethernet frames.
 pub const NON_ETHERNET: Retval = Retval(-151);
 /// The bridge domain has a BVI already.

@@ -114,6 +114,11 @@ impl Node for Recorder {
     }
 }
 
+/// The MAC address of the neighbours of a port of a [`Rig`]: see [`Rig::networks`].
+pub fn peer_mac(i: usize) -> MacAddr {
+    MacAddr([2, 0xfe, 0, 0, 1, i as u8])
+}
+
 /// An instance with ports `p0`, `p1`, … that are up and keep what they send, for tests of plugins.
 pub struct Rig {
     /// Runs the instance.
@@ -189,6 +194,36 @@ impl Rig {
     pub fn refused(&mut self, line: &str) -> (i32, String) {
         let error = self.bench.cli(line).expect_err(line);
         (error.code(), error.to_string())
+    }
+
+    /// Gives port `i` the addresses 10.0.i.1/24 and 2001:db8:i::1/64, and neighbours .2 and ::2 with [`peer_mac`]. For an instance with the
+    /// plugin of IP.
+    ///
+    /// # Panics
+    /// If the port isn't there.
+    pub fn networks(&mut self) {
+        for (i, port) in self.ports.clone().into_iter().enumerate() {
+            self.cli(&format!("set interface ip address p{i} 10.0.{i}.1/24"));
+            self.cli(&format!("set interface ip address p{i} 2001:db8:{i}::1/64"));
+            let peers: [std::net::IpAddr; 2] = [
+                Ipv4Addr::new(10, 0, i as u8, 2).into(),
+                std::net::Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, 2).into(),
+            ];
+            for peer in peers {
+                let known = Neighbor { is_static: true, ..Neighbor::new(port, peer, peer_mac(i)) };
+                let world = self.world();
+                world.get::<Neighbors>().set(&world, known).expect("set");
+            }
+        }
+    }
+
+    /// Receives an IP packet on port 0, and returns the IP packets sent, each with the number of its port.
+    pub fn route(&mut self, packet: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        let ethertype: [u8; 2] =
+            if packet.first().is_some_and(|b| b >> 4 == 6) { [0x86, 0xdd] } else { [8, 0] };
+        let frame = [&port_mac(0).0[..], &peer_mac(0).0, &ethertype, packet].concat();
+        let sent = self.pass(0, &frame);
+        sent.into_iter().map(|(port, frame)| (port, frame[14..].to_vec())).collect()
     }
 
     /// Receives frames on a port, as from its driver.

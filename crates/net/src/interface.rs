@@ -212,6 +212,27 @@ impl Interfaces {
         Ok(sw_if)
     }
 
+    /// As [`Self::create`], for interfaces that send by one node: it finds the interface of a packet in [`buffer::Buffer::tx_if`]. With an
+    /// index above that of another interface, if there is one, as in [`Self::create_above`].
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn create_sharing(
+        &self,
+        world: &World,
+        new: NewInterface,
+        above: Option<SwIfIndex>,
+        tx: NodeIndex,
+    ) -> Result<SwIfIndex, Error> {
+        let sw_if = self.allot(world, &new.name, &new.name, above)?;
+        let output = self.add_own_output(world, &new.name, sw_if, tx).inspect_err(|_| {
+            self.inner().give_back(sw_if, &new.name, &new.name);
+        })?;
+        let interface = Interface { shares_tx: true, ..Interface::new(sw_if, new, (output, tx)) };
+        self.put(world, interface);
+        Ok(sw_if)
+    }
+
     /// Reserves an index, above the parent's index if there is a parent, and the names of a new interface.
     fn allot(
         &self,
@@ -273,10 +294,21 @@ impl Interfaces {
         tx: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> Result<(NodeIndex, NodeIndex), Error> {
         let tx = world.add_node(&format!("{name}-tx"), tx)?;
+        let output = self.add_own_output(world, name, sw_if, tx).inspect_err(|_| world.remove_node(tx))?;
+        Ok((output, tx))
+    }
+
+    /// Output node of a new interface that isn't a sub-interface.
+    fn add_own_output(
+        &self,
+        world: &World,
+        name: &str,
+        sw_if: SwIfIndex,
+        tx: NodeIndex,
+    ) -> Result<NodeIndex, Error> {
         let make_output = self.inner().make_output;
-        let Some(make) = make_output else { return Ok((tx, tx)) };
-        let output = make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, sub: None });
-        Ok((output.inspect_err(|_| world.remove_node(tx))?, tx))
+        let Some(make) = make_output else { return Ok(tx) };
+        make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, sub: None })
     }
 
     /// Deletes an interface: first its sub-interfaces; then it goes down, then all state ([`World::forget`]) and its driver
@@ -308,7 +340,7 @@ impl Interfaces {
         self.counters.end(world, sw_if, &interface.name);
         // Nothing leads there any more; threads give them back, and other interfaces get them.
         world.remove_node(interface.output);
-        if interface.sub.is_none() {
+        if interface.sub.is_none() && !interface.shares_tx {
             world.remove_node(interface.tx);
         }
         self.inner().free.insert(sw_if.0);

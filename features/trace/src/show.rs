@@ -233,7 +233,7 @@ impl View {
         let to = self.nodes.get(input.to.at()).map_or("", |name| name);
         let kind = self.interfaces.get(input.rx_if).map(|i| i.kind);
         let layer = match layer(to) {
-            Layer::Ethernet if kind.is_ok_and(|kind| kind == IfKind::Ip) => Layer::Ip,
+            Layer::Ethernet if kind.is_ok_and(IfKind::is_ip) => Layer::Ip,
             layer => layer,
         };
         format!(

@@ -62,7 +62,7 @@ impl Adjacencies {
     ) -> Result<AdjIndex, Error> {
         let interfaces = world.get::<Interfaces>();
         let frames = interfaces.kind(sw_if)?;
-        let kind = if frames == IfKind::Ip { AdjKind::Rewrite } else { AdjKind::Incomplete };
+        let kind = unknown(frames);
         // Without layer-2 addresses all neighbours are one.
         let nexthop = match (frames, nexthop) {
             (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -136,7 +136,7 @@ impl Adjacencies {
         let all = self.find_neighbors(sw_if, nexthop);
         for index in &all {
             self.change(*index, |adj| {
-                adj.kind = AdjKind::Incomplete;
+                adj.kind = world.get::<Interfaces>().kind(sw_if).map_or(AdjKind::Incomplete, unknown);
                 adj.next = next_node(world, adj.kind, adj.nexthop_link);
                 adj.rewrite_len = 0;
             });
@@ -155,7 +155,9 @@ impl Adjacencies {
             return self.neighbor(world, sw_if, address);
         }
         let key = Key::Glean(Link::of(address), sw_if, address);
-        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Glean, Link::of(address), address)))
+        // Where nobody can be asked, a destination is known or unreachable.
+        let kind = if interface.kind == IfKind::Multipoint { AdjKind::Unreach } else { AdjKind::Glean };
+        Ok(self.hold(key, || on_interface(world, &interface, kind, Link::of(address), address)))
     }
 
     /// The adjacency of packets for an address of ours on an interface. The caller becomes one more holder.
@@ -221,6 +223,17 @@ impl Adjacencies {
             members.into_iter().for_each(|member| self.release(member));
         }
         index
+    }
+}
+
+/// The adjacency of a next hop of which nothing is known but its address.
+const fn unknown(frames: IfKind) -> AdjKind {
+    match frames {
+        // There is nothing to know.
+        IfKind::Ip => AdjKind::Rewrite,
+        // Nobody can be asked.
+        IfKind::Multipoint => AdjKind::Unreach,
+        IfKind::Ethernet | IfKind::Local => AdjKind::Incomplete,
     }
 }
 

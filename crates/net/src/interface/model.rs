@@ -16,8 +16,17 @@ pub enum IfKind {
     Ethernet,
     /// IP packets without a layer-2 header.
     Ip,
+    /// IP packets to one of several others, each of which has to be known: what their adjacencies put in front tells them apart.
+    Multipoint,
     /// Nothing: `local0`.
     Local,
+}
+
+impl IfKind {
+    /// Packets without a layer-2 header.
+    pub const fn is_ip(self) -> bool {
+        matches!(self, Self::Ip | Self::Multipoint)
+    }
 }
 
 /// The role of an interface in layer-2 switching.
@@ -166,6 +175,8 @@ pub struct Interface {
     pub output: NodeIndex,
     /// The driver's transmit node.
     pub tx: NodeIndex,
+    /// Other interfaces have the same transmit node.
+    pub shares_tx: bool,
     /// Index of the IPv4 table.
     pub fib4: u32,
     /// Index of the IPv6 table.
@@ -212,6 +223,7 @@ impl Interface {
             tag: String::new(),
             output,
             tx,
+            shares_tx: false,
             fib4: 0,
             fib6: 0,
             link6: 0,
@@ -246,7 +258,7 @@ impl Interface {
         flags.put(IfFlags::ADMIN, self.admin_up);
         flags.put(IfFlags::LINK, self.link_up);
         flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
-        flags.put(IfFlags::IP_MODE, self.kind == IfKind::Ip);
+        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
         flags.put(IfFlags::REDIRECTS4, self.redirects[0]);

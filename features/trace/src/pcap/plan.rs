@@ -6,7 +6,7 @@ use super::chunk::Direction;
 use cli::Error;
 use graph::{Reason, SwIfIndex, World};
 use msg::retval;
-use net::{IfKind, Interfaces};
+use net::Interfaces;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a packet that may be kept.
@@ -101,7 +101,7 @@ impl Plan {
         }
         let interfaces = world.get::<Interfaces>();
         if let (Some(i), true, false) = (self.interface, on.rx, on.tx || on.drop)
-            && interfaces.get(i)?.kind == IfKind::Ip
+            && interfaces.get(i)?.kind.is_ip()
         {
             let name = interfaces.name(i);
             return Err(Error::unsupported(format!(

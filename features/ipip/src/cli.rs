@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands.
+
+use crate::spec::{IpIp, unspecified};
+use cli::{Command, Error, Matches, Output, Result, Writer, retval};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::json;
+use std::fmt::Write;
+use std::net::IpAddr;
+use tunnel::{Ends, Tunnels};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "create ipip tunnel",
+        usage: "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-table-id <table:u32>] [p2mp] \
+                [encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] \
+                [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>])",
+        help: "Make an interface whose packets go to another router in IP packets; p2mp: the other ends come by `create teib'",
+        run: create,
+    },
+    Command {
+        path: "delete ipip tunnel",
+        usage: "{<interface:interface> | sw_if_index <index:u32>}",
+        help: "Delete a tunnel and its interface",
+        run: delete,
+    },
+    Command {
+        path: "show ipip tunnel",
+        usage: "[<interface:interface>]",
+        help: "Tunnels of IP in IP",
+        run: show,
+    },
+    Command {
+        path: "show ipip tunnel-hash",
+        usage: "",
+        help: "What received packets of each tunnel have: addresses and table",
+        run: show_hash,
+    },
+];
+
+fn create(w: &World, m: &Matches) -> Result<Output> {
+    let local: IpAddr = m.req("source")?;
+    let multipoint = m.flag("p2mp");
+    let remote = match m.opt("destination")? {
+        Some(remote) => remote,
+        None if multipoint => unspecified(local),
+        None => return Err(Error::usage("the other end is missing: dst ADDRESS, or p2mp")),
+    };
+    let ends = Ends { local, remote, table: m.opt("table")?.unwrap_or(0) };
+    let made = IpIp { ends, marks: tunnel::parse(m)?, multipoint }.create(w, m.opt("instance")?);
+    let sw_if = made.map_err(|e| match () {
+        () if e.is(retval::NO_SUCH_FIB) => e.at(m.span("table")),
+        () if e.is(retval::INSTANCE_IN_USE) => e.at(m.span("instance")),
+        () => e,
+    })?;
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+}
+
+fn delete(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = match m.opt("index")? {
+        Some(index) => SwIfIndex(index),
+        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+    };
+    w.get::<Tunnels<IpIp>>().delete(w, sw_if)?;
+    Ok(Output::empty())
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let tunnels = w.get::<Tunnels<IpIp>>();
+    let all = if m.has("interface") {
+        vec![w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?]
+    } else {
+        tunnels.interfaces()
+    };
+    if all.is_empty() {
+        return Ok(Output::text("No IPIP tunnels configured...\n"));
+    }
+    Ok(Output::list(all, |w: &World, sw_if, out: &mut Writer| {
+        line(w, sw_if, out);
+        Ok(())
+    }))
+}
+
+fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
+    let tunnels = w.get::<Tunnels<IpIp>>();
+    // It may be deleted between two slices of the answer.
+    let Some(tunnel) = tunnels.get(sw_if) else { return };
+    let IpIp { ends, marks, multipoint } = tunnel.spec;
+    let Ends { local, remote, table } = ends;
+    let is_resolved = tunnels.is_resolved(w, sw_if);
+    let flags = tunnel::flags(&marks);
+    out.value(|| {
+        json!({
+            "interface": w.get::<Interfaces>().name(sw_if),
+            "sw_if_index": sw_if.0,
+            "instance": tunnel.instance,
+            "source": local.to_string(),
+            "destination": (!multipoint).then(|| remote.to_string()),
+            "table": table,
+            "flags": flags,
+            "dscp": marks.dscp,
+            "multipoint": multipoint,
+            "resolved": (!multipoint).then_some(is_resolved),
+        })
+    });
+    out.text(|text| {
+        let i = tunnel.instance;
+        write!(text, "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} ")?;
+        write!(text, "flags [{}] dscp {}", flags.join(" "), marks.dscp)?;
+        let state = match (multipoint, is_resolved) {
+            (true, _) => " multi-point",
+            (false, true) => "",
+            (false, false) => " unresolved",
+        };
+        writeln!(text, "{state}")
+    });
+}
+
+fn show_hash(w: &World, _: &Matches) -> Result<Output> {
+    Ok(Output::list(w.get::<Tunnels<IpIp>>().interfaces(), |w: &World, sw_if, out: &mut Writer| {
+        let Some(tunnel) = w.get::<Tunnels<IpIp>>().get(sw_if) else { return Ok(()) };
+        let Ends { local, remote, table } = tunnel.spec.ends;
+        let name = w.get::<Interfaces>().name(sw_if);
+        out.value(|| json!({ "interface": name, "source": remote.to_string(), "destination": local.to_string(), "table": table }));
+        out.text(|text| writeln!(text, "{name}: src {remote} dst {local} table-ID {table}"));
+        Ok(())
+    }))
+}

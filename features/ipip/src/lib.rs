@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! IP in IP (RFC 2003, RFC 2473, RFC 4213): tunnels of IPv4 and IPv6 packets in IPv4 and IPv6 packets.
+//!
+//! `ipipN` carries packets of both protocols. A tunnel has one other end, or several, whose addresses are entries of `create teib`.
+//!
+//! Limits: no MPLS inside, no 6RD.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod input;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::IpIp;
+
+use graph::{FieldDef, NodeDef, Plugin, StateDef};
+use tunnel::{Encap, Nested, Tunnels};
+use wire::{Ip4, Ip6};
+
+/// IP in IP.
+pub static PLUGIN: Plugin = Plugin {
+    name: "ipip",
+    about: "IP in IP tunnels",
+    state: &[StateDef::of::<Tunnels<IpIp>>()],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::IpIpCodec>>(),
+        NodeDef::of::<input::IpIpInput<Ip4>>(),
+        NodeDef::of::<input::IpIpInput<Ip6>>(),
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    ..Plugin::EMPTY
+};

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an IP in IP tunnel is made of.
+
+use crate::input::IpIpInput;
+use cli::retval::{self, Retval};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World, name_of};
+use net::IfKind;
+use std::net::IpAddr;
+use tunnel::{Ends, Key, Marks, Spec, Tunnels};
+use wire::{Ip4, Ip6, IpProtocol, MacAddr};
+
+/// An IP in IP tunnel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct IpIp {
+    /// The ends; the other one is unspecified for a tunnel with several.
+    pub ends: Ends,
+    /// What is chosen of outer headers.
+    pub marks: Marks,
+    /// Several other ends.
+    pub multipoint: bool,
+}
+
+impl IpIp {
+    /// Makes a tunnel.
+    ///
+    /// # Errors
+    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58); as [`Tunnels::create`].
+    pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
+        if self.multipoint && !self.ends.remote.is_unspecified() {
+            let why = format!("the other ends are entries of `create teib', not {}", self.ends.remote);
+            return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
+        }
+        if !self.multipoint {
+            self.ends.check(retval::INVALID_PROTOCOL)?;
+        }
+        let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;
+        register::<Ip4>(world)?;
+        register::<Ip6>(world)?;
+        Ok(made)
+    }
+}
+
+/// From the first tunnel on, packets of its protocols are for this feature.
+fn register<F: ip::Ip>(world: &World) -> Result<()> {
+    let taken = |why| Error::failed(why).retval(retval::RSRC_IN_USE);
+    for protocol in [IpProtocol::IP4, IpProtocol::IP6] {
+        ip::register_protocol::<F>(world, protocol, name_of::<IpIpInput<F>>()).map_err(taken)?;
+    }
+    Ok(())
+}
+
+/// The address that is none, of a protocol.
+pub const fn unspecified(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+impl Spec for IpIp {
+    const PREFIX: &'static str = "ipip";
+    const DRIVER: &'static str = "IPIP";
+    const ENCAP: &'static str = "ipip-encap";
+    const EXISTS: Retval = retval::IF_ALREADY_EXISTS;
+    const STARTS_UP: bool = false;
+
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    fn key(&self) -> Key {
+        Key::default()
+    }
+
+    fn carries(&self) -> IfKind {
+        if self.multipoint { IfKind::Multipoint } else { IfKind::Ip }
+    }
+
+    fn mtu(&self) -> u16 {
+        9000
+    }
+
+    fn mac(&self, _: u32) -> MacAddr {
+        MacAddr::ZERO
+    }
+
+    fn protocol(&self) -> IpProtocol {
+        // The packet decides.
+        IpProtocol::IP4
+    }
+
+    fn hop_limits(&self) -> [u8; 2] {
+        [63, 64]
+    }
+
+    fn header(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn is_multipoint(&self) -> bool {
+        self.multipoint
+    }
+}

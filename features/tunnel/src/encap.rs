@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The node that puts headers in front of packets.
+
+use crate::inner::Inner;
+use crate::model::{Flags, Spec};
+use crate::segment;
+use crate::state::{End, Tunnels};
+use buffer::{Buffer, Field, Flags as Marked, Kept, Owned};
+use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use ip::Onward;
+use net::{Fib, Flow, IfLanes, L4, Tracked};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use sync::Turn;
+use wire::{Header, Ip4, Ip6, Ipv4Header, Ipv6Header, l4};
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
+
+/// Tunnels whose headers a packet may have in front at a time.
+pub const MAX_NESTED: u8 = 8;
+
+/// How many tunnels' headers a packet has in front, since it was received or taken out of a tunnel.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Nested(pub u8);
+
+impl Kept for Nested {}
+
+/// What a kind does with each packet that gets its header.
+pub trait Codec: Build + Send + 'static {
+    /// The configuration of its tunnels.
+    type Spec: Spec;
+    /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6 have a checksum.
+    const UDP: bool = false;
+    /// Packets are frames.
+    const FRAMES: bool;
+
+    /// Fills in what differs from packet to packet in `own`, the header behind the outer IP header. Returns the protocol of the outer
+    /// packet, if that differs too.
+    fn fill(&mut self, own: &mut [u8], end: &End, inner: &Inner) -> Option<u8>;
+
+    /// What a trace shows.
+    fn trace(f: &mut fmt::Formatter<'_>, trace: &EncapTrace<Self>) -> fmt::Result;
+}
+
+/// A packet that got headers.
+#[derive(Clone, Copy)]
+pub struct EncapTrace<C> {
+    /// The number in the interface's name.
+    pub instance: u32,
+    /// Bytes with all headers.
+    pub len: usize,
+    /// The number of the tunnel between its ends.
+    pub id: u32,
+    outer: [u8; 40],
+    kind: PhantomData<C>,
+}
+
+impl<C> EncapTrace<C> {
+    /// The two outer addresses.
+    pub fn addresses(&self) -> [std::net::IpAddr; 2] {
+        let v4 = Ipv4Header::view(&self.outer).filter(|ip| ip.version_ihl >> 4 == 4);
+        match (v4, Ipv6Header::view(&self.outer)) {
+            (Some(ip), _) => [ip.src.into(), ip.dst.into()],
+            (None, Some(ip)) => [ip.src.into(), ip.dst.into()],
+            (None, None) => [std::net::Ipv4Addr::UNSPECIFIED.into(); 2],
+        }
+    }
+}
+
+impl<C: Codec + Copy + Sync> Trace for EncapTrace<C> {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        C::trace(f, self)
+    }
+}
+
+/// Puts the headers of a kind of tunnels in front of packets.
+pub struct Encap<C: Codec> {
+    tunnels: Arc<Tunnels<C::Spec>>,
+    wrapper: Wrapper<C>,
+    copies: Copies,
+}
+
+struct Wrapper<C> {
+    codec: C,
+    fib4: Arc<Fib<Ip4>>,
+    fib6: Arc<Fib<Ip6>>,
+    onward4: Onward<Ip4>,
+    onward6: Onward<Ip6>,
+    lanes: Arc<IfLanes>,
+    l4: Field<L4>,
+    nested: Field<Nested>,
+    /// Identification of the next packet of IPv4 (RFC 791 3.2).
+    id: u16,
+}
+
+/// Where packets with headers go.
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// What the route to the other end leads to.
+    #[dynamic]
+    Node(NodeIndex),
+    /// Super-packets: cut into segments.
+    #[keep]
+    Segments,
+    /// good packets encapsulated
+    #[count]
+    Encapsulated,
+    /// tunnel is gone
+    #[drop]
+    Gone,
+    /// no route to the tunnel's other end
+    #[drop]
+    NoRoute,
+    /// no room for another header
+    #[drop]
+    NoHeadroom,
+    /// packet would be longer than 65535 bytes
+    #[drop]
+    TooLong,
+    /// too many tunnels in one another, or a tunnel through itself
+    #[drop]
+    Nested,
+    /// super-packet can't be cut into segments
+    #[drop]
+    BadSuper,
+    /// no buffer for a segment
+    #[count]
+    NoBuffer,
+}
+
+impl<C: Codec> Build for Encap<C> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let wrapper = Wrapper {
+            codec: C::build(world, thread),
+            fib4: world.get(),
+            fib6: world.get(),
+            onward4: Onward::new(world, thread),
+            onward6: Onward::new(world, thread),
+            lanes: IfLanes::of(world, thread),
+            l4: world.field(),
+            nested: world.field(),
+            // Far from those of other threads, so that parts of two packets aren't put together.
+            id: (thread.at() as u16).wrapping_mul(0x1d05),
+        };
+        Self { tunnels: world.get(), wrapper, copies: Copies::default() }
+    }
+}
+
+/// The end that a packet is sent to. Of an interface with several, the four bytes in front tell; they are taken off.
+#[inline(always)]
+fn end_of<'t, S: Spec>(tunnels: &'t Tunnels<S>, b: &mut Buffer, turn: &'t Turn<'_>) -> Option<&'t End> {
+    let end = tunnels.end(b.tx_if, turn)?;
+    if end.route.is_some() {
+        return Some(end);
+    }
+    let number = u32::from_be_bytes(*b.bytes::<4>(0)?);
+    // A number may have been given to another interface's since.
+    let end = tunnels.end(number, turn).filter(|end| end.sw_if == b.tx_if && end.route.is_some())?;
+    b.pull(4).then_some(end)
+}
+
+impl<C: Codec> Wrapper<C> {
+    #[inline(always)]
+    fn flow(&self, end: &End, turn: &Turn<'_>) -> Flow {
+        let table = net::TableIndex(end.key.table);
+        if end.outer_v6 { self.fib6.flow(table, turn) } else { self.fib4.flow(table, turn) }
+    }
+
+    /// Puts the headers in front, and finds the next node.
+    #[inline(always)]
+    fn wrap(&mut self, b: &mut Buffer, end: &End, route: Tracked, turn: &Turn<'_>) -> To {
+        let nested = b.find_field(self.nested).unwrap_or_default().0 + 1;
+        if nested > MAX_NESTED {
+            return To::Nested;
+        }
+        if b.flags.has(Marked::CSUM_PARTIAL) {
+            // Left only on a packet too short for the checksum, which its receiver drops.
+            driver::finish_checksum(b);
+            b.flags.clear(Marked::CSUM_PARTIAL);
+        }
+        let inner = if C::FRAMES { Inner::of_frame(b) } else { Inner::of_packet(b) };
+        const OF_FLOW: Flags = Flags::INNER_HASH.with(Flags::COPY_FLOW_LABEL);
+        let flow = if C::UDP || end.flags.any(OF_FLOW) { inner.flow(b, self.flow(end, turn)) } else { 0 };
+        let template = end.template.bytes();
+        let len = b.packet_len();
+        let ip = if end.outer_v6 { 40 } else { 20 };
+        // IPv6 doesn't count its own header.
+        let counted = template.len() + len - if end.outer_v6 { ip } else { 0 };
+        if counted > 65_535 {
+            return To::TooLong;
+        }
+        let Some(to) = b.push_slice(template.len()) else { return To::NoHeadroom };
+        to.copy_from_slice(template);
+        let (outer, own) = to.split_at_mut(ip);
+        let protocol = self.codec.fill(own, end, &inner);
+        if C::UDP
+            && let Some([source, length]) =
+                own.first_chunk_mut::<6>().map(|[a, b, _, _, c, d]| [[a, b], [c, d]])
+        {
+            let bytes = (len + template.len() - ip) as u16;
+            let set = |[high, low]: [&mut u8; 2], value: u16| [*high, *low] = value.to_be_bytes();
+            set(source, (flow ^ flow >> 16) as u16);
+            set(length, bytes);
+        }
+        if end.outer_v6 {
+            if let Some(header) = Ipv6Header::view_mut(outer) {
+                fill6(header, end, &inner, flow, counted as u16);
+                header.next_header.0 = protocol.unwrap_or(header.next_header.0);
+            }
+        } else if let Some(header) = Ipv4Header::view_mut(outer) {
+            header.id.set(self.id);
+            header.protocol.0 = protocol.unwrap_or(header.protocol.0);
+            fill4(header, end, &inner, counted as u16);
+            self.id = self.id.wrapping_add(1);
+        }
+        if C::UDP && end.outer_v6 {
+            // RFC 8200 8.1.
+            let sum = l4::compute_parts(b.data(), b.segments().skip(1));
+            let is_written = sum.is_ok_and(|(at, sum)| b.write_u16(at, sum));
+            debug_assert!(is_written, "of the headers that were just written");
+        }
+        self.lanes.tx.unicast(end.sw_if as usize, 0, template.len() as u64);
+        b.set_field(self.nested, Nested(nested));
+        b.clear_field(self.l4);
+        b.flags.clear(
+            Marked::L2_BROADCAST.with(Marked::L2_MULTICAST).with(Marked::VLAN).with(Marked::L4_CSUM_OK),
+        );
+        // The outer packet is one of our own.
+        b.flags.set(Marked::LOCAL.with(Marked::IP4_CSUM_OK));
+        let next = if end.outer_v6 {
+            self.onward6.go(b, route.adj, route.table, turn)
+        } else {
+            self.onward4.go(b, route.adj, route.table, turn)
+        };
+        next.map_or(To::NoRoute, To::Node)
+    }
+}
+
+impl<C: Codec + Copy + Sync> Encap<C> {
+    /// Puts headers in front of a packet that isn't cut.
+    #[inline(always)]
+    fn send<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let turn = cx.turn;
+        let Some(end) = end_of(&self.tunnels, b, turn) else { return To::Gone };
+        let Some(route) = end.route else { return To::Gone };
+        let to = self.wrapper.wrap(b, end, route, turn);
+        if let To::Node(_) = to {
+            cx.count(To::Encapsulated, 1);
+            if TRACED {
+                let mut outer = [0; 40];
+                b.copy_out(0, &mut outer);
+                let (instance, id) = (end.instance, end.key.id);
+                cx.trace(b, EncapTrace::<C> { instance, len: b.packet_len(), id, outer, kind: PhantomData });
+            }
+        }
+        to
+    }
+}
+
+/// What of an outer header the inner one decides.
+#[inline(always)]
+fn class(own: u8, end: &End, inner: &Inner) -> u8 {
+    let dscp = if end.flags.has(Flags::COPY_DSCP) { inner.tos & 0xfc } else { own };
+    if end.flags.has(Flags::COPY_ECN) { dscp | inner.tos & 3 } else { dscp }
+}
+
+#[inline(always)]
+fn fill4(header: &mut Ipv4Header, end: &End, inner: &Inner, len: u16) {
+    header.total_len.set(len);
+    header.tos = class(header.tos, end, inner);
+    if end.flags.has(Flags::SET_DF) || end.flags.has(Flags::COPY_DF) && inner.dont_fragment {
+        header.flags_fragment.set(Ipv4Header::DF);
+    }
+    if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
+        header.ttl = inner.hop_limit;
+    }
+    header.set_checksum();
+}
+
+#[inline(always)]
+fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16) {
+    header.payload_len.set(len);
+    let own = (header.version_class_flow.get() >> 20) as u8;
+    header.set_traffic_class(class(own, end, inner));
+    if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
+        header.hop_limit = inner.hop_limit;
+    }
+    if end.flags.has(Flags::COPY_FLOW_LABEL) {
+        // RFC 6438: a label of its own for each flow, whatever is inside.
+        let label = if inner.version == 6 { inner.label } else { flow };
+        let word = header.version_class_flow.get() & !0xf_ffff | label & 0xf_ffff;
+        header.version_class_flow.set(word);
+    }
+}
+
+impl<C: Codec + Copy + Sync> Node for Encap<C> {
+    const NAME: &'static str = C::Spec::ENCAP;
+    type Next = To;
+    type Trace = EncapTrace<C>;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if b.flags.has(Marked::GSO) {
+            if !self.copies.are_enough() {
+                self.copies.plan(segment::count(b));
+            }
+            return To::Segments;
+        }
+        self.send(b, cx)
+    }
+
+    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        if !self.copies.take() {
+            let again = To::Node(cx.node());
+            return cx.emit(again, b);
+        }
+        let lead = if C::FRAMES || self.tunnels.end(b.tx_if, cx.turn).is_none_or(|end| end.route.is_some()) {
+            0
+        } else {
+            4
+        };
+        let cut = segment::cut(b, lead, C::FRAMES, cx, |part, cx| self.send(part, cx));
+        match cut {
+            Ok(missing) => cx.count(To::NoBuffer, missing),
+            Err(b) => cx.emit(To::BadSuper, b),
+        }
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        self.copies.end();
+    }
+}

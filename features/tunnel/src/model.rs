@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a tunnel is made of.
+
+use crate::Key;
+use cli::{Error, Result, retval};
+use graph::NodeIndex;
+use graph::World;
+use net::{Fib, IfKind, TableIndex};
+use std::fmt;
+use std::net::IpAddr;
+use wire::{Ip4, Ip6, IpProtocol, MacAddr};
+
+/// The two ends in the underlay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// The address here.
+    pub local: IpAddr,
+    /// The address of the other end.
+    pub remote: IpAddr,
+    /// Id of the table that outer packets are routed in.
+    pub table: u32,
+}
+
+impl Ends {
+    /// The index of the table.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn table_index(&self, world: &World) -> Result<TableIndex> {
+        match self.local {
+            IpAddr::V4(_) => world.get::<Fib<Ip4>>().find_table(self.table),
+            IpAddr::V6(_) => world.get::<Fib<Ip6>>().find_table(self.table),
+        }
+    }
+
+    /// Checks that both are of one protocol and not the same.
+    ///
+    /// # Errors
+    /// The first is `mixed`; −82 the second.
+    pub fn check(&self, mixed: retval::Retval) -> Result<()> {
+        let Self { local, remote, .. } = self;
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(Error::parse(format!("{local} and {remote} are of two protocols")).retval(mixed));
+        }
+        if local == remote {
+            return Err(Error::parse(format!("both ends are {local}")).retval(retval::SAME_SRC_DST));
+        }
+        Ok(())
+    }
+}
+
+/// What is copied between inner and outer headers, with VPP's bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// The outer IPv4 header says "don't fragment" where the inner one does.
+    pub const COPY_DF: Self = Self(1);
+    /// The outer IPv4 header says "don't fragment".
+    pub const SET_DF: Self = Self(2);
+    /// The outer DSCP is the inner one.
+    pub const COPY_DSCP: Self = Self(4);
+    /// The outer ECN is the inner one.
+    pub const COPY_ECN: Self = Self(8);
+    /// When the outer header is taken off, its ECN goes into the inner one.
+    pub const DECAP_COPY_ECN: Self = Self(0x10);
+    /// Packets of one inner flow take one path through the underlay, other flows others.
+    pub const INNER_HASH: Self = Self(0x20);
+    /// The outer TTL or hop limit is the inner one.
+    pub const COPY_HOP_LIMIT: Self = Self(0x40);
+    /// The outer flow label is the inner one, or the inner flow's hash.
+    pub const COPY_FLOW_LABEL: Self = Self(0x80);
+
+    /// All are.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Some are.
+    #[inline(always)]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Those and these.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What an operator chooses of outer headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marks {
+    /// What is copied.
+    pub flags: Flags,
+    /// The DSCP of outer headers, unless it is copied: 0 to 63.
+    pub dscp: u8,
+    /// Their TTL or hop limit as it leaves, if it isn't the kind's own; 0 is the kind's own.
+    pub hop_limit: u8,
+}
+
+/// The configuration of a tunnel of a kind.
+pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// What the names of its interfaces begin with.
+    const PREFIX: &'static str;
+    /// Its driver, as `show hardware-interfaces` calls it.
+    const DRIVER: &'static str;
+    /// The node that its interfaces send by.
+    const ENCAP: &'static str;
+    /// The value that a second tunnel with the same ends is refused with.
+    const EXISTS: retval::Retval;
+    /// Admin state of a new one.
+    const STARTS_UP: bool;
+
+    /// The ends.
+    fn ends(&self) -> Ends;
+    /// What was chosen of outer headers.
+    fn marks(&self) -> Marks;
+    /// The key of packets that are received; of its addresses and its table those of [`Self::ends`] are used.
+    fn key(&self) -> Key;
+    /// What its interface carries.
+    fn carries(&self) -> IfKind;
+    /// The MTU of a new interface.
+    fn mtu(&self) -> u16;
+    /// The MAC address of a new interface; zero without.
+    fn mac(&self, instance: u32) -> MacAddr;
+    /// The protocol of outer packets, if it is always the same.
+    fn protocol(&self) -> IpProtocol;
+    /// The TTL of IPv4 and the hop limit of IPv6 of outer packets as they leave.
+    fn hop_limits(&self) -> [u8; 2];
+    /// What stands behind the outer IP header.
+    fn header(&self) -> Vec<u8>;
+    /// What the nodes of the kind keep with a tunnel.
+    fn word(&self) -> u64 {
+        0
+    }
+    /// Where packets go that are received, if it is chosen.
+    fn next(&self, _world: &World) -> Option<NodeIndex> {
+        None
+    }
+    /// Several other ends: each packet names its own.
+    fn is_multipoint(&self) -> bool {
+        false
+    }
+}

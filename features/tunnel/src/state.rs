@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tunnels of a kind: the control thread's, and the part that workers read.
+
+use crate::header::Template;
+use crate::key::bits;
+use crate::model::{Ends, Spec};
+use crate::{Flags, Key};
+use cli::{Error, Result, retval};
+use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
+use net::{Device, IfKind, Interfaces, NewInterface, Tracked};
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Slots, Turn};
+use tables::HashIndex;
+
+/// Numbers of ends that are no interface's begin here.
+const FIRST_PEER: u32 = 1 << 20;
+
+/// One end of a tunnel as workers read it.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// What received packets have.
+    pub key: Key,
+    /// The interface.
+    pub sw_if: u32,
+    /// The number in its name.
+    pub instance: u32,
+    /// What is copied.
+    pub flags: Flags,
+    /// Its packets are Ethernet frames.
+    pub frames: bool,
+    /// The outer packets are of IPv6.
+    pub outer_v6: bool,
+    /// [`Spec::word`].
+    pub word: u64,
+    /// [`Spec::next`].
+    pub next: Option<NodeIndex>,
+    /// The route to the other end. None for an interface whose packets name their ends themselves.
+    pub route: Option<Tracked>,
+    /// The headers in front.
+    pub template: Template,
+}
+
+/// A tunnel as control knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tunnel<S> {
+    /// The interface.
+    pub sw_if: SwIfIndex,
+    /// The number in its name.
+    pub instance: u32,
+    /// Its configuration.
+    pub spec: S,
+}
+
+struct Inner<S> {
+    tunnels: BTreeMap<SwIfIndex, Tunnel<S>>,
+    instances: BTreeSet<u32>,
+    /// All instances below are in use.
+    first: u32,
+    /// Ends by key.
+    keys: HashMap<Key, u32>,
+    /// The other ends of interfaces that have several, by underlay address and its table.
+    peers: BTreeMap<(SwIfIndex, Peer), u32>,
+    free_peers: Vec<u32>,
+    next_peer: u32,
+}
+
+/// Underlay address of a peer and the table that it is in.
+type Peer = (IpAddr, u32);
+
+/// All tunnels of a kind.
+pub struct Tunnels<S: Spec> {
+    /// Interfaces' ends by the index of the interface, then those of peers.
+    ends: Slots<End>,
+    index: HashIndex,
+    seed: u64,
+    inner: Mutex<Inner<S>>,
+}
+
+struct TunnelDevice<S>(PhantomData<fn() -> S>);
+
+impl<S: Spec> Device for TunnelDevice<S> {
+    fn driver(&self) -> &'static str {
+        S::DRIVER
+    }
+}
+
+impl<S: Spec> Shared for Tunnels<S> {
+    fn make(world: &World) -> Self {
+        let inner = Inner {
+            tunnels: BTreeMap::new(),
+            instances: BTreeSet::new(),
+            first: 0,
+            keys: HashMap::new(),
+            peers: BTreeMap::new(),
+            free_peers: Vec::new(),
+            next_peer: FIRST_PEER,
+        };
+        Self {
+            ends: Slots::new(world.qsbr.clone()),
+            index: HashIndex::new(&world.qsbr),
+            seed: RandomState::new().hash_one(S::PREFIX),
+            inner: Mutex::new(inner),
+        }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.forget_interface(world, *sw_if);
+        }
+    }
+}
+
+fn none<S: Spec>() -> Error {
+    Error::not_found(format!("there is no such {} tunnel", S::PREFIX)).retval(retval::NO_SUCH_ENTRY)
+}
+
+impl<S: Spec> Tunnels<S> {
+    fn inner(&self) -> MutexGuard<'_, Inner<S>> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    /// The end that a packet is sent to: that of its interface.
+    #[inline(always)]
+    pub fn end<'t>(&'t self, number: u32, turn: &'t Turn<'_>) -> Option<&'t End> {
+        self.ends.get(number, turn)
+    }
+
+    /// The end that a received packet comes from.
+    #[inline(always)]
+    pub fn lookup<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<&'t End> {
+        self.index.find(key.hash(self.seed), turn, |number| {
+            self.ends.get(number, turn).filter(|end| end.key == *key)
+        })
+    }
+
+    /// The key of a tunnel with this configuration.
+    fn key(&self, world: &World, spec: &S) -> Result<Key> {
+        let Ends { local, remote, .. } = spec.ends();
+        let table = spec.ends().table_index(world)?.0;
+        let own = spec.key();
+        let remote = if spec.is_multipoint() { 0 } else { bits(remote) };
+        Ok(Key { local: bits(local), remote, table, ..own })
+    }
+
+    /// Makes a tunnel's interface. `above` is an interface that its configuration names.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3); a tunnel with the same ends ([`Spec::EXISTS`]); a number that is taken (−147).
+    pub fn create(
+        &self,
+        world: &World,
+        instance: Option<u32>,
+        spec: S,
+        above: Option<SwIfIndex>,
+    ) -> Result<SwIfIndex> {
+        let key = self.key(world, &spec)?;
+        let tx = world.node(S::ENCAP).ok_or_else(|| Error::unsupported(format!("no node {}", S::ENCAP)))?;
+        let instance = {
+            let mut inner = self.inner();
+            if let Some(number) = inner.keys.get(&key) {
+                let name = world.get::<Interfaces>().name(SwIfIndex(*number));
+                return Err(Error::failed(format!("{name} has these ends")).retval(S::EXISTS));
+            }
+            while inner.instances.contains(&inner.first) {
+                inner.first += 1;
+            }
+            let instance = instance.unwrap_or(inner.first);
+            if inner.instances.contains(&instance) {
+                let why = format!("there is a {}{instance} already", S::PREFIX);
+                return Err(Error::failed(why).retval(retval::INSTANCE_IN_USE));
+            }
+            instance
+        };
+        let new = NewInterface {
+            name: format!("{}{instance}", S::PREFIX),
+            kind: spec.carries(),
+            device: Arc::new(TunnelDevice::<S>(PhantomData)),
+            mac: spec.mac(instance),
+            mtu: spec.mtu(),
+            link_up: true,
+        };
+        let ends = spec.ends();
+        let multipoint = spec.is_multipoint();
+        let interfaces = world.get::<Interfaces>();
+        let route = if multipoint { None } else { Some(Tracked::new(world, ends.table, ends.remote)?) };
+        let made = interfaces.create_sharing(world, new, above, tx);
+        let sw_if = made.inspect_err(|_| _ = route.map(|route| route.release(world)))?;
+        self.ends.set(sw_if.0, end(world, (sw_if, instance), &spec, &ends, key, route));
+        {
+            let mut inner = self.inner();
+            inner.instances.insert(instance);
+            inner.keys.insert(key, sw_if.0);
+            inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
+        }
+        if !multipoint {
+            self.index.insert(key.hash(self.seed), sw_if.0);
+        }
+        if S::STARTS_UP {
+            interfaces.set_admin(world, sw_if, true)?;
+        }
+        Ok(sw_if)
+    }
+
+    /// Deletes a tunnel and its interface.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or is no tunnel of this kind (−6).
+    pub fn delete(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        let interfaces = world.get::<Interfaces>();
+        interfaces.check(sw_if)?;
+        if !self.inner().tunnels.contains_key(&sw_if) {
+            return Err(none::<S>());
+        }
+        interfaces.delete(world, sw_if)
+    }
+
+    /// The tunnel with the ends of this configuration.
+    ///
+    /// # Errors
+    /// There is none (−6).
+    pub fn find(&self, world: &World, spec: &S) -> Result<SwIfIndex> {
+        let key = self.key(world, spec)?;
+        self.inner().keys.get(&key).map(|number| SwIfIndex(*number)).ok_or_else(none::<S>)
+    }
+
+    /// One tunnel.
+    pub fn get(&self, sw_if: SwIfIndex) -> Option<Tunnel<S>> {
+        self.inner().tunnels.get(&sw_if).cloned()
+    }
+
+    /// All tunnels, by interface.
+    pub fn list(&self) -> Vec<Tunnel<S>> {
+        self.inner().tunnels.values().cloned().collect()
+    }
+
+    /// The interfaces of all tunnels.
+    pub fn interfaces(&self) -> Vec<SwIfIndex> {
+        self.inner().tunnels.keys().copied().collect()
+    }
+
+    /// Whether outer packets to the other end can be sent.
+    pub fn is_resolved(&self, world: &World, sw_if: SwIfIndex) -> bool {
+        let route = self.ends.read(sw_if.0, |end| end.and_then(|end| end.route));
+        route.is_some_and(|route| route.is_resolved(world))
+    }
+
+    /// Adds another end to an interface that has several, and returns its number: packets name it in four bytes in front.
+    ///
+    /// # Errors
+    /// An interface without such a tunnel (−6); ends of two protocols (−153); another tunnel between these ends (`EXISTS`).
+    pub fn add_peer(&self, world: &World, sw_if: SwIfIndex, remote: IpAddr, table: u32) -> Result<u32> {
+        let tunnel = self.get(sw_if).filter(|t| t.spec.is_multipoint()).ok_or_else(none::<S>)?;
+        let ends = Ends { remote, table, ..tunnel.spec.ends() };
+        ends.check(retval::INVALID_PROTOCOL)?;
+        let local_table = tunnel.spec.ends().table_index(world)?.0;
+        let key =
+            Key { local: bits(ends.local), remote: bits(remote), table: local_table, ..tunnel.spec.key() };
+        let number = {
+            let mut inner = self.inner();
+            if inner.keys.contains_key(&key) {
+                return Err(Error::failed("a tunnel has these ends").retval(S::EXISTS));
+            }
+            inner.free_peers.pop().unwrap_or_else(|| {
+                inner.next_peer += 1;
+                inner.next_peer - 1
+            })
+        };
+        let route =
+            Tracked::new(world, table, remote).inspect_err(|_| self.inner().free_peers.push(number))?;
+        self.ends.set(number, end(world, (sw_if, tunnel.instance), &tunnel.spec, &ends, key, Some(route)));
+        {
+            let mut inner = self.inner();
+            inner.keys.insert(key, number);
+            inner.peers.insert((sw_if, (remote, table)), number);
+        }
+        self.index.insert(key.hash(self.seed), number);
+        Ok(number)
+    }
+
+    /// Removes another end of an interface that has several.
+    pub fn remove_peer(&self, world: &World, sw_if: SwIfIndex, remote: IpAddr, table: u32) {
+        let number = self.inner().peers.remove(&(sw_if, (remote, table)));
+        if let Some(number) = number {
+            self.remove_end(world, number);
+            self.inner().free_peers.push(number);
+        }
+    }
+
+    fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
+        let Some(tunnel) = self.inner().tunnels.remove(&sw_if) else { return };
+        let peers: Vec<_> = {
+            let mut inner = self.inner();
+            inner.instances.remove(&tunnel.instance);
+            inner.first = inner.first.min(tunnel.instance);
+            inner.peers.keys().filter(|(of, _)| *of == sw_if).map(|(_, ends)| *ends).collect()
+        };
+        peers.into_iter().for_each(|(remote, table)| self.remove_peer(world, sw_if, remote, table));
+        self.remove_end(world, sw_if.0);
+    }
+
+    fn remove_end(&self, world: &World, number: u32) {
+        let Some(end) = self.ends.read(number, |end| end.cloned()) else { return };
+        self.index.remove(end.key.hash(self.seed), number);
+        self.inner().keys.remove(&end.key);
+        self.ends.clear(number);
+        if let Some(route) = end.route {
+            route.release(world);
+        }
+    }
+}
+
+fn end<S: Spec>(
+    world: &World,
+    (sw_if, instance): (SwIfIndex, u32),
+    spec: &S,
+    ends: &Ends,
+    key: Key,
+    route: Option<Tracked>,
+) -> End {
+    let header = || Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header());
+    End {
+        key,
+        sw_if: sw_if.0,
+        instance,
+        flags: spec.marks().flags,
+        frames: spec.carries() == IfKind::Ethernet,
+        outer_v6: spec.ends().local.is_ipv6(),
+        word: spec.word(),
+        next: spec.next(world),
+        template: route.map_or(Template::NONE, |_| header()),
+        route,
+    }
+}
