@@ -36,5 +36,9 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     config: config::write_config,
     examples: config::EXAMPLES,
+    start: |world| {
+        Tunnels::<IpIp>::follow_peers(world);
+        Ok(())
+    },
     ..Plugin::EMPTY
 };

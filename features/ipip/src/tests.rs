@@ -219,6 +219,60 @@ fn tunnels_lie_in_tunnels() {
     assert_eq!(rig.route(&whole(&inner)), [(1, outer4(&middle, 0, 1, false))]);
 }
 
+/// A tunnel with several other ends: nothing goes to a peer, and nothing is taken from where it is, before it is known.
+#[test]
+fn other_ends_come_and_go() {
+    let mut rig = rig(&[
+        "create ipip tunnel src 10.0.1.1 p2mp",
+        "set interface state ipip0 up",
+        "set interface ip address ipip0 10.9.0.1/24",
+        "ip route add 20.0.0.0/8 via 10.9.0.2 ipip0",
+        "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
+    ]);
+    let out = |rig: &mut Rig, to| rig.route(&whole(&inner4(to)));
+    let back = |rig: &mut Rig| {
+        let mut outer = outer4(&whole(&inner4("30.0.0.1")), 0, 7, false);
+        let (a, b) = outer[12..20].split_at_mut(4);
+        a.swap_with_slice(b);
+        Ipv4Header::set_checksum_at(&mut outer);
+        rig.route(&outer).len()
+    };
+    let refused = |rig: &Rig| rig.count("ip4-lookup", "unreachable");
+    for to in ["20.0.0.1", "10.9.0.2", "10.9.0.3"] {
+        let before = refused(&rig);
+        assert_eq!(out(&mut rig, to), []);
+        assert_eq!(refused(&rig), before + 1);
+    }
+    assert_eq!((back(&mut rig), rig.count("ipip4-input", "no tunnel")), (0, 1));
+    rig.cli("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2");
+    for (id, to) in (0..).zip(["20.0.0.1", "10.9.0.2"]) {
+        assert_eq!(out(&mut rig, to), [(1, outer4(&hop(&inner4(to)), 0, id, false))]);
+    }
+    assert_eq!(back(&mut rig), 1);
+    assert!(rig.cli("show adj nbr ipip0 10.9.0.2").lines().count() == 1);
+    // Two peers at one place; each goes by itself.
+    rig.cli("create teib ipip0 peer 10.9.0.3 nh 10.0.1.2");
+    rig.cli("delete teib ipip0 peer 10.9.0.2");
+    assert_eq!((out(&mut rig, "10.9.0.3")[0].0, out(&mut rig, "20.0.0.1").len(), back(&mut rig)), (1, 0, 1));
+    rig.cli("delete teib ipip0 peer 10.9.0.3");
+    assert_eq!((out(&mut rig, "10.9.0.3").len(), back(&mut rig)), (0, 0));
+    // An end that another tunnel has, or of another protocol.
+    rig.cli("create ipip tunnel src 10.0.1.1 dst 10.0.1.2");
+    assert_eq!(rig.refused("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2").0, -79);
+    assert_eq!(rig.refused("create teib ipip0 peer 10.9.0.2 nh 2001:db8:1::2").0, -153);
+    rig.cli("delete ipip tunnel ipip1");
+    // The table of the interface changes, and the peers' routes with it.
+    rig.cli("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2");
+    rig.cli("set interface ip address del ipip0 10.9.0.1/24");
+    rig.cli("ip table add 7");
+    rig.cli("set interface ip table ipip0 7");
+    assert!(rig.cli("show ip fib table 7 10.9.0.2/32").contains("ipip0"));
+    rig.refused("show ip fib 10.9.0.2/32");
+    rig.cli("delete ipip tunnel ipip0");
+    rig.refused("show ip fib table 7 10.9.0.2/32");
+    assert_eq!(rig.cli("show teib").lines().filter(|line| line.contains("10.9")).count(), 0);
+}
+
 /// What is larger than a link goes in fragments; what may not is answered by an error with an MTU that works.
 #[test]
 fn packets_larger_than_links() {

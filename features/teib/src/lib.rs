@@ -3,7 +3,8 @@
 //! The tunnel endpoint information base: for interfaces with several far ends, such as multipoint tunnels, at which underlay
 //! address an overlay peer is (RFC 2332's job, by hand or by a client).
 //!
-//! It is kept and told; interfaces that look peers up here come with the tunnels.
+//! A peer of a multipoint interface gets a host route by that interface. The tunnel hears of it ([`Teib::subscribe`]) and knows from then on
+//! where packets to the peer go, and from where they may come.
 
 mod api;
 mod cli;
@@ -12,7 +13,7 @@ mod examples;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Endpoint, Teib};
+pub use control::{Endpoint, Teib, TeibEvent};
 
 use ::cli::quote;
 use graph::{Phase, Plugin, RunningConfig, StateDef, World};

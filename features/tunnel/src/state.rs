@@ -7,7 +7,7 @@ use crate::model::{Ends, Spec};
 use crate::{Flags, Key};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{Device, IfKind, Interfaces, NewInterface, Tracked};
+use net::{AdjIndex, Adjacencies, Device, IfKind, Interfaces, NewInterface, Tracked};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::HashIndex;
+use teib::{Endpoint, Teib, TeibEvent};
 
 /// Numbers of ends that are no interface's begin here.
 const FIRST_PEER: u32 = 1 << 20;
@@ -63,14 +64,13 @@ struct Inner<S> {
     first: u32,
     /// Ends by key.
     keys: HashMap<Key, u32>,
-    /// The other ends of interfaces that have several, by underlay address and its table.
-    peers: BTreeMap<(SwIfIndex, Peer), u32>,
-    free_peers: Vec<u32>,
-    next_peer: u32,
+    /// The peers of interfaces with several ends: the number of the end and the adjacency, by overlay address.
+    peers: BTreeMap<(SwIfIndex, IpAddr), (u32, AdjIndex)>,
+    /// How many peers are at an end.
+    ends: HashMap<u32, u32>,
+    free_ends: Vec<u32>,
+    next_end: u32,
 }
-
-/// Underlay address of a peer and the table that it is in.
-type Peer = (IpAddr, u32);
 
 /// All tunnels of a kind.
 pub struct Tunnels<S: Spec> {
@@ -97,8 +97,9 @@ impl<S: Spec> Shared for Tunnels<S> {
             first: 0,
             keys: HashMap::new(),
             peers: BTreeMap::new(),
-            free_peers: Vec::new(),
-            next_peer: FIRST_PEER,
+            ends: HashMap::new(),
+            free_ends: Vec::new(),
+            next_end: FIRST_PEER,
         };
         Self {
             ends: Slots::new(world.qsbr.clone()),
@@ -249,46 +250,80 @@ impl<S: Spec> Tunnels<S> {
         route.is_some_and(|route| route.is_resolved(world))
     }
 
-    /// Adds another end to an interface that has several, and returns its number: packets name it in four bytes in front.
-    ///
-    /// # Errors
-    /// An interface without such a tunnel (−6); ends of two protocols (−153); another tunnel between these ends (`EXISTS`).
-    pub fn add_peer(&self, world: &World, sw_if: SwIfIndex, remote: IpAddr, table: u32) -> Result<u32> {
-        let tunnel = self.get(sw_if).filter(|t| t.spec.is_multipoint()).ok_or_else(none::<S>)?;
-        let ends = Ends { remote, table, ..tunnel.spec.ends() };
-        ends.check(retval::INVALID_PROTOCOL)?;
-        let local_table = tunnel.spec.ends().table_index(world)?.0;
-        let key =
-            Key { local: bits(ends.local), remote: bits(remote), table: local_table, ..tunnel.spec.key() };
-        let number = {
-            let mut inner = self.inner();
-            if inner.keys.contains_key(&key) {
-                return Err(Error::failed("a tunnel has these ends").retval(S::EXISTS));
+    /// Follows the entries of `create teib`: each is another end of a tunnel that has several. Called once, at the start.
+    pub fn follow_peers(world: &World) {
+        world.get::<Teib>().subscribe(|world, event| {
+            let tunnels = world.get::<Self>();
+            if event.added {
+                return tunnels.add_peer(world, event);
             }
-            inner.free_peers.pop().unwrap_or_else(|| {
-                inner.next_peer += 1;
-                inner.next_peer - 1
-            })
-        };
-        let route =
-            Tracked::new(world, table, remote).inspect_err(|_| self.inner().free_peers.push(number))?;
-        self.ends.set(number, end(world, (sw_if, tunnel.instance), &tunnel.spec, &ends, key, Some(route)));
-        {
-            let mut inner = self.inner();
-            inner.keys.insert(key, number);
-            inner.peers.insert((sw_if, (remote, table)), number);
-        }
-        self.index.insert(key.hash(self.seed), number);
-        Ok(number)
+            tunnels.remove_peer(world, event.sw_if, event.peer);
+            Ok(())
+        });
     }
 
-    /// Removes another end of an interface that has several.
-    pub fn remove_peer(&self, world: &World, sw_if: SwIfIndex, remote: IpAddr, table: u32) {
-        let number = self.inner().peers.remove(&(sw_if, (remote, table)));
-        if let Some(number) = number {
-            self.remove_end(world, number);
-            self.inner().free_peers.push(number);
+    /// Adds an end: packets to the peer name it in four bytes in front.
+    fn add_peer(&self, world: &World, TeibEvent { sw_if, peer, to, .. }: TeibEvent) -> Result<()> {
+        let Some(tunnel) = self.get(sw_if).filter(|tunnel| tunnel.spec.is_multipoint()) else {
+            return Ok(());
+        };
+        let Endpoint { nexthop, table } = to;
+        let ends = Ends { remote: nexthop, table, ..tunnel.spec.ends() };
+        ends.check(retval::INVALID_PROTOCOL)?;
+        let own_table = tunnel.spec.ends().table_index(world)?.0;
+        let own = tunnel.spec.key();
+        let key = Key { local: bits(ends.local), remote: bits(nexthop), table: own_table, ..own };
+        let adjacencies = world.get::<Adjacencies>();
+        let number = {
+            let mut inner = self.inner();
+            let number = match inner.keys.get(&key).copied() {
+                // Another peer is there too.
+                Some(number) if inner.ends.contains_key(&number) => number,
+                Some(_) => return Err(Error::failed("another tunnel has these ends").retval(S::EXISTS)),
+                None => inner.free_ends.pop().unwrap_or_else(|| {
+                    inner.next_end += 1;
+                    inner.next_end - 1
+                }),
+            };
+            *inner.ends.entry(number).or_default() += 1;
+            number
+        };
+        if self.ends.read(number, |end| end.is_none()) {
+            let route = Tracked::new(world, table, nexthop).inspect_err(|_| self.let_go(world, number))?;
+            self.ends
+                .set(number, end(world, (sw_if, tunnel.instance), &tunnel.spec, &ends, key, Some(route)));
+            self.inner().keys.insert(key, number);
+            self.index.insert(key.hash(self.seed), number);
         }
+        let adj = adjacencies.neighbor(world, sw_if, peer).inspect_err(|_| self.let_go(world, number))?;
+        adjacencies.complete(world, sw_if, peer, &number.to_be_bytes());
+        self.inner().peers.insert((sw_if, peer), (number, adj));
+        Ok(())
+    }
+
+    fn remove_peer(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr) {
+        let known = self.inner().peers.remove(&(sw_if, peer));
+        if let Some((number, adj)) = known {
+            let adjacencies = world.get::<Adjacencies>();
+            adjacencies.incomplete(world, sw_if, peer);
+            adjacencies.release(adj);
+            self.let_go(world, number);
+        }
+    }
+
+    /// One peer less is at an end.
+    fn let_go(&self, world: &World, number: u32) {
+        {
+            let mut inner = self.inner();
+            let Some(peers) = inner.ends.get_mut(&number) else { return };
+            *peers -= 1;
+            if *peers > 0 {
+                return;
+            }
+            inner.ends.remove(&number);
+        }
+        self.remove_end(world, number);
+        self.inner().free_ends.push(number);
     }
 
     fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
@@ -297,9 +332,9 @@ impl<S: Spec> Tunnels<S> {
             let mut inner = self.inner();
             inner.instances.remove(&tunnel.instance);
             inner.first = inner.first.min(tunnel.instance);
-            inner.peers.keys().filter(|(of, _)| *of == sw_if).map(|(_, ends)| *ends).collect()
+            inner.peers.keys().filter(|(of, _)| *of == sw_if).map(|(_, peer)| *peer).collect()
         };
-        peers.into_iter().for_each(|(remote, table)| self.remove_peer(world, sw_if, remote, table));
+        peers.into_iter().for_each(|peer| self.remove_peer(world, sw_if, peer));
         self.remove_end(world, sw_if.0);
     }
 

@@ -6,6 +6,7 @@ use cli::{Error, Matches, Output, Writer, retval};
 use graph::World;
 use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, NextHop, NextHops};
 use std::fmt::Write;
+use std::net::IpAddr;
 
 /// The name that operators know a kind by.
 pub fn kind_name(kind: AdjKind) -> &'static str {
@@ -138,12 +139,14 @@ pub fn neighbors(w: &World, m: &Matches) -> Result<Output, Error> {
 fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Output, Error> {
     let adjacencies = w.get::<Adjacencies>();
     let only_if = if m.has("interface") { Some(interface(w, m)?) } else { None };
+    let only_to: Option<IpAddr> = m.opt("nexthop")?;
     let only = one(&adjacencies, m, |info| which(info.adj.kind), "adjacency")?;
     // An alias is seen at the routes that it belongs to.
     let chosen = move |info: &AdjInfo| {
         which(info.adj.kind)
             && (info.target.is_none() || only.is_some())
             && only_if.is_none_or(|sw_if| info.sw_if() == Some(sw_if))
+            && only_to.is_none_or(|nexthop| info.adj.nexthop() == nexthop)
     };
     let indices = indices(&adjacencies, only);
     if m.flag("summary") {

@@ -75,7 +75,7 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "show adj nbr",
-        usage: "[<index:u32>] [<interface:interface>] [summary]",
+        usage: "[<index:u32>] [<interface:interface> [<nexthop:ip>]] [summary]",
         help: "Adjacencies of neighbours",
         run: adjacency::neighbors,
     },
