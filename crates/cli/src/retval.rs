@@ -92,6 +92,8 @@ pub const CLASSIFY_TABLE_NOT_FOUND: Retval = Retval(-91);
 pub const CANNOT_CREATE_PCAP_FILE: Retval = Retval(-93);
 /// The table has no room for more ranges.
 pub const EXCEEDED_NUMBER_OF_RANGES_CAPACITY: Retval = Retval(-95);
+/// The address is of a protocol that the request can't be made for.
+pub const INVALID_ADDRESS_FAMILY: Retval = Retval(-97);
 /// The interface isn't a sub-interface.
 pub const INVALID_SUB_SW_IF_INDEX: Retval = Retval(-98);
 /// A table is full.

@@ -16,6 +16,18 @@ pub struct RxQueue {
     pub mode: InputMode,
 }
 
+/// What floods of a bridge domain do with a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FloodRole {
+    /// It gets a copy.
+    #[default]
+    Port,
+    /// It leads to one of the hosts that a [`Self::Group`] of the same domain leads to: with one, it gets no copy.
+    OneOfGroup,
+    /// It leads to a group of hosts.
+    Group,
+}
+
 /// A driver's side of one interface. All calls are made on the control thread.
 pub trait Device: Send + Sync + 'static {
     /// The driver's name: the first word of `show hardware-interfaces`' details.
@@ -74,6 +86,11 @@ pub trait Device: Send + Sync + 'static {
     /// A queue that doesn't exist; a mode that the device hasn't got.
     fn place(&self, _world: &World, _queue: RxQueue) -> Result<(), Error> {
         Err(Error::unsupported("this interface has no receive queue to place"))
+    }
+
+    /// What floods of a bridge domain do with it.
+    fn flood_role(&self) -> FloodRole {
+        FloodRole::Port
     }
 
     /// The link's speed in kilobits a second, where it is known.

@@ -46,7 +46,7 @@ pub use adj::{
 };
 pub use check::{Arrivals, Check, Checks};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
-pub use device::{Device, RxQueue};
+pub use device::{Device, FloodRole, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
     DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState,

@@ -18,7 +18,7 @@ impl Build for IpIpCodec {
 
 impl Codec for IpIpCodec {
     type Spec = IpIp;
-    const FRAMES: bool = false;
+    const NAME: &'static str = "ipip-encap";
 
     #[inline(always)]
     fn fill(&mut self, _: &mut [u8], _: &End, inner: &Inner) -> Option<u8> {

@@ -18,14 +18,14 @@ mod tests;
 pub use spec::IpIp;
 
 use graph::{FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Nested, Tunnels};
+use tunnel::{Encap, Groups, Nested, Tunnels};
 use wire::{Ip4, Ip6};
 
 /// IP in IP.
 pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
-    state: &[StateDef::of::<Tunnels<IpIp>>()],
+    state: &[StateDef::of::<Groups>(), StateDef::of::<Tunnels<IpIp>>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::IpIpCodec>>(),

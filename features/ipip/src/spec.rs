@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an IP in IP tunnel is made of.
 
+use crate::encap::IpIpCodec;
 use crate::input::IpIpInput;
 use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
 use net::IfKind;
 use std::net::IpAddr;
-use tunnel::{Ends, Key, Marks, Spec, Tunnels};
+use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 
 /// An IP in IP tunnel.
@@ -61,7 +62,6 @@ pub const fn unspecified(like: IpAddr) -> IpAddr {
 impl Spec for IpIp {
     const PREFIX: &'static str = "ipip";
     const DRIVER: &'static str = "IPIP";
-    const ENCAP: &'static str = "ipip-encap";
     const EXISTS: Retval = retval::IF_ALREADY_EXISTS;
     const STARTS_UP: bool = false;
 
@@ -73,8 +73,12 @@ impl Spec for IpIp {
         self.marks
     }
 
-    fn key(&self) -> Key {
-        Key::default()
+    fn encap(&self) -> &'static str {
+        IpIpCodec::NAME
+    }
+
+    fn key(&self, ends: &Ends, table: u32) -> Key {
+        Key::of(ends.local, ends.remote, table)
     }
 
     fn carries(&self) -> IfKind {

@@ -9,7 +9,7 @@ use crate::termination::Hosts;
 use crate::termination::snoop::SnoopedHosts;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use net::Interfaces;
+use net::{FloodRole, Interfaces};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -234,7 +234,13 @@ impl Bridge {
     /// Publishes a domain to workers.
     pub(crate) fn publish_domain(&self, world: &World, control: &Control, id: u32) {
         let Some(state) = control.domains.get(&id) else { return };
-        let members = state.members.iter().rev().map(|sw_if| control.member(world, *sw_if));
+        let interfaces = world.get::<Interfaces>();
+        let role =
+            |sw_if: SwIfIndex| interfaces.get(sw_if).map_or(FloodRole::Port, |i| i.device.flood_role());
+        let has_group = state.members.iter().any(|sw_if| role(*sw_if) == FloodRole::Group);
+        let reached = |sw_if: &&SwIfIndex| !has_group || role(**sw_if) != FloodRole::OneOfGroup;
+        let members = state.members.iter().rev().filter(reached);
+        let members = members.map(|sw_if| control.member(world, *sw_if));
         // Copies are made in this order: the BVI, which is the first member, gets the last.
         let members = members.filter(|member| member.floods).map(|member| Member {
             sw_if: member.sw_if.0,

@@ -50,8 +50,7 @@ impl<S: Spec> Decap<S> {
         self.tunnels.lookup(key, turn)
     }
 
-    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received. `class` is the outer type of service or
-    /// traffic class.
+    /// As [`Self::receive_for`], counted for the interface itself.
     ///
     /// # Errors
     /// Why it isn't; the packet is unchanged.
@@ -60,6 +59,24 @@ impl<S: Spec> Decap<S> {
         &self,
         b: &mut Buffer,
         end: &End,
+        headers: usize,
+        class: u8,
+        turn: &Turn<'_>,
+    ) -> Result<(), Refused> {
+        self.receive_for(b, end, end.sw_if, headers, class, turn)
+    }
+
+    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received; it counts for interface `counts`. `class` is
+    /// the outer type of service or traffic class.
+    ///
+    /// # Errors
+    /// Why it isn't; the packet is unchanged.
+    #[inline(always)]
+    pub fn receive_for(
+        &self,
+        b: &mut Buffer,
+        end: &End,
+        counts: u32,
         headers: usize,
         class: u8,
         turn: &Turn<'_>,
@@ -94,9 +111,9 @@ impl<S: Spec> Decap<S> {
         b.clear_field(self.nested);
         b.rx_if = end.sw_if;
         if end.frames {
-            self.lanes.rx.frame(end.sw_if as usize, b);
+            self.lanes.rx.frame(counts as usize, b);
         } else {
-            self.lanes.rx.unicast(end.sw_if as usize, 1, b.packet_len() as u64);
+            self.lanes.rx.unicast(counts as usize, 1, b.packet_len() as u64);
         }
         if end.flags.has(Flags::DECAP_COPY_ECN) && !end.frames {
             copy_ecn(b, class);

@@ -4,11 +4,11 @@
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
 use crate::segment;
-use crate::state::{End, Tunnels};
+use crate::state::{End, Route, Tunnels};
 use buffer::{Buffer, Field, Flags as Marked, Kept, Owned};
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
-use net::{Fib, Flow, IfLanes, L4, Tracked};
+use net::{Fib, Flow, IfLanes, L4};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub trait Codec: Build + Send + 'static {
     type Spec: Spec;
     /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6 have a checksum.
     const UDP: bool = false;
-    /// Packets are frames.
-    const FRAMES: bool;
+    /// The node's name.
+    const NAME: &'static str;
 
     /// Fills in what differs from packet to packet in `own`, the header behind the outer IP header. Returns the protocol of the outer
     /// packet, if that differs too.
@@ -169,7 +169,7 @@ impl<C: Codec> Wrapper<C> {
 
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
-    fn wrap(&mut self, b: &mut Buffer, end: &End, route: Tracked, turn: &Turn<'_>) -> To {
+    fn wrap(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
         let nested = b.find_field(self.nested).unwrap_or_default().0 + 1;
         if nested > MAX_NESTED {
             return To::Nested;
@@ -179,7 +179,7 @@ impl<C: Codec> Wrapper<C> {
             driver::finish_checksum(b);
             b.flags.clear(Marked::CSUM_PARTIAL);
         }
-        let inner = if C::FRAMES { Inner::of_frame(b) } else { Inner::of_packet(b) };
+        let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
         const OF_FLOW: Flags = Flags::INNER_HASH.with(Flags::COPY_FLOW_LABEL);
         let flow = if C::UDP || end.flags.any(OF_FLOW) { inner.flow(b, self.flow(end, turn)) } else { 0 };
         let template = end.template.bytes();
@@ -295,7 +295,7 @@ fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16)
 }
 
 impl<C: Codec + Copy + Sync> Node for Encap<C> {
-    const NAME: &'static str = C::Spec::ENCAP;
+    const NAME: &'static str = C::NAME;
     type Next = To;
     type Trace = EncapTrace<C>;
 
@@ -315,12 +315,11 @@ impl<C: Codec + Copy + Sync> Node for Encap<C> {
             let again = To::Node(cx.node());
             return cx.emit(again, b);
         }
-        let lead = if C::FRAMES || self.tunnels.end(b.tx_if, cx.turn).is_none_or(|end| end.route.is_some()) {
-            0
-        } else {
-            4
-        };
-        let cut = segment::cut(b, lead, C::FRAMES, cx, |part, cx| self.send(part, cx));
+        let end = self.tunnels.end(b.tx_if, cx.turn);
+        let frames = end.is_some_and(|end| end.frames);
+        // Of an interface with several ends: the number of the end.
+        let lead = if end.is_some_and(|end| end.route.is_none()) { 4 } else { 0 };
+        let cut = segment::cut(b, lead, frames, cx, |part, cx| self.send(part, cx));
         match cut {
             Ok(missing) => cx.count(To::NoBuffer, missing),
             Err(b) => cx.emit(To::BadSuper, b),

@@ -3,9 +3,8 @@
 
 use crate::Key;
 use cli::{Error, Result, retval};
-use graph::NodeIndex;
-use graph::World;
-use net::{Fib, IfKind, TableIndex};
+use graph::{NodeIndex, SwIfIndex, World};
+use net::{Fib, FloodRole, IfKind, TableIndex};
 use std::fmt;
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
@@ -106,8 +105,6 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     const PREFIX: &'static str;
     /// Its driver, as `show hardware-interfaces` calls it.
     const DRIVER: &'static str;
-    /// The node that its interfaces send by.
-    const ENCAP: &'static str;
     /// The value that a second tunnel with the same ends is refused with.
     const EXISTS: retval::Retval;
     /// Admin state of a new one.
@@ -117,8 +114,11 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn ends(&self) -> Ends;
     /// What was chosen of outer headers.
     fn marks(&self) -> Marks;
-    /// The key of packets that are received; of its addresses and its table those of [`Self::ends`] are used.
-    fn key(&self) -> Key;
+    /// The node that its interface sends by.
+    fn encap(&self) -> &'static str;
+    /// The key of packets that are received between these ends, of which one is not in [`Self::ends`] if there are several. `table` is the
+    /// index of their table.
+    fn key(&self, ends: &Ends, table: u32) -> Key;
     /// What its interface carries.
     fn carries(&self) -> IfKind;
     /// The MTU of a new interface.
@@ -131,13 +131,17 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn hop_limits(&self) -> [u8; 2];
     /// What stands behind the outer IP header.
     fn header(&self) -> Vec<u8>;
-    /// What the nodes of the kind keep with a tunnel.
-    fn word(&self) -> u64 {
-        0
-    }
     /// Where packets go that are received, if it is chosen.
     fn next(&self, _world: &World) -> Option<NodeIndex> {
         None
+    }
+    /// The interface by which outer packets to a group leave, if the other end is a group.
+    fn group_interface(&self) -> Option<SwIfIndex> {
+        None
+    }
+    /// What floods of a bridge domain do with its interface.
+    fn flood_role(&self) -> FloodRole {
+        FloodRole::Port
     }
     /// Several other ends: each packet names its own.
     fn is_multipoint(&self) -> bool {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tunnels of a kind: the control thread's, and the part that workers read.
 
+use crate::groups::{Groups, Joined};
 use crate::header::Template;
 use crate::key::bits;
 use crate::model::{Ends, Spec};
 use crate::{Flags, Key};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{AdjIndex, Adjacencies, Device, IfKind, Interfaces, NewInterface, Tracked};
+use net::{
+    AdjIndex, Adjacencies, Device, FloodRole, IfKind, Interfaces, Link, NewInterface, TableIndex, Tracked,
+};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -36,14 +39,68 @@ pub struct End {
     pub frames: bool,
     /// The outer packets are of IPv6.
     pub outer_v6: bool,
-    /// [`Spec::word`].
-    pub word: u64,
+    /// The address here, as in [`Key`].
+    pub local: u128,
     /// [`Spec::next`].
     pub next: Option<NodeIndex>,
     /// The route to the other end. None for an interface whose packets name their ends themselves.
-    pub route: Option<Tracked>,
+    pub route: Option<Route>,
     /// The headers in front.
     pub template: Template,
+}
+
+/// The way of outer packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The adjacency that they take.
+    pub adj: AdjIndex,
+    /// Index of the table that they are routed in.
+    pub table: TableIndex,
+    to: Destination,
+}
+
+/// Where they go.
+#[derive(Clone, Copy, Debug)]
+enum Destination {
+    /// To the other end, by the route to it.
+    End(Tracked),
+    /// To a group.
+    Group(Joined),
+}
+
+impl Route {
+    fn to(world: &World, remote: IpAddr, table: u32) -> Result<Self> {
+        let followed = Tracked::new(world, table, remote)?;
+        Ok(Self { adj: followed.adj, table: followed.table, to: Destination::End(followed) })
+    }
+
+    fn to_group(world: &World, by: SwIfIndex, ends: &Ends) -> Result<Self> {
+        let table = ends.table_index(world)?;
+        let adjacencies = world.get::<Adjacencies>();
+        let adj = adjacencies.multicast(world, by, Link::of(ends.remote))?;
+        let joined = world.get::<Groups>().join(world, by, ends);
+        let joined = joined.inspect_err(|_| adjacencies.release(adj))?;
+        Ok(Self { adj, table, to: Destination::Group(joined) })
+    }
+
+    fn release(self, world: &World) {
+        match self.to {
+            Destination::End(followed) => followed.release(world),
+            Destination::Group(joined) => {
+                world.get::<Groups>().leave(world, joined);
+                world.get::<Adjacencies>().release(self.adj);
+            }
+        }
+    }
+
+    fn is_resolved(self, world: &World) -> bool {
+        match self.to {
+            Destination::End(followed) => followed.is_resolved(world),
+            Destination::Group(joined) => {
+                world.get::<Interfaces>().get(joined.sw_if).is_ok_and(|i| i.admin_up && i.link_up)
+            }
+        }
+    }
 }
 
 /// A tunnel as control knows it.
@@ -81,11 +138,18 @@ pub struct Tunnels<S: Spec> {
     inner: Mutex<Inner<S>>,
 }
 
-struct TunnelDevice<S>(PhantomData<fn() -> S>);
+struct TunnelDevice<S> {
+    flood_role: FloodRole,
+    kind: PhantomData<fn() -> S>,
+}
 
 impl<S: Spec> Device for TunnelDevice<S> {
     fn driver(&self) -> &'static str {
         S::DRIVER
+    }
+
+    fn flood_role(&self) -> FloodRole {
+        self.flood_role
     }
 }
 
@@ -110,8 +174,15 @@ impl<S: Spec> Shared for Tunnels<S> {
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
-        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
-            self.forget_interface(world, *sw_if);
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        self.forget_interface(world, sw_if);
+        // Tunnels to groups go with the interface that they send by.
+        let over: Vec<_> =
+            self.list().into_iter().filter(|t| t.spec.group_interface() == Some(sw_if)).collect();
+        for tunnel in over {
+            if let Err(error) = self.delete(world, tunnel.sw_if) {
+                log::warn!("a tunnel to a group stays: {error}");
+            }
         }
     }
 }
@@ -141,11 +212,8 @@ impl<S: Spec> Tunnels<S> {
 
     /// The key of a tunnel with this configuration.
     fn key(&self, world: &World, spec: &S) -> Result<Key> {
-        let Ends { local, remote, .. } = spec.ends();
-        let table = spec.ends().table_index(world)?.0;
-        let own = spec.key();
-        let remote = if spec.is_multipoint() { 0 } else { bits(remote) };
-        Ok(Key { local: bits(local), remote, table, ..own })
+        let ends = spec.ends();
+        Ok(spec.key(&ends, ends.table_index(world)?.0))
     }
 
     /// Makes a tunnel's interface. `above` is an interface that its configuration names.
@@ -160,7 +228,8 @@ impl<S: Spec> Tunnels<S> {
         above: Option<SwIfIndex>,
     ) -> Result<SwIfIndex> {
         let key = self.key(world, &spec)?;
-        let tx = world.node(S::ENCAP).ok_or_else(|| Error::unsupported(format!("no node {}", S::ENCAP)))?;
+        let encap = spec.encap();
+        let tx = world.node(encap).ok_or_else(|| Error::unsupported(format!("there is no node {encap}")))?;
         let instance = {
             let mut inner = self.inner();
             if let Some(number) = inner.keys.get(&key) {
@@ -180,7 +249,7 @@ impl<S: Spec> Tunnels<S> {
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
-            device: Arc::new(TunnelDevice::<S>(PhantomData)),
+            device: Arc::new(TunnelDevice::<S> { flood_role: spec.flood_role(), kind: PhantomData }),
             mac: spec.mac(instance),
             mtu: spec.mtu(),
             link_up: true,
@@ -188,7 +257,11 @@ impl<S: Spec> Tunnels<S> {
         let ends = spec.ends();
         let multipoint = spec.is_multipoint();
         let interfaces = world.get::<Interfaces>();
-        let route = if multipoint { None } else { Some(Tracked::new(world, ends.table, ends.remote)?) };
+        let route = match spec.group_interface() {
+            Some(by) => Some(Route::to_group(world, by, &ends)?),
+            None if multipoint => None,
+            None => Some(Route::to(world, ends.remote, ends.table)?),
+        };
         let made = interfaces.create_sharing(world, new, above, tx);
         let sw_if = made.inspect_err(|_| _ = route.map(|route| route.release(world)))?;
         self.ends.set(sw_if.0, end(world, (sw_if, instance), &spec, &ends, key, route));
@@ -246,8 +319,12 @@ impl<S: Spec> Tunnels<S> {
 
     /// Whether outer packets to the other end can be sent.
     pub fn is_resolved(&self, world: &World, sw_if: SwIfIndex) -> bool {
-        let route = self.ends.read(sw_if.0, |end| end.and_then(|end| end.route));
-        route.is_some_and(|route| route.is_resolved(world))
+        self.route(sw_if).is_some_and(|route| route.is_resolved(world))
+    }
+
+    /// The way of outer packets of a tunnel with one other end.
+    pub fn route(&self, sw_if: SwIfIndex) -> Option<Route> {
+        self.ends.read(sw_if.0, |end| end.and_then(|end| end.route))
     }
 
     /// Follows the entries of `create teib`: each is another end of a tunnel that has several. Called once, at the start.
@@ -271,8 +348,7 @@ impl<S: Spec> Tunnels<S> {
         let ends = Ends { remote: nexthop, table, ..tunnel.spec.ends() };
         ends.check(retval::INVALID_PROTOCOL)?;
         let own_table = tunnel.spec.ends().table_index(world)?.0;
-        let own = tunnel.spec.key();
-        let key = Key { local: bits(ends.local), remote: bits(nexthop), table: own_table, ..own };
+        let key = tunnel.spec.key(&ends, own_table);
         let adjacencies = world.get::<Adjacencies>();
         let number = {
             let mut inner = self.inner();
@@ -289,7 +365,7 @@ impl<S: Spec> Tunnels<S> {
             number
         };
         if self.ends.read(number, |end| end.is_none()) {
-            let route = Tracked::new(world, table, nexthop).inspect_err(|_| self.let_go(world, number))?;
+            let route = Route::to(world, nexthop, table).inspect_err(|_| self.let_go(world, number))?;
             self.ends
                 .set(number, end(world, (sw_if, tunnel.instance), &tunnel.spec, &ends, key, Some(route)));
             self.inner().keys.insert(key, number);
@@ -355,7 +431,7 @@ fn end<S: Spec>(
     spec: &S,
     ends: &Ends,
     key: Key,
-    route: Option<Tracked>,
+    route: Option<Route>,
 ) -> End {
     let header = || Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header());
     End {
@@ -365,7 +441,7 @@ fn end<S: Spec>(
         flags: spec.marks().flags,
         frames: spec.carries() == IfKind::Ethernet,
         outer_v6: spec.ends().local.is_ipv6(),
-        word: spec.word(),
+        local: bits(ends.local),
         next: spec.next(world),
         template: route.map_or(Template::NONE, |_| header()),
         route,

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `vxlan`.
+
+use crate::bypass::Bypassed;
+use crate::cli::refuse_offload;
+use crate::spec::{Next, Vxlan};
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages, Module};
+use net::api::{Address, InterfaceIndex};
+use tunnel::{Ends, Tunnel, Tunnels};
+use wire::Vxlan as Header;
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "vxlan", version: "2.1.0", crc: 0x9538_1587, core: true, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnel| {
+        Ok(VxlanAddDelTunnelReply { sw_if_index: add_del(w, r.into())? })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnelV2| {
+        Ok(VxlanAddDelTunnelV2Reply { sw_if_index: add_del(w, r.into())? })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnelV3| {
+        Ok(VxlanAddDelTunnelV3Reply { sw_if_index: add_del(w, r)? })
+    });
+    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelDump| {
+        Ok(chosen(w, r.sw_if_index)
+            .into_iter()
+            .map(|tunnel| VxlanTunnelV2Details::from(tunnel).into())
+            .collect::<Vec<_>>())
+    });
+    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelV2Dump| {
+        Ok(chosen(w, r.sw_if_index).into_iter().map(VxlanTunnelV2Details::from).collect::<Vec<_>>())
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetVxlanBypass| -> Result<()> {
+        w.get::<Bypassed>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanOffloadRx| -> Result<()> {
+        Err(refuse_offload(w, SwIfIndex(r.hw_if_index.0), SwIfIndex(r.sw_if_index.0)))
+    });
+}
+
+/// `decap_next_index` of frames for the interface, as in VPP.
+const NEXT_L2: u32 = 1;
+
+fn next(index: u32) -> Result<Next> {
+    match index {
+        u32::MAX | NEXT_L2 => Ok(Next::Interface),
+        0 => Ok(Next::Drop),
+        _ => Err(Error::parse(format!("packets out of a tunnel can't go to next node {index}"))
+            .retval(retval::INVALID_DECAP_NEXT)),
+    }
+}
+
+fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
+    let remote: std::net::IpAddr = r.dst_address.into();
+    let port = |port| if port == 0 { Header::PORT } else { port };
+    let spec = Vxlan {
+        ends: Ends { local: r.src_address.into(), remote, table: r.encap_vrf_id },
+        vni: r.vni,
+        source_port: port(r.src_port),
+        destination_port: port(r.dst_port),
+        layer3: r.is_l3,
+        group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
+        next: next(r.decap_next_index)?,
+    };
+    if r.is_add {
+        return spec.create(w, Some(r.instance).filter(|instance| *instance != u32::MAX)).map(Into::into);
+    }
+    let tunnels = w.get::<Tunnels<Vxlan>>();
+    let sw_if = tunnels.find(w, &spec)?;
+    tunnels.delete(w, sw_if)?;
+    Ok(sw_if.into())
+}
+
+/// One tunnel, or all.
+fn chosen(w: &World, only: InterfaceIndex) -> Vec<Tunnel<Vxlan>> {
+    let tunnels = w.get::<Tunnels<Vxlan>>();
+    match only.given() {
+        Some(sw_if) => tunnels.get(sw_if).into_iter().collect(),
+        None => tunnels.list(),
+    }
+}
+
+impl From<Tunnel<Vxlan>> for VxlanTunnelV2Details {
+    fn from(tunnel: Tunnel<Vxlan>) -> Self {
+        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } = tunnel.spec;
+        Self {
+            sw_if_index: tunnel.sw_if.into(),
+            instance: tunnel.instance,
+            src_address: ends.local.into(),
+            dst_address: ends.remote.into(),
+            src_port: source_port,
+            dst_port: destination_port,
+            mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
+            encap_vrf_id: ends.table,
+            decap_next_index: match next {
+                Next::Interface => NEXT_L2,
+                Next::Drop => 0,
+                // Named by a command: it has no number among the next nodes.
+                Next::Node(node) => node.0,
+            },
+            vni,
+        }
+    }
+}
+
+/// Makes or deletes a tunnel.
+#[derive(Message)]
+#[msg(reply)]
+pub struct VxlanAddDelTunnel {
+    /// Make, not delete.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The number in its name; all bits set: the first that is free.
+    pub instance: u32,
+    /// The address here.
+    pub src_address: Address,
+    /// The address of the other end, or a group.
+    pub dst_address: Address,
+    /// The interface that datagrams to a group leave by.
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// The table that datagrams are routed in.
+    pub encap_vrf_id: u32,
+    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
+    pub decap_next_index: u32,
+    /// The network identifier.
+    pub vni: u32,
+}
+
+/// The tunnel.
+#[derive(Message)]
+pub struct VxlanAddDelTunnelReply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Makes or deletes a tunnel.
+#[derive(Message)]
+#[msg(reply)]
+pub struct VxlanAddDelTunnelV2 {
+    /// Make, not delete.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The number in its name; all bits set: the first that is free.
+    #[wire(default = "4294967295")]
+    pub instance: u32,
+    /// The address here.
+    pub src_address: Address,
+    /// The address of the other end, or a group.
+    pub dst_address: Address,
+    /// The port that datagrams come to; 0 is 4789.
+    pub src_port: u16,
+    /// The port that they are sent to; 0 is 4789.
+    pub dst_port: u16,
+    /// The interface that datagrams to a group leave by.
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// The table that datagrams are routed in.
+    pub encap_vrf_id: u32,
+    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
+    pub decap_next_index: u32,
+    /// The network identifier.
+    pub vni: u32,
+}
+
+/// The tunnel.
+#[derive(Message)]
+pub struct VxlanAddDelTunnelV2Reply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Makes or deletes a tunnel.
+#[derive(Message)]
+#[msg(reply)]
+pub struct VxlanAddDelTunnelV3 {
+    /// Make, not delete.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The number in its name; all bits set: the first that is free.
+    #[wire(default = "4294967295")]
+    pub instance: u32,
+    /// The address here.
+    pub src_address: Address,
+    /// The address of the other end, or a group.
+    pub dst_address: Address,
+    /// The port that datagrams come to; 0 is 4789.
+    pub src_port: u16,
+    /// The port that they are sent to; 0 is 4789.
+    pub dst_port: u16,
+    /// The interface that datagrams to a group leave by.
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// The table that datagrams are routed in.
+    pub encap_vrf_id: u32,
+    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
+    pub decap_next_index: u32,
+    /// The network identifier.
+    pub vni: u32,
+    /// IP packets instead of frames.
+    #[wire(default = "false")]
+    pub is_l3: bool,
+}
+
+/// The tunnel.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct VxlanAddDelTunnelV3Reply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+impl From<VxlanAddDelTunnel> for VxlanAddDelTunnelV3 {
+    fn from(old: VxlanAddDelTunnel) -> Self {
+        Self {
+            is_add: old.is_add,
+            instance: old.instance,
+            src_address: old.src_address,
+            dst_address: old.dst_address,
+            src_port: 0,
+            dst_port: 0,
+            mcast_sw_if_index: old.mcast_sw_if_index,
+            encap_vrf_id: old.encap_vrf_id,
+            decap_next_index: old.decap_next_index,
+            vni: old.vni,
+            is_l3: false,
+        }
+    }
+}
+
+impl From<VxlanAddDelTunnelV2> for VxlanAddDelTunnelV3 {
+    fn from(old: VxlanAddDelTunnelV2) -> Self {
+        Self {
+            is_add: old.is_add,
+            instance: old.instance,
+            src_address: old.src_address,
+            dst_address: old.dst_address,
+            src_port: old.src_port,
+            dst_port: old.dst_port,
+            mcast_sw_if_index: old.mcast_sw_if_index,
+            encap_vrf_id: old.encap_vrf_id,
+            decap_next_index: old.decap_next_index,
+            vni: old.vni,
+            is_l3: false,
+        }
+    }
+}
+
+/// Asks for one tunnel, or for all.
+#[derive(Message)]
+#[msg(details)]
+pub struct VxlanTunnelDump {
+    /// Its interface; all bits set: all.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A tunnel.
+#[derive(Message)]
+pub struct VxlanTunnelDetails {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The number in its name.
+    pub instance: u32,
+    /// The address here.
+    pub src_address: Address,
+    /// The address of the other end, or a group.
+    pub dst_address: Address,
+    /// The interface that datagrams to a group leave by.
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// The table that datagrams are routed in.
+    pub encap_vrf_id: u32,
+    /// Where packets go that are taken out.
+    pub decap_next_index: u32,
+    /// The network identifier.
+    pub vni: u32,
+}
+
+impl From<VxlanTunnelV2Details> for VxlanTunnelDetails {
+    fn from(new: VxlanTunnelV2Details) -> Self {
+        Self {
+            sw_if_index: new.sw_if_index,
+            instance: new.instance,
+            src_address: new.src_address,
+            dst_address: new.dst_address,
+            mcast_sw_if_index: new.mcast_sw_if_index,
+            encap_vrf_id: new.encap_vrf_id,
+            decap_next_index: new.decap_next_index,
+            vni: new.vni,
+        }
+    }
+}
+
+/// Asks for one tunnel, or for all.
+#[derive(Message)]
+#[msg(details)]
+pub struct VxlanTunnelV2Dump {
+    /// Its interface; all bits set: all.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A tunnel.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct VxlanTunnelV2Details {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The number in its name.
+    pub instance: u32,
+    /// The address here.
+    pub src_address: Address,
+    /// The address of the other end, or a group.
+    pub dst_address: Address,
+    /// The port that datagrams come to.
+    pub src_port: u16,
+    /// The port that they are sent to.
+    pub dst_port: u16,
+    /// The interface that datagrams to a group leave by.
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// The table that datagrams are routed in.
+    pub encap_vrf_id: u32,
+    /// Where packets go that are taken out.
+    pub decap_next_index: u32,
+    /// The network identifier.
+    pub vni: u32,
+}
+
+/// Takes datagrams of tunnels out of what an interface receives before it is looked up.
+#[derive(Message)]
+pub struct SwInterfaceSetVxlanBypass {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Of IPv6, not of IPv4.
+    pub is_ipv6: bool,
+    /// On, not off.
+    #[wire(default = "true")]
+    pub enable: bool,
+}
+
+/// Lets a device find the tunnel of received datagrams.
+#[derive(Message)]
+pub struct VxlanOffloadRx {
+    /// The device.
+    pub hw_if_index: InterfaceIndex,
+    /// The tunnel.
+    pub sw_if_index: InterfaceIndex,
+    /// On, not off.
+    #[wire(default = "true")]
+    pub enable: bool,
+}
