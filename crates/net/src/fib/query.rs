@@ -4,7 +4,7 @@
 use super::control::Inner;
 use super::entry::{Entry, Sourced};
 use super::list::ListId;
-use super::{Fib, Net, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex};
+use super::{Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex};
 use cli::{Error, retval};
 use tables::Route;
 use wire::{Family, Prefix};
@@ -89,7 +89,8 @@ impl<F: Net> Fib<F> {
         Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
     }
 
-    /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it.
+    /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it. A host whose route a feature follows
+    /// ([`Tracked`](super::Tracked)) has an entry, as in VPP: it shows the one that covers it.
     ///
     /// # Errors
     /// No such table (−3), no such entry (−6).
@@ -101,11 +102,25 @@ impl<F: Net> Fib<F> {
     ) -> Result<RouteInfo<F>, Error> {
         self.inner().table(table)?;
         let is_listed = |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
-        let found =
-            if exact { self.route(table, prefix).filter(is_listed) } else { self.longest(table, prefix) };
+        let exactly = || self.route(table, prefix).filter(is_listed).or_else(|| self.followed(table, prefix));
+        let found = if exact { exactly() } else { self.longest(table, prefix) };
         found.ok_or_else(|| {
             Error::not_found(format!("there is no route {}", prefix.network())).retval(retval::NO_SUCH_ENTRY)
         })
+    }
+
+    /// What a feature sees that follows the route to a host.
+    fn followed(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
+        if prefix.len() != F::BITS {
+            return None;
+        }
+        {
+            let inner = self.inner();
+            let path = Path::new(PathKind::Recursive { table, nexthop: prefix.network().addr() });
+            let list = inner.interned.get(&[path][..])?;
+            inner.lists.get(*list).filter(|list| list.trackers > 0)?;
+        }
+        self.longest(table, prefix).map(|cover| RouteInfo { prefix, ..cover })
     }
 
     /// At most `n` entries of a table in order, after `after` (or from the first). The table may change between two
