@@ -31,6 +31,7 @@ mod restart;
 mod six;
 mod star;
 mod stats;
+mod tunnels;
 mod udp;
 mod urpf;
 mod vlan;
