@@ -24,6 +24,7 @@ pub static ALL: &[&Plugin] = &[
     &cdp::PLUGIN,
     &udp::PLUGIN,
     &ipip::PLUGIN,
+    &gre::PLUGIN,
     &vxlan::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

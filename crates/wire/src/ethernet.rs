@@ -32,6 +32,8 @@ impl EtherType {
     pub const MPLS_UPSTREAM: Self = Self(0x8848);
     /// Ethernet inside GRE (RFC 7637 and EoGRE).
     pub const TEB: Self = Self(0x6558);
+    /// Mirrored Ethernet frames inside GRE: ERSPAN types I and II.
+    pub const ERSPAN: Self = Self(0x88be);
     /// Slow protocols: LACP, marker.
     pub const SLOW: Self = Self(0x8809);
     /// Link layer discovery.
@@ -76,6 +78,7 @@ impl EtherType {
             Self::MPLS => "MPLS",
             Self::MPLS_UPSTREAM => "MPLS_UPSTREAM",
             Self::TEB => "TEB",
+            Self::ERSPAN => "ERSPAN",
             Self::SLOW => "SLOW_PROTOCOLS",
             Self::LLDP => "LLDP",
             Self::PPPOE_DISCOVERY => "PPPOE_DISCOVERY",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
-use crate::spec::{IpIp, unspecified};
+use crate::spec::IpIp;
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -44,7 +44,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     let multipoint = m.flag("p2mp");
     let remote = match m.opt("destination")? {
         Some(remote) => remote,
-        None if multipoint => unspecified(local),
+        None if multipoint => tunnel::unspecified(local),
         None => return Err(Error::usage("the other end is missing: dst ADDRESS, or p2mp")),
     };
     let ends = Ends { local, remote, table: m.opt("table")?.unwrap_or(0) };

@@ -7,7 +7,6 @@ use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
 use net::IfKind;
-use std::net::IpAddr;
 use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 
@@ -49,14 +48,6 @@ fn register<F: ip::Ip>(world: &World) -> Result<()> {
         ip::register_protocol::<F>(world, protocol, name_of::<IpIpInput<F>>()).map_err(taken)?;
     }
     Ok(())
-}
-
-/// The address that is none, of a protocol.
-pub const fn unspecified(like: IpAddr) -> IpAddr {
-    match like {
-        IpAddr::V4(_) => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
-    }
 }
 
 impl Spec for IpIp {

@@ -36,5 +36,5 @@ pub use groups::Groups;
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
-pub use model::{Ends, Flags, Marks, Spec};
+pub use model::{Ends, Flags, Marks, Spec, unspecified};
 pub use state::{End, Route, Tunnel, Tunnels};

@@ -6,7 +6,7 @@ use cli::{Error, Result, retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{Fib, FloodRole, IfKind, TableIndex};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 
 /// The two ends in the underlay.
@@ -45,6 +45,14 @@ impl Ends {
             return Err(Error::parse(format!("both ends are {local}")).retval(retval::SAME_SRC_DST));
         }
         Ok(())
+    }
+}
+
+/// The address that is none, of the protocol of another.
+pub const fn unspecified(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
 
@@ -142,6 +150,10 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What floods of a bridge domain do with its interface.
     fn flood_role(&self) -> FloodRole {
         FloodRole::Port
+    }
+    /// Outer packets of the kind are numbered, together with those of other tunnels between the same ends: [`End::sequence`](crate::End).
+    fn has_sequence(&self) -> bool {
+        false
     }
     /// Several other ends: each packet names its own.
     fn is_multipoint(&self) -> bool {

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use sync::{Slots, Turn};
 use tables::HashIndex;
 use teib::{Endpoint, Teib, TeibEvent};
@@ -45,6 +46,8 @@ pub struct End {
     pub next: Option<NodeIndex>,
     /// The route to the other end. None for an interface whose packets name their ends themselves.
     pub route: Option<Route>,
+    /// The number of the next outer packet, where they are numbered.
+    pub sequence: Option<Arc<AtomicU32>>,
     /// The headers in front.
     pub template: Template,
 }
@@ -119,6 +122,8 @@ struct Inner<S> {
     instances: BTreeSet<u32>,
     /// All instances below are in use.
     first: u32,
+    /// The next numbers of outer packets between two ends, in a table.
+    sequences: HashMap<Key, Weak<AtomicU32>>,
     /// Ends by key.
     keys: HashMap<Key, u32>,
     /// The peers of interfaces with several ends: the number of the end and the adjacency, by overlay address.
@@ -159,6 +164,7 @@ impl<S: Spec> Shared for Tunnels<S> {
             tunnels: BTreeMap::new(),
             instances: BTreeSet::new(),
             first: 0,
+            sequences: HashMap::new(),
             keys: HashMap::new(),
             peers: BTreeMap::new(),
             ends: HashMap::new(),
@@ -264,7 +270,9 @@ impl<S: Spec> Tunnels<S> {
         };
         let made = interfaces.create_sharing(world, new, above, tx);
         let sw_if = made.inspect_err(|_| _ = route.map(|route| route.release(world)))?;
-        self.ends.set(sw_if.0, end(world, (sw_if, instance), &spec, &ends, key, route));
+        let sequence = spec.has_sequence().then(|| self.sequence(&ends, key.table));
+        let end = end(world, (sw_if, instance), &spec, &ends, key, route);
+        self.ends.set(sw_if.0, End { sequence, ..end });
         {
             let mut inner = self.inner();
             inner.instances.insert(instance);
@@ -278,6 +286,19 @@ impl<S: Spec> Tunnels<S> {
             interfaces.set_admin(world, sw_if, true)?;
         }
         Ok(sw_if)
+    }
+
+    /// The next number of outer packets between two ends.
+    fn sequence(&self, ends: &Ends, table: u32) -> Arc<AtomicU32> {
+        let mut inner = self.inner();
+        inner.sequences.retain(|_, sequence| sequence.strong_count() > 0);
+        let key = Key::of(ends.local, ends.remote, table);
+        if let Some(sequence) = inner.sequences.get(&key).and_then(Weak::upgrade) {
+            return sequence;
+        }
+        let sequence = Arc::default();
+        inner.sequences.insert(key, Arc::downgrade(&sequence));
+        sequence
     }
 
     /// Deletes a tunnel and its interface.
@@ -443,6 +464,7 @@ fn end<S: Spec>(
         outer_v6: spec.ends().local.is_ipv6(),
         local: bits(ends.local),
         next: spec.next(world),
+        sequence: None,
         template: route.map_or(Template::NONE, |_| header()),
         route,
     }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `gre4-input`, `gre6-input`: the way out of a tunnel. The number is the IP version of the outer packet.
+
+use crate::spec::{ETHERNET, Gre, IP};
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use ip::Ip;
+use net::IpMeta;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use tunnel::{Decap, Key, Refused};
+use wire::checksum::Sum;
+use wire::{EtherType, Gre as GreHeader, Header, IpHeader, UpperLayer};
+
+pub struct GreInput<F> {
+    decap: Decap<Gre>,
+    version: PhantomData<F>,
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next("ip4-input")]
+    Input4,
+    #[next("ip6-input")]
+    Input6,
+    #[next("ethernet-input")]
+    Ethernet,
+    /// GRE input packets decapsulated
+    #[count]
+    #[counter("GRE input packets decapsulated")]
+    Decapsulated,
+    /// GRE input packets dropped due to missing tunnel
+    #[drop]
+    #[counter("GRE input packets dropped due to missing tunnel")]
+    NoTunnel,
+    /// unknown protocol
+    #[drop]
+    #[counter("unknown protocol")]
+    UnknownProtocol,
+    /// unsupported version
+    #[drop]
+    #[counter("unsupported version")]
+    Version,
+    /// source routes are not supported
+    #[drop]
+    Routing,
+    /// checksum is wrong
+    #[drop]
+    BadChecksum,
+    /// fragmented outer packet
+    #[drop]
+    Fragment,
+    /// tunnel is down
+    #[drop]
+    Down,
+    /// packet shorter than its headers
+    #[drop]
+    TooShort,
+    /// super-packets can't be taken out of tunnels
+    #[drop]
+    Super,
+}
+
+impl From<Refused> for To {
+    fn from(why: Refused) -> Self {
+        match why {
+            Refused::Down => Self::Down,
+            Refused::Super => Self::Super,
+            Refused::TooShort => Self::TooShort,
+        }
+    }
+}
+
+/// The outer addresses, and the tunnel.
+#[derive(Clone, Copy)]
+pub struct InputTrace {
+    instance: Option<u32>,
+    len: usize,
+    source: IpAddr,
+    destination: IpAddr,
+}
+
+impl Trace for InputTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { instance, len, source, destination } = self;
+        match instance {
+            Some(instance) => write!(f, "GRE: tunnel {instance}")?,
+            None => f.write_str("GRE: no tunnel")?,
+        }
+        write!(f, " len {len} src {source} dst {destination}")
+    }
+}
+
+/// What a header says.
+struct Read {
+    /// Its bytes, with the optional words.
+    len: usize,
+    /// The key; 0 without one.
+    key: u32,
+    /// [`Key::other`].
+    other: u32,
+    to: To,
+}
+
+/// Reads the header that begins `at` bytes into the packet.
+#[inline(always)]
+fn read(b: &Buffer, at: usize) -> Result<Read, To> {
+    let gre = GreHeader::view_at(b.data(), at).ok_or(To::TooShort)?;
+    let flags = gre.flags.get();
+    // RFC 2784 2.3.1; version 1 is PPTP's.
+    if gre.version() != 0 {
+        return Err(To::Version);
+    }
+    // RFC 2784 2.3: discarded, unless RFC 1701 is implemented.
+    if flags & GreHeader::ROUTING != 0 {
+        return Err(To::Routing);
+    }
+    let (other, to) = match gre.protocol() {
+        EtherType::IP4 => (IP, To::Input4),
+        EtherType::IP6 => (IP, To::Input6),
+        EtherType::TEB => (ETHERNET, To::Ethernet),
+        _ => return Err(To::UnknownProtocol),
+    };
+    let len = gre.header_len();
+    let mut key = 0;
+    if flags & GreHeader::KEY != 0 {
+        let behind = if flags & GreHeader::CHECKSUM != 0 { 8 } else { 4 };
+        key = u32::from_be_bytes(*b.bytes::<4>(at + behind).ok_or(To::TooShort)?);
+    }
+    if b.data().len() < at + len {
+        return Err(To::TooShort);
+    }
+    if flags & GreHeader::CHECKSUM != 0 {
+        // RFC 2784 2.5: of header and payload.
+        let first = std::iter::once(&b.data()[at..]);
+        if !Sum::of_parts(first.chain(b.segments().skip(1))).is_valid() {
+            return Err(To::BadChecksum);
+        }
+    }
+    Ok(Read { len, key, other, to })
+}
+
+impl<F: Ip> Build for GreInput<F> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { decap: Decap::new(world, thread), version: PhantomData }
+    }
+}
+
+impl<F: Ip> Node for GreInput<F> {
+    const NAME: &'static str = if F::IS_V6 { "gre6-input" } else { "gre4-input" };
+    const DROP: &'static str = "{ip}-drop";
+    const V6: Option<bool> = Some(F::IS_V6);
+    type Next = To;
+    type Trace = InputTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let turn = cx.turn;
+        let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
+        let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        if upper.fragment_offset != 0 || upper.more_fragments {
+            return To::Fragment;
+        }
+        let Read { len, key, other, to } = match read(b, upper.offset) {
+            Ok(read) => read,
+            Err(why) => return why,
+        };
+        let table = b.scratch::<IpMeta>().fib;
+        let key = Key { id: key, other, ..Key::of(ip.dst().into(), ip.src().into(), table) };
+        let end = self.decap.find(&key, turn);
+        if TRACED {
+            let (instance, len) = (end.map(|end| end.instance), b.packet_len());
+            cx.trace(b, InputTrace { instance, len, source: ip.src().into(), destination: ip.dst().into() });
+        }
+        let Some(end) = end else { return To::NoTunnel };
+        match self.decap.receive(b, end, upper.offset + len, ip.traffic_class(), turn) {
+            Ok(()) => {
+                cx.count(To::Decapsulated, 1);
+                to
+            }
+            Err(why) => why.into(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! GRE (RFC 2784, RFC 2890): tunnels of IP packets, of Ethernet frames (transparent Ethernet bridging) and of mirrored frames (ERSPAN type
+//! II), in IPv4 and IPv6 packets.
+//!
+//! `greN` of type L3 carries packets of IPv4 and IPv6, and may have several other ends, whose addresses are entries of `create teib`. Of the
+//! other types it is an Ethernet interface. Checksum, key and sequence number of received headers are read; a checksum that is there has to be
+//! right, and a tunnel takes packets with its own key only, or without one if it has none.
+//!
+//! Limits: no MPLS inside; ERSPAN is sent, not received; no checksum and, but for ERSPAN, no sequence number is sent.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod input;
+mod show;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::{Gre, Payload};
+
+use graph::{FieldDef, NodeDef, Plugin, StateDef};
+use tunnel::{Encap, Groups, Nested, Tunnels};
+use wire::{Ip4, Ip6};
+
+/// GRE.
+pub static PLUGIN: Plugin = Plugin {
+    name: "gre",
+    about: "GRE tunnels",
+    state: &[StateDef::of::<Groups>(), StateDef::of::<Tunnels<Gre>>()],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::GreCodec>>(),
+        NodeDef::of::<Encap<encap::TebCodec>>(),
+        NodeDef::of::<Encap<encap::ErspanCodec>>(),
+        NodeDef::of::<input::GreInput<Ip4>>(),
+        NodeDef::of::<input::GreInput<Ip6>>(),
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    start: |world| {
+        Tunnels::<Gre>::follow_peers(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};

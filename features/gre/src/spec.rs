@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a GRE tunnel is made of.
+
+use crate::encap::{ErspanCodec, GreCodec, TebCodec};
+use crate::input::GreInput;
+use cli::retval::{self, Retval};
+use cli::{Error, Result};
+use graph::{SwIfIndex, World, name_of};
+use net::IfKind;
+use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
+use wire::{EtherType, Gre as Header, Ip4, Ip6, IpProtocol, MacAddr, U16};
+use zerocopy::IntoBytes;
+
+/// What a tunnel carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Payload {
+    /// IP packets.
+    Ip,
+    /// Ethernet frames.
+    Ethernet,
+    /// Mirrored Ethernet frames of a session, numbered.
+    Erspan {
+        /// The number of the session, 10 bits.
+        session: u16,
+    },
+}
+
+/// Numbers of sessions are at most this.
+pub const MAX_SESSION: u16 = 1023;
+
+/// A GRE tunnel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Gre {
+    /// The ends; the other one is unspecified for a tunnel with several.
+    pub ends: Ends,
+    /// What is chosen of outer headers.
+    pub marks: Marks,
+    /// What it carries.
+    pub payload: Payload,
+    /// The key in its headers; 0 for none.
+    pub key: u32,
+    /// Several other ends.
+    pub multipoint: bool,
+}
+
+impl Gre {
+    /// Makes a tunnel.
+    ///
+    /// # Errors
+    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58), which carries IP packets (−8); the number of
+    /// a session (−148); as [`Tunnels::create`].
+    pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
+        if self.multipoint {
+            if !self.ends.remote.is_unspecified() {
+                let why = format!("the other ends are entries of `create teib', not {}", self.ends.remote);
+                return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
+            }
+            if self.payload != Payload::Ip {
+                let why = "a tunnel with several other ends carries IP packets, no frames";
+                return Err(Error::unsupported(why).retval(retval::INVALID_VALUE_2));
+            }
+        } else {
+            self.ends.check(retval::INVALID_PROTOCOL)?;
+        }
+        if let Payload::Erspan { session } = self.payload
+            && session > MAX_SESSION
+        {
+            let why = format!("the number of a session is at most {MAX_SESSION}, not {session}");
+            return Err(Error::parse(why).retval(retval::INVALID_SESSION_ID));
+        }
+        let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;
+        register::<Ip4>(world)?;
+        register::<Ip6>(world)?;
+        Ok(made)
+    }
+}
+
+/// From the first tunnel on, packets of the protocol are for this feature.
+fn register<F: ip::Ip>(world: &World) -> Result<()> {
+    let taken = |why| Error::failed(why).retval(retval::RSRC_IN_USE);
+    ip::register_protocol::<F>(world, IpProtocol::GRE, name_of::<GreInput<F>>()).map_err(taken)
+}
+
+/// [`Key::other`] of tunnels of IP packets.
+pub const IP: u32 = 0;
+/// [`Key::other`] of tunnels of Ethernet frames.
+pub const ETHERNET: u32 = 1;
+/// [`Key::other`] of sessions is this and their number: no received packet has it.
+const ERSPAN: u32 = 1 << 16;
+
+impl Spec for Gre {
+    const PREFIX: &'static str = "gre";
+    const DRIVER: &'static str = "GRE";
+    const EXISTS: Retval = retval::IF_ALREADY_EXISTS;
+    const STARTS_UP: bool = false;
+
+    fn encap(&self) -> &'static str {
+        match self.payload {
+            Payload::Ip => GreCodec::NAME,
+            Payload::Ethernet => TebCodec::NAME,
+            Payload::Erspan { .. } => ErspanCodec::NAME,
+        }
+    }
+
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    fn key(&self, ends: &Ends, table: u32) -> Key {
+        let other = match self.payload {
+            Payload::Ip => IP,
+            Payload::Ethernet => ETHERNET,
+            Payload::Erspan { session } => ERSPAN + u32::from(session),
+        };
+        Key { id: self.key, other, ..Key::of(ends.local, ends.remote, table) }
+    }
+
+    fn carries(&self) -> IfKind {
+        match (self.payload, self.multipoint) {
+            (Payload::Ip, false) => IfKind::Ip,
+            (Payload::Ip, true) => IfKind::Multipoint,
+            _ => IfKind::Ethernet,
+        }
+    }
+
+    fn mtu(&self) -> u16 {
+        9000
+    }
+
+    fn mac(&self, instance: u32) -> MacAddr {
+        if self.payload == Payload::Ip {
+            return MacAddr::ZERO;
+        }
+        // VPP's habit.
+        let [.., high, low] = instance.to_be_bytes();
+        MacAddr([0xd0, 0x0b, 0xee, 0xd0, high, low])
+    }
+
+    fn protocol(&self) -> IpProtocol {
+        IpProtocol::GRE
+    }
+
+    fn hop_limits(&self) -> [u8; 2] {
+        // The values of VPP, less the hop that its own lookup takes.
+        [253, 254]
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let key = if self.key == 0 { 0 } else { Header::KEY };
+        let (flags, protocol) = match self.payload {
+            // The packet decides about the protocol.
+            Payload::Ip => (key, EtherType::IP4),
+            Payload::Ethernet => (key, EtherType::TEB),
+            Payload::Erspan { .. } => (key | Header::SEQUENCE, EtherType::ERSPAN),
+        };
+        let mut header = Header { flags: U16::new(flags), protocol: protocol.into() }.as_bytes().to_vec();
+        if self.key != 0 {
+            header.extend(self.key.to_be_bytes());
+        }
+        if let Payload::Erspan { session } = self.payload {
+            // The sequence number, then ERSPAN's own header: version 1, no VLAN, the frame as it was on the wire (3), the session.
+            header.extend([0; 4]);
+            let [high, low] = session.to_be_bytes();
+            header.extend([0x10, 0, 3 << 3 | high, low, 0, 0, 0, 0]);
+        }
+        header
+    }
+
+    fn has_sequence(&self) -> bool {
+        matches!(self.payload, Payload::Erspan { .. })
+    }
+
+    fn is_multipoint(&self) -> bool {
+        self.multipoint
+    }
+}
