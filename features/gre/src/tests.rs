@@ -197,6 +197,15 @@ fn frames_go_in_packets_and_come_back() {
     let mac = [0xd0, 0x0b, 0xee, 0xd0, 0, 0];
     let tagged = [&mac[..], &[2, 0, 0, 0, 9, 1], &[0x81, 0, 0, 100, 8, 0], &whole(&packet)].concat();
     assert_eq!(rig.route(&back(outer4(&header, &tagged, 1))), [(2, hop(&packet))]);
+    // And what is sent by it.
+    rig.cli("set interface l2 bridge gre0.100 7");
+    rig.cli("set interface l2 tag-rewrite gre0.100 pop 1");
+    let with_tag = [&frame(2)[..12], &[0x81, 0, 0, 100], &frame(2)[12..]].concat();
+    let sent = rig.pass(3, &frame(2));
+    assert_eq!((sent.len(), &sent[0].1[34..42]), (1, &header[..]));
+    assert_eq!(sent[0].1[42..], with_tag);
+    rig.cli("delete sub-interface gre0.100");
+    rig.cli("create sub-interfaces gre0 101");
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::{Flags, Key};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use net::{
-    AdjIndex, Adjacencies, Device, FloodRole, IfKind, Interfaces, Link, NewInterface, TableIndex, Tracked,
+    AdjIndex, Adjacencies, Device, FloodRole, IfEvent, IfKind, Interfaces, Link, NewInterface, TableIndex,
+    Tracked,
 };
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -160,6 +161,11 @@ impl<S: Spec> Device for TunnelDevice<S> {
 
 impl<S: Spec> Shared for Tunnels<S> {
     fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Added(sw_if) = event {
+                world.get::<Self>().note_sub_interface(world, sw_if);
+            }
+        });
         let inner = Inner {
             tunnels: BTreeMap::new(),
             instances: BTreeSet::new(),
@@ -423,8 +429,23 @@ impl<S: Spec> Tunnels<S> {
         self.inner().free_ends.push(number);
     }
 
+    /// What is sent by a sub-interface goes the way of its parent.
+    fn note_sub_interface(&self, world: &World, sw_if: SwIfIndex) {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        if interface.sub.is_some()
+            && self.inner().tunnels.contains_key(&interface.parent)
+            && let Some(end) = self.ends.read(interface.parent.0, |end| end.cloned())
+        {
+            self.ends.set(sw_if.0, end);
+        }
+    }
+
     fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
-        let Some(tunnel) = self.inner().tunnels.remove(&sw_if) else { return };
+        let Some(tunnel) = self.inner().tunnels.remove(&sw_if) else {
+            // It may be a sub-interface.
+            self.ends.clear(sw_if.0);
+            return;
+        };
         let peers: Vec<_> = {
             let mut inner = self.inner();
             inner.instances.remove(&tunnel.instance);
