@@ -11,6 +11,7 @@ mod rig;
 mod scenario;
 mod site;
 mod switch;
+mod tunnels;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is measured.
 
+use crate::tunnels::{Kind, Tunnels};
 use testkit::internet::Traffic;
 
 /// Which protocol's packets.
@@ -10,6 +11,8 @@ pub enum Family {
     Ip6,
     /// Frames that are switched.
     Ethernet,
+    /// Packets of IPv4 into tunnels or out of them.
+    Tunnels(Tunnels),
 }
 
 impl Family {
@@ -18,6 +21,7 @@ impl Family {
             Self::Ip4 => "ip4",
             Self::Ip6 => "ip6",
             Self::Ethernet => "l2",
+            Self::Tunnels(_) => "tunnel",
         }
     }
 }
@@ -27,7 +31,7 @@ impl Family {
 pub struct Table {
     pub family: Family,
     /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side. Of switched frames: stations of a bridge domain,
-    /// half of them behind each port; 0 for a cross-connect.
+    /// half of them behind each port; 0 for a cross-connect. The number of tunnels.
     pub routes: usize,
     /// Interfaces that these leave by.
     pub outputs: usize,
@@ -172,6 +176,20 @@ pub fn all() -> Vec<Scenario> {
         all.push(switched.clone().by_the_graph());
         all.push(switched);
     }
+    for (kind, into, out) in [
+        (Kind::IpIp, (82.0, 55.0), (191.0, 65.0)),
+        (Kind::Gre, (96.0, 55.0), (120.0, 65.0)),
+        (Kind::Vxlan, (71.0, 50.0), (118.0, 60.0)),
+    ] {
+        for (is_out, (peer, target)) in [(false, into), (true, out)] {
+            let table = Table::of(Family::Tunnels(Tunnels { kind, out: is_out }), 1);
+            all.push(Scenario::new(table, OneFlow, 256, false, Some(peer), Some(target)));
+            if kind == Kind::IpIp {
+                let table = Table { routes: 10_000, ..table };
+                all.push(Scenario::new(table, Uniform, 256, false, None, None));
+            }
+        }
+    }
     all
 }
 
@@ -191,6 +209,9 @@ impl Scenario {
             } else {
                 format!("l2-bridge-{}", short(table.routes))
             };
+        } else if let Family::Tunnels(Tunnels { kind, out }) = table.family {
+            name =
+                format!("tunnel-{}-{}-{}", kind.name(), if out { "out" } else { "in" }, short(table.routes));
         } else if table.outputs > 1 {
             name += "-mixed";
         } else {

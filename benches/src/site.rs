@@ -3,7 +3,7 @@
 
 use crate::alloc;
 use crate::scenario::{Family, INPUTS, SENDERS, Scenario, Table};
-use crate::switch;
+use crate::{switch, tunnels};
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
@@ -136,6 +136,10 @@ impl Site {
                 site.set_up_ports(&[])?;
                 switch::set_up(&mut site)?;
             }
+            Family::Tunnels(kind) => {
+                site.set_up_ports(&[])?;
+                tunnels::set_up(&mut site, kind)?;
+            }
         }
         // Interfaces bring nodes of their own.
         site.names = site.world.node_names().iter().map(|name| name.to_string()).collect();
@@ -247,6 +251,7 @@ impl Site {
             Family::Ip4 => packets::<Ip4>(self.table, scenario.traffic, mac),
             Family::Ip6 => packets::<Ip6>(self.table, scenario.traffic, mac),
             Family::Ethernet => switch::frames(self.table).into_iter().collect(),
+            Family::Tunnels(kind) => tunnels::packets(self.table, kind, mac).into_iter().collect(),
         };
         self.add_stream(&format!("{} by {input}", scenario.name), input, packets, scenario.vector, limit)
     }

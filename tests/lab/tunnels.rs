@@ -83,6 +83,69 @@ done",
     site.finish();
 }
 
+/// With keys, with checksums and sequence numbers that the kernel sends, over both protocols; Ethernet frames.
+#[test]
+fn linux_ends_of_gre() {
+    if require(&["root", "linux.uml", "modprobe"]).is_none() {
+        return;
+    }
+    let Some((_lab, site)) = six::site(six::VETH) else { return };
+    let (router, right) = (site.router(), &site.right);
+    guest_link(&site.netns, router, &["10.6.0.1/24", "2001:db8:6::1/64"]);
+    router.script(
+        "create gre tunnel src 10.6.0.1 dst 10.6.0.2 key 5
+         create gre tunnel src 2001:db8:6::1 dst 2001:db8:6::2
+         create gre tunnel src 10.6.0.1 dst 10.6.0.2 teb
+         set interface state gre0 up
+         set interface state gre1 up
+         set interface state gre2 up
+         set interface ip address gre0 10.7.0.1/24
+         set interface ip address gre0 2001:db8:7::1/64
+         set interface ip address gre1 10.8.0.1/24
+         set interface ip address gre1 2001:db8:8::1/64
+         set interface ip address gre2 10.9.0.1/24",
+    );
+    let server = right.host.command("iperf3").args(["-s"]).spawn();
+    let text = guest::run(
+        &site.netns,
+        "uml",
+        &["ipv6", "ip_gre", "ip6_gre"],
+        "ip addr add 10.6.0.2/24 dev vec0
+ip -6 addr add 2001:db8:6::2/64 dev vec0 nodad
+ip link add four type gre local 10.6.0.2 remote 10.6.0.1 key 5 ocsum oseq
+ip link add six type ip6gre encaplimit none local 2001:db8:6::2 remote 2001:db8:6::1
+ip link add frames type gretap local 10.6.0.2 remote 10.6.0.1
+for link in four six frames; do ip link set $link up; done
+ip addr add 10.7.0.2/24 dev four
+ip -6 addr add 2001:db8:7::2/64 dev four nodad
+ip addr add 10.8.0.2/24 dev six
+ip -6 addr add 2001:db8:8::2/64 dev six nodad
+ip addr add 10.9.0.2/24 dev frames
+for to in 10.7.0.1 2001:db8:7::1 10.8.0.1 2001:db8:8::1 10.9.0.1; do ping -n -c 3 -i 0.2 -s 1000 $to; done
+for by in 10.7.0.1 10.8.0.1 10.9.0.1; do
+  ip route replace 10.0.2.0/24 via $by
+  ping -n -c 3 -i 0.2 -s 3000 10.0.2.2
+  iperf3 -c 10.0.2.2 -t 1
+  iperf3 -c 10.0.2.2 -t 1 -R
+done
+ip link add other type gre local 10.6.0.2 remote 10.6.0.1 key 6
+ip link set other up
+ip addr add 10.10.0.2/24 dev other
+ping -n -c 2 -i 0.2 -W 1 10.10.0.1 || true",
+    );
+    let answered = text.lines().filter(|line| line.contains("3 received, 0% packet loss")).count();
+    assert_eq!((answered, text.contains("wrong data byte")), (8, false), "{text}");
+    assert!(text.contains("2 packets transmitted, 0 received"), "another key: {text}");
+    drop(server);
+    assert_eq!(checksum_errors(&right.host), 0);
+    let errors = router.run("show errors");
+    assert!(
+        errors.contains("dropped due to missing tunnel") && !errors.contains("checksum is wrong"),
+        "{errors}"
+    );
+    site.finish();
+}
+
 /// Two hosts whose kernels have VXLAN, in one bridge domain with a routed interface: underlays of IPv4 and IPv6, a group of hosts.
 #[test]
 fn linux_ends_of_vxlan() {

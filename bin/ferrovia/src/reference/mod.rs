@@ -29,7 +29,8 @@ pub fn plugins() -> impl Iterator<Item = &'static str> {
 pub const PLUGIN: &str = "_plugin.so";
 
 /// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for plugins switches off.
-pub const OPTIONAL: &[&str] = &["af_packet", "cdp", "lacp", "lldp", "ping", "tap", "unittest", "urpf"];
+pub const OPTIONAL: &[&str] =
+    &["af_packet", "cdp", "gre", "lacp", "lldp", "ping", "tap", "unittest", "urpf", "vxlan"];
 
 /// Optional plugins that are disabled by default.
 pub const OFF: &[&str] = &["unittest"];

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets that go into tunnels, and packets that come out of them.
+
+use crate::scenario::Table;
+use crate::site::{PACKETS, Site};
+use net::{Neighbor, Neighbors};
+use std::net::Ipv4Addr;
+use testkit::pkt;
+use wire::{Ipv4Header, MacAddr, Vxlan};
+use zerocopy::IntoBytes;
+
+/// A kind of tunnels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    IpIp,
+    Gre,
+    /// Frames are cross-connected with the tunnel.
+    Vxlan,
+}
+
+/// What is measured of tunnels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tunnels {
+    pub kind: Kind,
+    /// Packets come out of the tunnels, instead of going in.
+    pub out: bool,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IpIp => "ipip",
+            Self::Gre => "gre",
+            Self::Vxlan => "vxlan",
+        }
+    }
+}
+
+const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+
+/// The other end of a tunnel.
+fn remote(tunnel: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0b00_0002 + tunnel as u32)
+}
+
+/// An address whose route leads into a tunnel.
+fn inside(tunnel: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x1400_0000 + ((tunnel as u32) << 8) + 9)
+}
+
+fn station(n: u8) -> MacAddr {
+    MacAddr([2, 0xaa, 0, 0, 0, n])
+}
+
+/// As many tunnels as the table has routes, over the output, and a route into each.
+pub fn set_up(site: &mut Site, tunnels: Tunnels) -> Result<(), String> {
+    let output = site.outputs[0];
+    for line in [
+        "set interface ip address pg1 10.1.0.1/16",
+        "set interface ip address pg2 192.168.2.1/24",
+        "ip route add 11.0.0.0/8 via 10.1.0.2 pg1",
+        "ip route add 30.0.0.0/8 via 10.1.0.2 pg1",
+    ] {
+        site.command(line)?;
+    }
+    let known =
+        Neighbor { is_static: true, ..Neighbor::new(output, Ipv4Addr::new(10, 1, 0, 2).into(), station(9)) };
+    site.world.get::<Neighbors>().set(&site.world, known).map_err(|e| e.to_string())?;
+    let kind = tunnels.kind;
+    for i in 0..site.table.routes {
+        let (ends, name) = (format!("src {LOCAL} dst {}", remote(i)), format!("{}{i}", kind.name()));
+        match kind {
+            Kind::IpIp | Kind::Gre => {
+                site.command(&format!("create {} tunnel {ends}", kind.name()))?;
+                site.command(&format!("set interface unnumbered {name} use pg2"))?;
+                site.command(&format!("set interface state {name} up"))?;
+                site.command(&format!("ip route add {}/24 via {name}", inside(i)))?;
+            }
+            Kind::Vxlan => {
+                site.command(&format!("create vxlan tunnel {ends} vni 13"))?;
+                // One of the two ways ends at the port that the packets of the other one come by.
+                let (from, to) =
+                    if tunnels.out { ("vxlan_tunnel0", "pg1") } else { ("pg2", "vxlan_tunnel0") };
+                site.command(&format!("set interface l2 xconnect {from} {to}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A packet of 46 bytes: 64 as a frame with its check sequence.
+fn small(to: Ipv4Addr) -> Vec<u8> {
+    pkt::ip4("192.168.2.2", to).udp(1000, 2000).payload([0; 18]).build()
+}
+
+/// The packets that come in by the port with this address.
+pub fn packets(table: Table, tunnels: Tunnels, mac: MacAddr) -> Vec<Vec<u8>> {
+    let n = table.routes;
+    // A factor without a divisor in common with the numbers of tunnels.
+    let count = if n == 1 { 1 } else { PACKETS };
+    let one = |i: usize| {
+        let tunnel = i * 7919 % n;
+        let packet = match (tunnels.kind, tunnels.out) {
+            (Kind::Vxlan, false) => {
+                return pkt::ether(station(1), station(2))
+                    .ip4("192.168.0.2", "10.0.0.1")
+                    .udp(1000, 2000)
+                    .payload([0; 18])
+                    .build();
+            }
+            (_, false) => small(inside(tunnel)),
+            (kind, true) => outer(kind, tunnel),
+        };
+        [&mac.0[..], &station(1).0, &[8, 0], &packet].concat()
+    };
+    (0..count).map(one).collect()
+}
+
+/// A packet from the other end of a tunnel.
+fn outer(kind: Kind, tunnel: usize) -> Vec<u8> {
+    let inner = small(Ipv4Addr::new(30, 0, 0, 1));
+    let (protocol, payload) = match kind {
+        Kind::IpIp => (4, inner),
+        Kind::Gre => (47, [&[0, 0, 8, 0][..], &inner].concat()),
+        Kind::Vxlan => {
+            let frame = [&station(2).0[..], &station(1).0, &[8, 0], &inner].concat();
+            let payload = [Vxlan::new(13).as_bytes(), &frame].concat();
+            let outer = pkt::ip4(remote(tunnel), LOCAL).udp(1000, 4789);
+            return outer.checksum(pkt::Checksum::Value(0)).payload(payload).build();
+        }
+    };
+    let mut header = pkt::ip4(remote(tunnel), LOCAL).build();
+    header.truncate(20);
+    header[9] = protocol;
+    header[2..4].copy_from_slice(&(20 + payload.len() as u16).to_be_bytes());
+    Ipv4Header::set_checksum_at(&mut header);
+    [header, payload].concat()
+}
