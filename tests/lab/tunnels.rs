@@ -45,6 +45,7 @@ fn linux_ends_of_ip_in_ip() {
         &["ipv6", "ipip", "sit", "ip6_tunnel"],
         "ip addr add 10.6.0.2/24 dev vec0
 ip -6 addr add 2001:db8:6::2/64 dev vec0 nodad
+for to in 10.6.0.1 2001:db8:6::1; do until ping -n -c 1 -W 1 $to; do :; done; done
 ip link add four type ipip local 10.6.0.2 remote 10.6.0.1
 ip link add six type sit local 10.6.0.2 remote 10.6.0.1
 ip link add any type ip6tnl mode any encaplimit none local 2001:db8:6::2 remote 2001:db8:6::1
@@ -112,6 +113,7 @@ fn linux_ends_of_gre() {
         &["ipv6", "ip_gre", "ip6_gre"],
         "ip addr add 10.6.0.2/24 dev vec0
 ip -6 addr add 2001:db8:6::2/64 dev vec0 nodad
+for to in 10.6.0.1 2001:db8:6::1; do until ping -n -c 1 -W 1 $to; do :; done; done
 ip link add four type gre local 10.6.0.2 remote 10.6.0.1 key 5 ocsum oseq
 ip link add six type ip6gre encaplimit none local 2001:db8:6::2 remote 2001:db8:6::1
 ip link add frames type gretap local 10.6.0.2 remote 10.6.0.1

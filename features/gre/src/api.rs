@@ -11,7 +11,7 @@ use tunnel::{Ends, Marks, Tunnel, Tunnels};
 
 /// The module.
 pub static API: Module<World> =
-    Module { name: "gre", version: "2.2.0", crc: 0x01bf_eec2, core: true, messages };
+    Module { name: "gre", version: "2.2.0", crc: 0x01bf_eec2, core: false, messages };
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: GreTunnelAddDel| {

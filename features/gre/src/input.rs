@@ -42,9 +42,9 @@ pub enum To {
     #[drop]
     #[counter("unsupported version")]
     Version,
-    /// source routes are not supported
+    /// source route or reserved bits
     #[drop]
-    Routing,
+    Reserved,
     /// checksum is wrong
     #[drop]
     BadChecksum,
@@ -105,16 +105,16 @@ struct Read {
 
 /// Reads the header that begins `at` bytes into the packet.
 #[inline(always)]
-fn read(b: &Buffer, at: usize) -> Result<Read, To> {
+fn read(b: &mut Buffer, at: usize) -> Result<Read, To> {
     let gre = GreHeader::view_at(b.data(), at).ok_or(To::TooShort)?;
     let flags = gre.flags.get();
     // RFC 2784 2.3.1; version 1 is PPTP's.
     if gre.version() != 0 {
         return Err(To::Version);
     }
-    // RFC 2784 2.3: discarded, unless RFC 1701 is implemented.
-    if flags & GreHeader::ROUTING != 0 {
-        return Err(To::Routing);
+    // RFC 2784 2.3: bits 1 to 5 are zero, but for the key and the sequence number (RFC 2890).
+    if flags & (GreHeader::ROUTING | 0x0c00) != 0 {
+        return Err(To::Reserved);
     }
     let (other, to) = match gre.protocol() {
         EtherType::IP4 => (IP, To::Input4),
@@ -127,11 +127,17 @@ fn read(b: &Buffer, at: usize) -> Result<Read, To> {
     if flags & GreHeader::KEY != 0 {
         let behind = if flags & GreHeader::CHECKSUM != 0 { 8 } else { 4 };
         key = u32::from_be_bytes(*b.bytes::<4>(at + behind).ok_or(To::TooShort)?);
+        // It is none of a tunnel without a key.
+        if key == 0 {
+            return Err(To::NoTunnel);
+        }
     }
     if b.data().len() < at + len {
         return Err(To::TooShort);
     }
     if flags & GreHeader::CHECKSUM != 0 {
+        // The inner packet's own, if a host of ours has left it: the outer one covers it as it will be.
+        driver::finish_checksum(b);
         // RFC 2784 2.5: of header and payload.
         let first = std::iter::once(&b.data()[at..]);
         if !Sum::of_parts(first.chain(b.segments().skip(1))).is_valid() {

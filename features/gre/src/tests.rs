@@ -140,12 +140,15 @@ fn what_is_put_in_comes_out() {
         assert_eq!(rig.count("gre4-input", "bad_checksum"), 4);
         let packet = whole(&inner("30.0.0.1"));
         // Another key, or one where there is none.
-        let header = gre(0x2000, 0x0800, &[78]);
-        assert_eq!(rig.route(&back(outer4(&header, &packet, 1))), []);
-        assert_eq!(rig.count("gre4-input", "GRE input packets dropped due to missing tunnel"), 1);
+        for other in [78, 0] {
+            let header = gre(0x2000, 0x0800, &[other]);
+            assert_eq!(rig.route(&back(outer4(&header, &packet, 1))), []);
+        }
+        assert_eq!(rig.count("gre4-input", "GRE input packets dropped due to missing tunnel"), 2);
         for (flags, protocol, counter) in [
             (1, 0x0800, "unsupported version"),
-            (0x4000, 0x0800, "routing"),
+            (0x4000, 0x0800, "reserved"),
+            (0x0400, 0x0800, "reserved"),
             (0, 0x88be, "unknown protocol"),
             (0, 0x8847, "unknown protocol"),
         ] {

@@ -13,7 +13,7 @@ use wire::Vxlan as Header;
 
 /// The module.
 pub static API: Module<World> =
-    Module { name: "vxlan", version: "2.1.0", crc: 0x9538_1587, core: true, messages };
+    Module { name: "vxlan", version: "2.1.0", crc: 0x9538_1587, core: false, messages };
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnel| {
