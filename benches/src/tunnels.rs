@@ -82,6 +82,7 @@ pub fn set_up(site: &mut Site, tunnels: Tunnels) -> Result<(), String> {
                 let (from, to) =
                     if tunnels.out { ("vxlan_tunnel0", "pg1") } else { ("pg2", "vxlan_tunnel0") };
                 site.command(&format!("set interface l2 xconnect {from} {to}"))?;
+                site.command(&format!("set interface l2 xconnect {to} {from}"))?;
             }
         }
     }

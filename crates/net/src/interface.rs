@@ -43,6 +43,8 @@ pub struct NewOutput<'a> {
     pub sw_if: SwIfIndex,
     /// The next node, which hands packets to the device.
     pub tx: NodeIndex,
+    /// Other interfaces have the same next node: they share the output node too.
+    pub shared: bool,
     /// Set for a sub-interface.
     pub sub: Option<SubOf>,
 }
@@ -212,7 +214,8 @@ impl Interfaces {
         Ok(sw_if)
     }
 
-    /// As [`Self::create`], for interfaces that send by one node: it finds the interface of a packet in [`buffer::Buffer::tx_if`]. With an
+    /// As [`Self::create`], for interfaces that send by one node, and have one output node: these find the interface of a packet in
+    /// [`buffer::Buffer::tx_if`]. Packets to many such interfaces stay together. With an
     /// index above that of another interface, if there is one, as in [`Self::create_above`].
     ///
     /// # Errors
@@ -225,10 +228,10 @@ impl Interfaces {
         tx: NodeIndex,
     ) -> Result<SwIfIndex, Error> {
         let sw_if = self.allot(world, &new.name, &new.name, above)?;
-        let output = self.add_own_output(world, &new.name, sw_if, tx).inspect_err(|_| {
+        let output = self.add_own_output(world, &new.name, sw_if, (tx, true)).inspect_err(|_| {
             self.inner().give_back(sw_if, &new.name, &new.name);
         })?;
-        let interface = Interface { shares_tx: true, ..Interface::new(sw_if, new, (output, tx)) };
+        let interface = Interface { shares_nodes: true, ..Interface::new(sw_if, new, (output, tx)) };
         self.put(world, interface);
         Ok(sw_if)
     }
@@ -294,7 +297,8 @@ impl Interfaces {
         tx: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> Result<(NodeIndex, NodeIndex), Error> {
         let tx = world.add_node(&format!("{name}-tx"), tx)?;
-        let output = self.add_own_output(world, name, sw_if, tx).inspect_err(|_| world.remove_node(tx))?;
+        let output =
+            self.add_own_output(world, name, sw_if, (tx, false)).inspect_err(|_| world.remove_node(tx))?;
         Ok((output, tx))
     }
 
@@ -304,11 +308,11 @@ impl Interfaces {
         world: &World,
         name: &str,
         sw_if: SwIfIndex,
-        tx: NodeIndex,
+        (tx, shared): (NodeIndex, bool),
     ) -> Result<NodeIndex, Error> {
         let make_output = self.inner().make_output;
         let Some(make) = make_output else { return Ok(tx) };
-        make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, sub: None })
+        make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, shared, sub: None })
     }
 
     /// Deletes an interface: first its sub-interfaces; then it goes down, then all state ([`World::forget`]) and its driver
@@ -339,8 +343,10 @@ impl Interfaces {
         world.forget_features(sw_if);
         self.counters.end(world, sw_if, &interface.name);
         // Nothing leads there any more; threads give them back, and other interfaces get them.
-        world.remove_node(interface.output);
-        if interface.sub.is_none() && !interface.shares_tx {
+        if !interface.shares_nodes {
+            world.remove_node(interface.output);
+        }
+        if interface.sub.is_none() && !interface.shares_nodes {
             world.remove_node(interface.tx);
         }
         self.inner().free.insert(sw_if.0);

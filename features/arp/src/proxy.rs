@@ -76,6 +76,7 @@ impl Node for ArpProxy {
         }
         self.tx.replies.add(rx_if as usize, 1);
         cx.count(To::RepliesSent, 1);
+        b.tx_if = rx_if;
         To::Output(view.output)
     }
 }

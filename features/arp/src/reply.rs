@@ -289,6 +289,7 @@ impl Node for ArpReply {
                 }
                 self.tx.replies.add(rx_if as usize, 1);
                 cx.count(To::RepliesSent, 1);
+                b.tx_if = rx_if;
                 To::Output(view.output)
             }
         }

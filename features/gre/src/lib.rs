@@ -21,15 +21,15 @@ mod tests;
 
 pub use spec::{Gre, Payload};
 
-use graph::{FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Groups, Nested, Tunnels};
+use graph::{FieldDef, NodeDef, Plugin};
+use tunnel::{Encap, Nested, Tunnels};
 use wire::{Ip4, Ip6};
 
 /// GRE.
 pub static PLUGIN: Plugin = Plugin {
     name: "gre",
     about: "GRE tunnels",
-    state: &[StateDef::of::<Groups>(), StateDef::of::<Tunnels<Gre>>()],
+    state: &[tunnel::GROUPS, tunnel::tunnels::<Gre>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GreCodec>>(),

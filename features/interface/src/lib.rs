@@ -41,6 +41,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Interfaces: output, drop and punt nodes, commands",
     state: &[net::STATE],
     nodes: &[
+        NodeDef::of::<output::TunnelOutput>(),
         NodeDef::of::<drop::ErrorDrop>(),
         NodeDef::of::<drop::Drop>(),
         NodeDef::of::<drop::ErrorPunt>(),

@@ -4,7 +4,7 @@
 use crate::sub_output::SubOutput;
 use buffer::Buffer;
 use cli::Error;
-use graph::{ArcIndex, Cx, Next, Node, NodeIndex, Trace, Vector, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::{IfFlags, IfLanes, Interfaces, NewOutput, is_group};
 use simd::Isa;
 use std::fmt;
@@ -14,7 +14,14 @@ use wire::describe::{Layer, describe};
 /// Makes an interface's output node; called by `net` for every new interface.
 pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
     let arc = world.arc("interface-output").expect("this plugin brings the arc");
-    let &NewOutput { name, sw_if, tx, .. } = new;
+    let &NewOutput { name, sw_if, tx, shared, .. } = new;
+    if shared {
+        let name = TunnelOutput::NAME;
+        let ready = world.link(name, &world.node_name(tx));
+        let ready = ready.and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
+        ready.map_err(|why| Error::limit(why).retval(msg::retval::LIMIT_EXCEEDED))?;
+        return world.node(name).ok_or_else(|| Error::unsupported(format!("there is no node {name}")));
+    }
     let node = match new.sub.clone() {
         None => world.add_node(name, move |world, thread| Output {
             sw_if: sw_if.0,
@@ -34,6 +41,43 @@ pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
         Error::limit(why).retval(msg::retval::LIMIT_EXCEEDED)
     })?;
     Ok(node)
+}
+
+/// The output node of interfaces that share theirs, as tunnels do.
+pub struct TunnelOutput {
+    arc: ArcIndex,
+    lanes: Arc<IfLanes>,
+    interfaces: Arc<Interfaces>,
+}
+
+impl Build for TunnelOutput {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let arc = world.arc("interface-output").expect("this plugin brings the arc");
+        Self { arc, lanes: IfLanes::of(world, thread), interfaces: world.get() }
+    }
+}
+
+impl Node for TunnelOutput {
+    const NAME: &'static str = "tunnel-output";
+    const HOT: bool = true;
+    type Next = OutputTo;
+    type Trace = OutputTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> OutputTo {
+        let sw_if = b.tx_if;
+        if TRACED {
+            cx.trace(b, OutputTrace::new(sw_if, b));
+        }
+        let view = self.interfaces.views(cx.turn).get(sw_if as usize).filter(|view| view.is_up());
+        let Some(view) = view else { return OutputTo::InterfaceDown };
+        if view.flags.has(IfFlags::IP_MODE) {
+            self.lanes.tx.unicast(sw_if as usize, 1, b.packet_len() as u64);
+        } else {
+            self.lanes.tx.frame(sw_if as usize, b);
+        }
+        OutputTo::Node(cx.start_arc(self.arc, sw_if, b).unwrap_or(view.tx))
+    }
 }
 
 pub struct Output {

@@ -248,6 +248,7 @@ impl Node for Solicitation {
         match answer {
             Ok(answer) if put(b, came.view.mac, &answer) => {
                 self.tx.replies.add(came.sw_if as usize, 1);
+                b.tx_if = came.sw_if;
                 To::Output(came.view.output)
             }
             Ok(_) => To::NoHeader,

@@ -17,15 +17,15 @@ mod tests;
 
 pub use spec::IpIp;
 
-use graph::{FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Groups, Nested, Tunnels};
+use graph::{FieldDef, NodeDef, Plugin};
+use tunnel::{Encap, Nested, Tunnels};
 use wire::{Ip4, Ip6};
 
 /// IP in IP.
 pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
-    state: &[StateDef::of::<Groups>(), StateDef::of::<Tunnels<IpIp>>()],
+    state: &[tunnel::GROUPS, tunnel::tunnels::<IpIp>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::IpIpCodec>>(),

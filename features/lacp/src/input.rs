@@ -126,6 +126,7 @@ impl Node for LacpInput {
                 let view = self.interfaces.views(cx.turn).get(b.rx_if as usize);
                 let Some(view) = view.filter(|view| answer(b, view)) else { return To::TooSmall };
                 cx.count(To::Marker, 1);
+                b.tx_if = b.rx_if;
                 To::Answer(view.output)
             }
             Ok(Unit::Lacp(pdu)) => {

@@ -76,7 +76,10 @@ impl<const TX: bool> Node for SpanDevice<TX> {
                 continue;
             };
             match copy(b, cx) {
-                Some(copy) => cx.emit(To::Node(view.output), copy),
+                Some(mut copy) => {
+                    copy.tx_if = *to;
+                    cx.emit(To::Node(view.output), copy);
+                }
                 None => cx.count(To::NoBuffer, 1),
             }
         }

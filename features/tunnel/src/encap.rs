@@ -16,6 +16,9 @@ use sync::Turn;
 use wire::{Header, Ip4, Ip6, Ipv4Header, Ipv6Header, l4};
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
+/// Every link of IPv6 takes packets of so many bytes (RFC 8200 5), and nearly every one of IPv4.
+const EVERYWHERE: usize = 1280;
+
 /// Tunnels whose headers a packet may have in front at a time.
 pub const MAX_NESTED: u8 = 8;
 
@@ -226,8 +229,15 @@ impl<C: Codec> Wrapper<C> {
         b.flags.clear(
             Marked::L2_BROADCAST.with(Marked::L2_MULTICAST).with(Marked::VLAN).with(Marked::L4_CSUM_OK),
         );
-        // The outer packet is one of our own.
-        b.flags.set(Marked::LOCAL.with(Marked::IP4_CSUM_OK));
+        b.flags.set(Marked::IP4_CSUM_OK);
+        if template.len() + len > EVERYWHERE {
+            // One of our own, which is fragmented where it has to be.
+            b.flags.set(Marked::LOCAL);
+        } else {
+            // One that comes by the tunnel. It takes the short way through `ip4-rewrite`, which takes one of its hop limit.
+            b.flags.clear(Marked::LOCAL);
+            b.rx_if = end.sw_if;
+        }
         let next = if end.outer_v6 {
             self.onward6.go(b, route.adj, route.table, turn)
         } else {
@@ -275,6 +285,8 @@ fn fill4(header: &mut Ipv4Header, end: &End, inner: &Inner, len: u16) {
     if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.ttl = inner.hop_limit;
     }
+    // What `ip4-rewrite` takes.
+    header.ttl = header.ttl.saturating_add((len <= EVERYWHERE as u16).into());
     header.set_checksum();
 }
 
@@ -286,6 +298,8 @@ fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16)
     if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.hop_limit = inner.hop_limit;
     }
+    // What `ip6-rewrite` takes.
+    header.hop_limit = header.hop_limit.saturating_add((usize::from(len) + 40 <= EVERYWHERE).into());
     if end.flags.has(Flags::COPY_FLOW_LABEL) {
         // RFC 6438: a label of its own for each flow, whatever is inside.
         let label = if inner.version == 6 { inner.label } else { flow };

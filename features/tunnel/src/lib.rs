@@ -32,9 +32,19 @@ mod state;
 pub use self::cli::{describe, flags, parse};
 pub use decap::{Decap, Refused};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
-pub use groups::Groups;
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
 pub use model::{Ends, Flags, Marks, Spec, unspecified};
 pub use state::{End, Route, Tunnel, Tunnels};
+
+use graph::StateDef;
+use groups::Groups;
+
+/// The state that all kinds share; each lists it, and what is its own ([`tunnels`]).
+pub const GROUPS: StateDef = StateDef::of::<Groups>();
+
+/// The state of a kind.
+pub const fn tunnels<S: Spec>() -> StateDef {
+    StateDef::of::<Tunnels<S>>()
+}

@@ -24,7 +24,7 @@ mod tests;
 pub use spec::{Next, Vxlan};
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Groups, Nested, Tunnels};
+use tunnel::{Encap, Nested};
 use wire::{Ip4, Ip6};
 
 /// VXLAN.
@@ -32,8 +32,8 @@ pub static PLUGIN: Plugin = Plugin {
     name: "vxlan",
     about: "VXLAN tunnels",
     state: &[
-        StateDef::of::<Groups>(),
-        StateDef::of::<Tunnels<Vxlan>>(),
+        tunnel::GROUPS,
+        tunnel::tunnels::<Vxlan>(),
         StateDef::of::<spec::Ports>(),
         StateDef::of::<bypass::Bypassed>(),
     ],

@@ -68,8 +68,11 @@ fn from6(inner: &[u8], vni: u8) -> Vec<u8> {
     pkt::ip6("2001:db8:2::2", "2001:db8:2::1").udp(7, 4789).payload(payload).build()
 }
 
+/// Packets with the numbers of their ports.
+type Sent = Vec<(usize, Vec<u8>)>;
+
 /// Sends a frame from p3; returns the packets that leave by ports with addresses, and the frames at p4.
-fn flood(rig: &mut Rig, bytes: &[u8]) -> (Vec<(usize, Vec<u8>)>, Vec<Vec<u8>>) {
+fn flood(rig: &mut Rig, bytes: &[u8]) -> (Sent, Vec<Vec<u8>>) {
     let (switched, routed): (Vec<_>, Vec<_>) =
         rig.pass(3, bytes).into_iter().partition(|(port, _)| *port > 2);
     let cut = routed.into_iter().map(|(port, frame)| (port, frame[14..].to_vec())).collect();
@@ -81,7 +84,7 @@ fn frames_go_in_datagrams_and_come_back() {
     let mut rig = two();
     let bytes = frame(2, 1);
     let (sent, at_p4) = flood(&mut rig, &bytes);
-    assert_eq!(at_p4, [bytes.clone()]);
+    assert_eq!(at_p4, std::slice::from_ref(&bytes));
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0], (1, outer4(&bytes, 13, 0, &sent[0].1)));
     assert_eq!(sent[1], (2, outer6(&bytes, 14, &sent[1].1)));

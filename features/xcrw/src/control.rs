@@ -58,7 +58,8 @@ impl NextNode {
         }
         let index = world.node(name);
         let all = world.get::<Interfaces>().list();
-        let output = all.iter().find(|interface| index == Some(interface.output));
+        // A node that several interfaces share doesn't know by which of them it is to send.
+        let output = all.iter().find(|interface| !interface.shares_nodes && index == Some(interface.output));
         // An interface `xcrwN` sends nothing, and the line of a cross-connect that names one, its own perhaps, couldn't be restored.
         let output = output.filter(|interface| !world.get::<Bridge>().is_sink(interface.sw_if));
         output.map(|interface| Self::Output(interface.sw_if)).ok_or_else(|| {

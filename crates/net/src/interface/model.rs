@@ -175,8 +175,8 @@ pub struct Interface {
     pub output: NodeIndex,
     /// The driver's transmit node.
     pub tx: NodeIndex,
-    /// Other interfaces have the same transmit node.
-    pub shares_tx: bool,
+    /// Other interfaces have the same output and transmit nodes.
+    pub shares_nodes: bool,
     /// Index of the IPv4 table.
     pub fib4: u32,
     /// Index of the IPv6 table.
@@ -223,7 +223,7 @@ impl Interface {
             tag: String::new(),
             output,
             tx,
-            shares_tx: false,
+            shares_nodes: false,
             fib4: 0,
             fib6: 0,
             link6: 0,

@@ -95,7 +95,7 @@ impl Interfaces {
             SubFrames::Default => None,
         };
         let sub = Some(SubOf { parent: parent.sw_if, tags });
-        make(world, &NewOutput { name: &format!("{made}-output"), sw_if, tx: parent.tx, sub })
+        make(world, &NewOutput { name: &format!("{made}-output"), sw_if, tx: parent.tx, shared: false, sub })
     }
 
     fn take_frames(&self, parent: SwIfIndex, frames: SubFrames, sw_if: SwIfIndex) -> Result<(), Error> {
