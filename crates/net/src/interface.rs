@@ -29,7 +29,7 @@ pub use model::{
     TagRewrite,
 };
 pub use rx::RxChoice;
-pub use sub::SubOf;
+pub use sub::{SentBy, SubOf};
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
@@ -74,6 +74,8 @@ pub struct Interfaces {
     views: ViewTable,
     /// Sub-interfaces by tags, of each parent.
     vlans: Slots<VlanTree>,
+    /// By sub-interface.
+    sent: Slots<SentBy>,
     counters: Arc<IfCounters>,
 }
 
@@ -116,6 +118,7 @@ impl Shared for Interfaces {
             }),
             views,
             vlans: Slots::new(world.qsbr.clone()),
+            sent: Slots::new(world.qsbr.clone()),
             counters,
         }
     }

@@ -54,7 +54,8 @@ pub use fib::{
 };
 pub use interface::{
     BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Made, Membership, MtuKind,
-    NewInterface, NewOutput, RxChoice, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
+    NewInterface, NewOutput, RxChoice, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan,
+    tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
@@ -66,7 +67,7 @@ pub use neighbor::{
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
 pub use super_path::{Exit, Exits, SuperPaths};
-pub use tags::{TAG, Tagged, count_tags, retag};
+pub use tags::{SentTags, TAG, Tagged, count_tags, retag};
 pub use text::is_printable;
 pub use transmit::transmit;
 pub use usage::{TableUsage, Usage};

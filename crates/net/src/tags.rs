@@ -49,6 +49,54 @@ impl Tagged {
     }
 }
 
+/// The tags that a sub-interface puts into the frames that it sends, in one word: at most two, priority 0, outer tag first. A thread that
+/// sends frames of many sub-interfaces keeps those of each without following a pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SentTags(u32);
+
+impl SentTags {
+    /// Bits of a VLAN id.
+    const ID: u32 = 12;
+    /// The outer tag is a service tag.
+    const SERVICE: u32 = 1 << 24;
+    /// Where the number of tags stands.
+    const COUNT: u32 = 25;
+
+    /// Tags as [`tag_bytes`](crate::tag_bytes) makes them. `None` for more than two, or others.
+    pub fn of(tags: &[[u8; TAG]]) -> Option<Self> {
+        let mut word = (tags.len() as u32) << Self::COUNT;
+        for (i, &[p0, p1, i0, i1]) in tags.iter().enumerate() {
+            match (EtherType(u16::from_be_bytes([p0, p1])), i) {
+                (EtherType::VLAN, 0 | 1) => {}
+                (EtherType::QINQ, 0) => word |= Self::SERVICE,
+                _ => return None,
+            }
+            let id = u32::from(u16::from_be_bytes([i0, i1]));
+            if id >> Self::ID != 0 {
+                return None;
+            }
+            word |= id << (Self::ID * i as u32);
+        }
+        Some(Self(word))
+    }
+
+    /// Number of tags.
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        (self.0 >> Self::COUNT) as usize
+    }
+
+    /// Both tags as bytes; those that aren't there are meaningless.
+    #[inline(always)]
+    pub fn bytes(self) -> [[u8; TAG]; 2] {
+        let outer = if self.0 & Self::SERVICE != 0 { EtherType::QINQ } else { EtherType::VLAN };
+        let tag = |protocol: EtherType, id: u32| {
+            (u32::from(protocol.0) << 16 | id & ((1 << Self::ID) - 1)).to_be_bytes()
+        };
+        [tag(outer, self.0), tag(EtherType::VLAN, self.0 >> Self::ID)]
+    }
+}
+
 #[inline(always)]
 fn ethertype_at(b: &Buffer, at: usize) -> Option<EtherType> {
     b.bytes::<2>(at).map(|bytes| EtherType(u16::from_be_bytes(*bytes)))
@@ -87,4 +135,31 @@ fn put<const N: usize>(b: &mut Buffer, addresses: &[u8; ADDRESSES], tags: &[u8])
     front[..ADDRESSES].copy_from_slice(addresses);
     front[ADDRESSES..].copy_from_slice(tags);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tag_bytes;
+
+    #[test]
+    fn tags_in_a_word() {
+        for service in [false, true] {
+            for (outer, inner) in [(1, 4095), (4095, 1), (100, 100)] {
+                let protocol = if service { EtherType::QINQ } else { EtherType::VLAN };
+                let tags = [tag_bytes(protocol, outer), tag_bytes(EtherType::VLAN, inner)];
+                for n in 1..=2 {
+                    let sent = SentTags::of(&tags[..n]).expect("tags of a sub-interface");
+                    assert_eq!((sent.count(), &sent.bytes()[..n]), (n, &tags[..n]));
+                }
+            }
+        }
+        assert_eq!(SentTags::default().count(), 0);
+        assert_eq!(SentTags::of(&[]), Some(SentTags::default()));
+        let one = tag_bytes(EtherType::VLAN, 1);
+        assert_eq!(SentTags::of(&[one; 3]), None);
+        assert_eq!(SentTags::of(&[one, tag_bytes(EtherType::QINQ, 1)]), None);
+        assert_eq!(SentTags::of(&[tag_bytes(EtherType::VLAN_9100, 1)]), None);
+        assert_eq!(SentTags::of(&[[0x81, 0, 0x20, 1]]), None, "a priority");
+    }
 }

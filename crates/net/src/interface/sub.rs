@@ -7,7 +7,7 @@ use super::{
 use super::{Vlan, VlanTree};
 use crate::device::Device;
 use crate::event::IfEvent;
-use crate::tags::TAG;
+use crate::tags::{SentTags, TAG};
 use cli::Error;
 use graph::{SwIfIndex, World};
 use msg::retval;
@@ -21,6 +21,15 @@ pub struct SubOf {
     pub parent: SwIfIndex,
     /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). None if these aren't known: then it can't route packets out.
     pub tags: Option<Vec<[u8; TAG]>>,
+}
+
+/// A sub-interface whose frames have known tags, for threads that do the work of its output node themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentBy {
+    /// The index of the parent, which counts the frames too.
+    pub parent: u32,
+    /// The tags of frames that it sends.
+    pub tags: SentTags,
 }
 
 /// A sub-interface has no device of its own.
@@ -60,7 +69,10 @@ impl Interfaces {
         let sw_if = self.allot(world, &name, &made, Some(parent))?;
         let output = self.take_frames(parent, sub.frames, sw_if).and_then(|()| {
             let output = self.add_output(world, &made, sw_if, &over, sub.frames);
-            output.inspect_err(|_| self.leave_frames(parent, sub.frames))
+            output.inspect_err(|_| {
+                self.sent.clear(sw_if.0);
+                self.leave_frames(parent, sub.frames);
+            })
         });
         let output = output.inspect_err(|_| self.inner().give_back(sw_if, &name, &made))?;
         let new = NewInterface {
@@ -89,11 +101,14 @@ impl Interfaces {
         frames: SubFrames,
     ) -> Result<graph::NodeIndex, Error> {
         let make_output = self.inner().make_output;
-        let Some(make) = make_output else { return Ok(parent.tx) };
         let tags = match frames {
             SubFrames::Tagged(tags) => tags.exact_bytes(),
             SubFrames::Default => None,
         };
+        if let Some(tags) = tags.as_deref().and_then(SentTags::of) {
+            self.sent.set(sw_if.0, SentBy { parent: parent.sw_if.0, tags });
+        }
+        let Some(make) = make_output else { return Ok(parent.tx) };
         let sub = Some(SubOf { parent: parent.sw_if, tags });
         make(world, &NewOutput { name: &format!("{made}-output"), sw_if, tx: parent.tx, shared: false, sub })
     }
@@ -146,6 +161,7 @@ impl Interfaces {
                 }
             }
         }
+        self.sent.clear(interface.sw_if.0);
         self.leave_frames(interface.parent, sub.frames);
     }
 
@@ -153,6 +169,12 @@ impl Interfaces {
     #[inline(always)]
     pub fn sub_of(&self, parent: u32, tags: FrameTags, turn: &Turn<'_>) -> Option<u32> {
         self.vlans.get(parent, turn)?.find(tags)
+    }
+
+    /// What a sub-interface puts into frames that it sends, if that is known.
+    #[inline(always)]
+    pub fn sent_by(&self, sub: u32, turn: &Turn<'_>) -> Option<SentBy> {
+        self.sent.get(sub, turn).copied()
     }
 
     /// Whether an interface has sub-interfaces.
