@@ -21,12 +21,11 @@ use testkit::pkt::{self, Packet};
 use wire::{Ip6, MacAddr};
 
 mod enabled;
+mod tagged;
 
 const FRAMES: usize = 1_000_000;
 const SEED: u64 = 20_261_121;
 const INTERFACES: u32 = 5;
-/// With the next numbers.
-const SUB_INTERFACES: u32 = 2;
 /// Frames after which both routers are changed.
 const CHANGE_EVERY: usize = 10_000;
 
@@ -175,6 +174,14 @@ const NUMBERS: usize = 12_000;
 
 impl Router {
     fn new(super_path: bool) -> Self {
+        Self::with(super_path, |bench| {
+            lines(bench, CONFIGURATION);
+            six(bench);
+            lines(bench, CONFIGURATION6);
+        })
+    }
+
+    fn with(super_path: bool, configure: impl FnOnce(&mut Bench)) -> Self {
         // Without what does something at times of its own choice.
         let quiet: Vec<_> =
             plugins::ALL.iter().copied().filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name)).collect();
@@ -189,13 +196,7 @@ impl Router {
             assert_eq!(sw_if, SwIfIndex(i));
             interfaces.set_admin(&bench.world, sw_if, true).expect("up");
         }
-        for line in CONFIGURATION {
-            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        }
-        six(&bench);
-        for line in CONFIGURATION6 {
-            bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        }
+        configure(&mut bench);
         bench.cli(if super_path { "set super-path on" } else { "set super-path off" }).expect("switched");
         bench.settle();
         Self { bench, sent }
@@ -218,7 +219,8 @@ impl Router {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
         // The router's own errors are numbered as they are made; which one comes first is nobody's business.
         for (_, frame) in &mut sent {
-            let ip = if frame[12..14] == [0x81, 0] { 18 } else { 14 };
+            let is_tag = |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
+            let ip = 14 + (12..).step_by(4).take_while(|at| is_tag(*at)).count() * 4;
             if frame.len() >= ip + 20 && frame[ip - 2..ip] == [8, 0] && frame[ip + 8..ip + 10] == [255, 1] {
                 frame[ip + 4..ip + 6].fill(0);
                 frame[ip + 10..ip + 12].fill(0);
@@ -237,7 +239,7 @@ impl Router {
             all.insert(format!("{}: {}", reason.node, reason.text), errors.sum(i));
         }
         let counters = world.get::<IfCounters>();
-        for i in 0..=(INTERFACES + SUB_INTERFACES) as usize {
+        for i in 0..world.get::<Interfaces>().max() {
             for (name, counter) in counters.simple() {
                 all.insert(format!("{name} {i}"), counter.sum(i));
             }
@@ -265,6 +267,14 @@ impl Router {
     /// Packets that took the node.
     fn through(&self, node: &str) -> u64 {
         self.bench.world.stats.simple(graph::counters::VECTORS).sum(self.bench.index(node).0 as usize)
+    }
+}
+
+/// Commands, one after the other.
+#[track_caller]
+fn lines(bench: &mut Bench, lines: &[&str]) {
+    for line in lines {
+        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
 }
 

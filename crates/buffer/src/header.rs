@@ -323,6 +323,7 @@ impl Buffer {
     }
 
     /// Says how many bytes were written to [`Self::fresh_area`]; clipped to what fits.
+    #[inline(always)]
     pub fn set_len(&mut self, n: usize) {
         self.len = n.min(AREA - self.data_offset as usize) as u16;
     }

@@ -7,7 +7,7 @@
 use crate::counters::IfCounters;
 use crate::device::Device;
 use crate::event::IfEvent;
-use crate::view::{MAX, ViewTable, Views};
+use crate::view::{IfFlags, MAX, ViewTable, Views};
 use cli::Error;
 use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
@@ -169,7 +169,9 @@ impl Interfaces {
 
     fn publish(&self, inner: &Inner, sw_if: SwIfIndex) {
         let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-        self.views.set(sw_if, interface.map(Interface::view).unwrap_or_default());
+        let mut view = interface.map(Interface::view).unwrap_or_default();
+        view.flags.put(IfFlags::HAS_SUBS, inner.subs.contains_key(&sw_if));
+        self.views.set(sw_if, view);
     }
 
     /// Tells subscribers.

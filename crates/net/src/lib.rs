@@ -66,7 +66,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};
-pub use super_path::{Exit, Exits, SuperPaths};
+pub use super_path::{Exit, Exits, Outlet, SuperPaths};
 pub use tags::{SentTags, TAG, Tagged, count_tags, retag};
 pub use text::is_printable;
 pub use transmit::transmit;

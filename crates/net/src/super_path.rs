@@ -78,6 +78,15 @@ impl SuperPaths {
     }
 }
 
+/// Where packets go that leave by an interface straight away.
+pub trait Outlet: Copy + Default {
+    /// For a sub-interface, its parent: it counts the packets too. 0 for none.
+    #[inline(always)]
+    fn parent(&self) -> u32 {
+        0
+    }
+}
+
 /// An interface that packets of a vector leave by straight away.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(align(32))]
@@ -91,7 +100,7 @@ pub struct Exit<T> {
     pub to: T,
 }
 
-impl<T> Exit<T> {
+impl<T: Outlet> Exit<T> {
     /// A packet of so many bytes leaves by it.
     #[inline(always)]
     pub fn count(&mut self, bytes: u32) {
@@ -100,8 +109,13 @@ impl<T> Exit<T> {
 
     #[inline(always)]
     fn settle(&self, lanes: &IfLanes) {
-        if self.left != 0 {
-            lanes.tx.unicast(self.tx_if as usize, self.left >> 32, self.left & u64::from(u32::MAX));
+        if self.left == 0 {
+            return;
+        }
+        let (packets, bytes) = (self.left >> 32, self.left & u64::from(u32::MAX));
+        lanes.tx.unicast(self.tx_if as usize, packets, bytes);
+        if self.to.parent() != 0 {
+            lanes.tx.unicast(self.to.parent() as usize, packets, bytes);
         }
     }
 }
@@ -118,7 +132,7 @@ const EXITS: usize = 16;
 /// The key of no exit.
 const NO_KEY: u64 = u64::MAX;
 
-impl<T: Copy + Default> Exits<T> {
+impl<T: Outlet> Exits<T> {
     /// None.
     pub fn new() -> Self {
         Self { exits: [Self::none(); EXITS], known: 0 }
@@ -172,7 +186,7 @@ impl<T: Copy + Default> Exits<T> {
     }
 }
 
-impl<T: Copy + Default> Default for Exits<T> {
+impl<T: Outlet> Default for Exits<T> {
     fn default() -> Self {
         Self::new()
     }

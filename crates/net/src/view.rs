@@ -41,6 +41,8 @@ impl IfFlags {
     pub const BVI: Self = Self(512);
     /// A sub-interface: its output node alters frames.
     pub const SUB: Self = Self(1024);
+    /// It has sub-interfaces: frames with tags may be theirs.
+    pub const HAS_SUBS: Self = Self(2048);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

@@ -28,7 +28,8 @@ pub struct Onward {
     pub total: u32,
 }
 
-/// Headers of up to [`BLOCK`] packets, as little-endian words.
+/// Headers of up to [`BLOCK`] packets, as little-endian words. A vector register's worth of each column is in one cache line.
+#[repr(align(64))]
 pub struct Headers<F> {
     /// The first 16 bytes.
     rows: [[u32; 4]; BLOCK],

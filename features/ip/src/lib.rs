@@ -104,6 +104,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
+        StateDef::of::<super_path::OpenSubs>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),

@@ -86,7 +86,11 @@ impl Interfaces {
         let mut interface = Interface::new(sw_if, new, (output, over.tx));
         (interface.name, interface.parent, interface.sub) = (name, parent, Some(sub));
         interface.mtu[0] = over.mtu_of(MtuKind::L3);
-        self.inner().subs.entry(parent).or_default().insert(sub.id, sw_if);
+        {
+            let mut inner = self.inner();
+            inner.subs.entry(parent).or_default().insert(sub.id, sw_if);
+            self.publish(&inner, parent);
+        }
         self.put(world, interface);
         Ok(sw_if)
     }
@@ -160,6 +164,7 @@ impl Interfaces {
                     inner.subs.remove(&interface.parent);
                 }
             }
+            self.publish(&inner, interface.parent);
         }
         self.sent.clear(interface.sw_if.0);
         self.leave_frames(interface.parent, sub.frames);

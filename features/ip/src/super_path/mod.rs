@@ -19,20 +19,22 @@ mod protocol;
 mod rx;
 mod send;
 pub mod switch;
+mod tags;
 mod way;
 mod ways;
 
-pub use switch::{apply, check_last, follow, follow_features, set, show, write_config};
+pub use switch::{OpenSubs, apply, check_last, follow, follow_features, set, show, write_config};
 
 use crate::headers::BLOCK;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
-use net::{IfCounters, Interfaces};
+use net::{IfCounters, Interfaces, Views};
 use plan::{Plans, carries};
 use rx::{Gates, Rx};
 use send::{Ahead, Desk, Means};
 use simd::Isa;
 use std::sync::Arc;
+use tags::{Parsed, give_back, parse, take};
 use ways::Ways;
 use wire::{Ip4, Ip6};
 
@@ -103,6 +105,34 @@ impl Build for SuperPath {
     }
 }
 
+impl SuperPath {
+    /// A packet of a vector of few whose frame has tags.
+    #[inline(never)]
+    fn tagged<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        tags: Parsed,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<To> {
+        let rx = &Rx::of_run(b, tags, &self.gates, &self.interfaces, cx);
+        let len = b.len();
+        let to = if take::<Ip4>(b, rx).is_some() {
+            self.ip4.one(b, rx, &self.gates.ip4, views, cx)
+        } else if take::<Ip6>(b, rx).is_some() {
+            self.ip6.one(b, rx, &self.gates.ip6, views, cx)
+        } else {
+            return None;
+        };
+        if to.is_none() {
+            give_back(b, rx.device, rx.tags.len());
+        } else {
+            self.ip4.outward.lanes.rx.unicast(rx.rx_if as usize, 1, len as u64);
+        }
+        to
+    }
+}
+
 impl Node for SuperPath {
     const NAME: &'static str = "super-path";
     const PREFETCH: Prefetch = Prefetch::Packet;
@@ -114,7 +144,9 @@ impl Node for SuperPath {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let views = self.interfaces.views(cx.turn);
         let rx = Rx::new(b.rx_if, &self.gates, views, cx);
-        let to = if carries::<Ip4>(b, &rx) {
+        let to = if rx.has_subs && parse(b) != Parsed::NONE {
+            self.tagged(b, parse(b), views, cx)
+        } else if carries::<Ip4>(b, &rx) {
             self.ip4.one(b, &rx, &self.gates.ip4, views, cx)
         } else if carries::<Ip6>(b, &rx) {
             self.ip6.one(b, &rx, &self.gates.ip6, views, cx)
@@ -135,7 +167,8 @@ impl Node for SuperPath {
         let views = interfaces.views(turn);
         let means = Means { views, cx, counting: ip4.counting() };
         let gates = &*gates;
-        let look = |rx_if| Rx::new(rx_if, gates, views, cx);
+        let look = |device| Rx::new(device, gates, views, cx);
+        let of_run = |first: &Buffer, tags| Rx::of_run(first, tags, gates, interfaces, cx);
         let n = v.len();
         v.set_all(To::Aside);
         let mut rx = look(v.get(0).rx_if);
@@ -147,7 +180,7 @@ impl Node for SuperPath {
             let (last4, last6) = (steps4, steps6);
             more = from < n;
             if more {
-                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look, (gates, cx));
+                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look, of_run, (gates, cx));
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
@@ -168,6 +201,9 @@ impl Node for SuperPath {
             ip6.send::<I>(&now.ip6, last6, &mut ahead6, desk6, v, means);
             ahead4.all();
             ahead6.all();
+            if let Some(off) = now.tags_off {
+                off.settle(v, &ip4.outward.lanes);
+            }
             std::mem::swap(&mut now, &mut next);
         }
         desk4.owed.settle(&ip4.routes);

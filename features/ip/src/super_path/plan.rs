@@ -3,6 +3,7 @@
 
 use super::gate::{Gate, Open};
 use super::rx::{Gates, Rx};
+use super::tags::{Parsed, TagsOff, parse, run, run_behind, skip};
 use super::way::Protocol;
 use super::{ASIDE, Bits, ETHERNET, To};
 use crate::family::Words;
@@ -13,7 +14,7 @@ use net::{Arrivals, TableIndex};
 use wire::{Address, Ip4, Ip6};
 
 /// Packets are fetched so far ahead.
-const AHEAD: usize = 8;
+pub const AHEAD: usize = 8;
 
 /// Packets of a vector, one behind the other, that came in by one interface.
 struct Block {
@@ -130,13 +131,36 @@ impl<F: Protocol> Plan<F> {
         (self.in_row && which == u64::MAX >> (BLOCK - self.len())).then_some(self.from)
     }
 
+    /// Has no packet yet of a block that begins at place `from` of the vector.
+    #[inline(always)]
+    pub fn begin(&mut self, from: usize, rx: &Rx) {
+        (self.n, self.in_row, self.from) = (0, true, from);
+        self.receive(rx);
+    }
+
+    /// Takes the packet at a place behind those that it has, whose frame has so many bytes without tags.
+    #[inline(always)]
+    pub fn push(&mut self, at: usize, (words, key): (Words, F::Key), len: usize) {
+        let i = self.n % BLOCK;
+        self.in_row &= at == self.from + self.n;
+        self.at[i] = at as u8;
+        self.headers.place(i).put(words, (len - ETHERNET) as u32);
+        self.keys[i] = key;
+        self.n += 1;
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, rx: &Rx) {
+        (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
+    }
+
     /// Takes the first packets of a block, as long as they carry this protocol to us; says how many.
     #[inline(always)]
     fn gather_row(&mut self, v: &mut Vector<'_, To>, block: &Block, rx: &Rx) -> usize {
         let places = self.headers.places().zip(&mut self.keys);
         let mut n = 0;
         for (b, (place, key_place)) in v.range_mut_ahead(block.from, block.from + block.len).zip(places) {
-            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look::<F>(b, rx)) else { break };
+            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look_open::<F>(b, rx)) else { break };
             place.put(words, (b.len() - ETHERNET) as u32);
             *key_place = key;
             n += 1;
@@ -147,11 +171,12 @@ impl<F: Protocol> Plan<F> {
         n
     }
 
-    /// Takes those packets of a block that carry this protocol to us. The block ends before a packet of another interface.
+    /// Takes those packets of a block that carry this protocol to us in frames without tags. The block ends before a packet of another
+    /// interface and before a run of frames with tags.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
-        if block.left == u64::MAX >> (BLOCK - block.len) {
+        if rx.open::<F>() != Open::No && block.left == u64::MAX >> (BLOCK - block.len) {
             n = self.gather_row(v, block, rx);
             block.left &= u64::MAX.checked_shl(n as u32).unwrap_or(0);
         }
@@ -165,6 +190,10 @@ impl<F: Protocol> Plan<F> {
                 break;
             }
             let Some((words, key)) = look::<F>(b, rx) else {
+                if rx.has_subs && run(v, at) != Parsed::NONE {
+                    block.len = i;
+                    break;
+                }
                 others |= 1 << i;
                 continue;
             };
@@ -175,7 +204,7 @@ impl<F: Protocol> Plan<F> {
         }
         (self.n, self.in_row, self.from) = (n, n == row, block.from);
         block.left = others;
-        (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
+        self.receive(rx);
     }
 
     /// Keeps the ordinary packets that pass all features.
@@ -223,25 +252,42 @@ impl<F: Protocol> Plan<F> {
     }
 }
 
-/// Whether a frame carries a packet to us that needn't be looked at by the graph.
+/// Whether a frame without tags carries a packet to us that needn't be looked at by the graph.
 #[inline(always)]
 pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
+    rx.open::<F>() != Open::No && is_ours::<F>(b, rx)
+}
+
+/// The same, where packets of the protocol may be taken.
+#[inline(always)]
+fn is_ours<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
     let Some(&[d0, d1, d2, d3, d4, d5, d6, d7, _, _, _, _, t0, t1]) = b.bytes::<ETHERNET>(0) else {
         return false;
     };
-    // The MAC address alone, on top.
-    let destination = u64::from_le_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) << 16;
-    destination == rx.own
-        && u16::from_be_bytes([t0, t1]) == F::ETHERTYPE.0
-        && !b.flags.any(ASIDE)
-        && !b.is_chained()
-        && rx.open::<F>() != Open::No
+    is_ordinary::<F>(b, [d0, d1, d2, d3, d4, d5, d6, d7], [t0, t1], rx)
 }
 
-/// What is judged of a frame that does, and the destination.
+/// The same, of a frame with these first bytes and this type.
+#[inline(always)]
+pub fn is_ordinary<F: Protocol>(b: &Buffer, first: [u8; 8], ethertype: [u8; 2], rx: &Rx) -> bool {
+    // The MAC address alone, on top.
+    let destination = u64::from_le_bytes(first) << 16;
+    destination == rx.own
+        && u16::from_be_bytes(ethertype) == F::ETHERTYPE.0
+        && !b.flags.any(ASIDE)
+        && !b.is_chained()
+}
+
+/// What is judged of a frame that carries such a packet, and the destination.
 #[inline(always)]
 fn look<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     if carries::<F>(b, rx) { F::look(b) } else { None }
+}
+
+/// The same, where packets of the protocol may be taken.
+#[inline(always)]
+fn look_open<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
+    if is_ours::<F>(b, rx) { F::look(b) } else { None }
 }
 
 /// Plans for a block of packets.
@@ -249,21 +295,25 @@ pub struct Plans {
     // Here, and not on the stack, only to be filled anew without being cleared.
     pub ip4: Plan<Ip4>,
     pub ip6: Plan<Ip6>,
+    /// Set if the packets came with tags.
+    pub tags_off: Option<TagsOff>,
 }
 
 impl Plans {
     pub fn new() -> Self {
-        Self { ip4: Plan::new(), ip6: Plan::new() }
+        Self { ip4: Plan::new(), ip6: Plan::new(), tags_off: None }
     }
 
     #[inline(always)]
     pub fn clear(&mut self) {
         self.ip4.clear();
         self.ip6.clear();
+        self.tags_off = None;
     }
 
     /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came in by one interface; says where the
-    /// next block begins. `rx` is what is known of the interface of the packet before, and `look` finds it for another one.
+    /// next block begins. `rx` is what is known of the interface of the packet before, `look` finds it for another device, and `of_run`
+    /// for another run of frames of a device with sub-interfaces.
     #[inline(always)]
     pub fn make(
         &mut self,
@@ -271,17 +321,40 @@ impl Plans {
         (from, to): (usize, usize),
         rx: &mut Rx,
         look: impl Fn(u32) -> Rx,
+        of_run: impl Fn(&Buffer, Parsed) -> Rx,
         (gates, cx): (&Gates, &Cx<'_, false>),
     ) -> usize {
-        let Self { ip4, ip6 } = self;
-        ip4.clear();
-        ip6.clear();
+        self.clear();
         let first = v.get(from);
-        if first.rx_if != rx.rx_if {
+        if first.rx_if != rx.device {
             *rx = look(first.rx_if);
         }
+        let behind = if rx.has_subs {
+            let tags = run_behind(v, from, rx.tags);
+            if tags != rx.tags {
+                *rx = of_run(v.get(from), tags);
+            }
+            if tags != Parsed::NONE {
+                self.gather_tagged(v, (from, to), *rx)
+            } else if parse(v.get(from)) != Parsed::NONE {
+                skip(v, from)
+            } else {
+                self.gather(v, (from, to), rx)
+            }
+        } else {
+            self.gather(v, (from, to), rx)
+        };
+        self.ip4.judge(v, rx, &gates.ip4, cx);
+        self.ip6.judge(v, rx, &gates.ip6, cx);
+        behind
+    }
+
+    /// The same without a look at the headers, for frames without tags.
+    #[inline(always)]
+    fn gather(&mut self, v: &mut Vector<'_, To>, (from, to): (usize, usize), rx: &Rx) -> usize {
+        let Self { ip4, ip6, .. } = self;
         // One protocol after the other, so that a loop has less to keep in mind; the one that there are probably more of goes first.
-        let is_6 = carries::<Ip6>(first, rx);
+        let is_6 = carries::<Ip6>(v.get(from), rx);
         let mut block = Block { from, len: to - from, left: u64::MAX >> (BLOCK - (to - from)) };
         if is_6 {
             ip6.gather(v, &mut block, rx);
@@ -292,8 +365,6 @@ impl Plans {
         if !is_6 && block.left != 0 {
             ip6.gather(v, &mut block, rx);
         }
-        ip4.judge(v, rx, &gates.ip4, cx);
-        ip6.judge(v, rx, &gates.ip6, cx);
         from + block.len
     }
 }

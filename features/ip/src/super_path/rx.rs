@@ -2,14 +2,19 @@
 //! Where packets come in.
 
 use super::gate::{Gate, Open};
+use super::tags::Parsed;
 use crate::family::Ip;
+use buffer::Buffer;
 use graph::{Cx, World};
-use net::{IfFlags, TableIndex, Views};
+use net::{IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
 use wire::{Ip4, Ip6, MacAddr};
 
 /// What is looked up once for a run of frames from one interface.
 #[derive(Clone, Copy)]
 pub struct Rx {
+    /// The device that frames come in by.
+    pub device: u32,
+    /// The interface that packets are received by: the device, or a sub-interface of it.
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
@@ -17,6 +22,10 @@ pub struct Rx {
     open: [Open; 2],
     /// Indices of the route tables: IPv4, IPv6.
     pub tables: [u32; 2],
+    /// The device has sub-interfaces.
+    pub has_subs: bool,
+    /// The tags of the frames. With none, those that have some need the graph.
+    pub tags: Parsed,
 }
 
 /// The features of received packets of both protocols.
@@ -28,6 +37,15 @@ pub struct Gates {
 impl Gates {
     pub fn new(world: &World) -> Self {
         Self { ip4: Gate::new(world), ip6: Gate::new(world) }
+    }
+
+    #[inline(always)]
+    fn open<const TRACED: bool>(&self, view: IfView, rx_if: u32, cx: &Cx<'_, TRACED>) -> [Open; 2] {
+        if view.flags.has(IfFlags::ADMIN) && !view.flags.has(IfFlags::L2) {
+            [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)]
+        } else {
+            [Open::No; 2]
+        }
     }
 }
 
@@ -44,17 +62,48 @@ impl Rx {
         TableIndex(self.tables[usize::from(F::IS_V6)])
     }
 
+    /// Frames without tags that come in by a device.
     #[inline(always)]
-    pub fn new<const TRACED: bool>(rx_if: u32, gates: &Gates, views: Views<'_>, cx: &Cx<'_, TRACED>) -> Self {
-        let view = views.get(rx_if as usize).unwrap_or_default();
+    pub fn new<const TRACED: bool>(
+        device: u32,
+        gates: &Gates,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Self {
+        let view = views.get(device as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
-        let routes = view.flags.has(IfFlags::ADMIN) && !view.flags.has(IfFlags::L2);
-        let open = [gates.ip4.open(rx_if, cx), gates.ip6.open(rx_if, cx)];
         Self {
-            rx_if,
+            device,
+            rx_if: device,
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
-            open: open.map(|open| if routes { open } else { Open::No }),
+            open: gates.open(view, device, cx),
             tables: [view.fib4, view.fib6],
+            has_subs: view.flags.has(IfFlags::HAS_SUBS),
+            tags: Parsed::NONE,
         }
+    }
+
+    /// Frames with the tags of this frame, or without if that is said.
+    #[inline(never)]
+    pub fn of_run<const TRACED: bool>(
+        first: &Buffer,
+        tags: Parsed,
+        gates: &Gates,
+        interfaces: &Interfaces,
+        cx: &Cx<'_, TRACED>,
+    ) -> Self {
+        let views = interfaces.views(cx.turn);
+        let rx = Self::new(first.rx_if, gates, views, cx);
+        if tags == Parsed::NONE {
+            return rx;
+        }
+        let closed = Self { open: [Open::No; 2], tags, ..rx };
+        let device = views.get(rx.device as usize).unwrap_or_default();
+        let is_routed = device.flags.has(IfFlags::ADMIN) && !device.flags.has(IfFlags::L2);
+        let Some(tagged) = Tagged::of(first).filter(|_| is_routed) else { return closed };
+        // A frame with only a priority is of the device itself, unless a sub-interface takes all frames. It needs the graph.
+        let Some(sub) = interfaces.sub_of(rx.device, tagged.tags, cx.turn) else { return closed };
+        let view = views.get(sub as usize).unwrap_or_default();
+        Self { rx_if: sub, open: gates.open(view, sub, cx), tables: [view.fib4, view.fib6], ..closed }
     }
 }

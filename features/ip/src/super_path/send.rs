@@ -2,7 +2,7 @@
 //! From a way to the transmit node.
 
 use super::choice::Hops;
-use super::exits::{Exits, known};
+use super::exits::{Exits, Out};
 use super::owed::Owed;
 use super::plan::Plan;
 use super::way::{Protocol, Way};
@@ -10,7 +10,7 @@ use super::ways::Ways;
 use super::{Bits, ETHERNET, To, first};
 use crate::headers::BLOCK;
 use graph::{Cx, Vector};
-use net::{AdjIndex, AdjKind, Views};
+use net::{AdjIndex, AdjKind, TAG, Views};
 use simd::Isa;
 use tables::{Key, Steps};
 
@@ -117,7 +117,7 @@ impl<F: Protocol> Ways<F> {
             let hop = AdjIndex(hop);
             let way = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
                 let exit = self.outward.find(&mut desk.exits, (adj.tx_if.into(), adj.output), views, cx);
-                exit.map(|exit| Self::short_way(adj, To::Tx(exit.to)))
+                exit.map(|exit| Self::short_way(adj, exit.to))
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
@@ -133,10 +133,12 @@ impl<F: Protocol> Ways<F> {
             }
             let route = plan.routes[first(group)];
             let many_routes = counting && group & !simd::equal_words::<I>(&plan.routes, route) != 0;
-            let (packets, bytes) = if many_routes {
-                self.together::<true>(way, plan, group, ahead, &mut desk.owed, v)
-            } else {
-                self.together::<false>(way, plan, group, ahead, &mut desk.owed, v)
+            let owed = &mut desk.owed;
+            let (packets, bytes) = match (way.tags.count() == 1, many_routes) {
+                (false, false) => self.together::<false, false>(way, plan, group, ahead, owed, v),
+                (false, true) => self.together::<true, false>(way, plan, group, ahead, owed, v),
+                (true, false) => self.together_tagged::<false>(way, plan, group, ahead, owed, v),
+                (true, true) => self.together_tagged::<true>(way, plan, group, ahead, owed, v),
             };
             if packets == 0 {
                 continue;
@@ -171,8 +173,9 @@ impl<F: Protocol> Ways<F> {
     }
 
     /// Packets of a plan that go one way, none of them too long for it or back to where it came from; says how many, and their bytes.
+    /// `TAGGED` if the way puts one tag in.
     #[inline(always)]
-    fn together<const MANY_ROUTES: bool>(
+    fn together<const MANY_ROUTES: bool, const TAGGED: bool>(
         &self,
         way: Way,
         plan: &Plan<F>,
@@ -183,11 +186,18 @@ impl<F: Protocol> Ways<F> {
     ) -> (u32, u32) {
         let (mut packets, mut bytes) = (which.count_ones(), 0);
         let mut places = Bits(which);
+        let head = if TAGGED { way.head() } else { [0; ETHERNET + TAG] };
         while places.0 != 0 {
             ahead.some();
             for i in places.by_ref().take(CHUNK) {
                 let (at, onward) = (plan.at(i), plan.onward(i));
-                if way.send_on::<F>(v.get_mut(at), onward).is_none() {
+                let b = v.get_mut(at);
+                let sent = if TAGGED {
+                    way.send_tagged::<F, TAG, { ETHERNET + TAG }>(b, onward, &head)
+                } else {
+                    way.send_on::<F>(b, onward)
+                };
+                if sent.is_none() {
                     packets -= 1;
                     continue;
                 }
@@ -199,6 +209,20 @@ impl<F: Protocol> Ways<F> {
             }
         }
         (packets, bytes)
+    }
+
+    /// The same with one tag. A function of its own, so that it takes nothing from the loops for frames without tags.
+    #[inline(never)]
+    fn together_tagged<const MANY_ROUTES: bool>(
+        &self,
+        way: Way,
+        plan: &Plan<F>,
+        which: u64,
+        ahead: &mut Ahead<'_, '_, F::Key>,
+        owed: &mut Owed,
+        v: &mut Vector<'_, To>,
+    ) -> (u32, u32) {
+        self.together::<MANY_ROUTES, true>(way, plan, which, ahead, owed, v)
     }
 
     /// Packets of a plan that go many ways, none of them too long for every way. Says whose hop isn't ordinary.
@@ -230,7 +254,8 @@ impl<F: Protocol> Ways<F> {
         self.each(packets, left, ahead, exits, owed, v)
     }
 
-    /// The same for all of a plan, in order from place `from` of the vector on, as far as that is quick. Says which stay.
+    /// The same for all of a plan, in order from place `from` of the vector on, as far as that is quick. Says which stay: all, if some
+    /// packets of the vector leave with tags.
     #[inline(always)]
     fn row(
         &self,
@@ -246,6 +271,9 @@ impl<F: Protocol> Ways<F> {
             for adj in hops[..plan.len()].iter().filter_map(|hop| records.get(AdjIndex(*hop))) {
                 self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx);
             }
+        }
+        if exits.any_tagged() {
+            return u64::MAX >> (BLOCK - plan.len());
         }
         let mut followed = [0; BLOCK];
         let pass = if plan.padded { Self::each_in_row::<true> } else { Self::each_in_row::<false> };
@@ -299,7 +327,7 @@ impl<F: Protocol> Ways<F> {
                     packets -= 1;
                     continue;
                 };
-                let way = Self::short_way(adj, To::Tx(exit.to));
+                let way = Self::short_way(adj, exit.to);
                 let (at, onward) = (plan.at(i), plan.onward(i));
                 if way.take::<F>(v.get_mut(at), plan.rx_if, onward).is_none() {
                     packets -= 1;
@@ -307,7 +335,7 @@ impl<F: Protocol> Ways<F> {
                 }
                 let bytes = u64::from(onward.total);
                 counters.add(way.counter as usize, 1, bytes);
-                exit.count(onward.total + ETHERNET as u32);
+                exit.count(onward.total + way.header_len as u32);
                 if counting {
                     owed.add(plan.routes[i], 1, onward.total);
                     self.count_via(vias[i], 1, bytes, cx);
@@ -346,8 +374,8 @@ impl<F: Protocol> Ways<F> {
                 let onward = plan.onward(i);
                 let adj = records.get(AdjIndex(hops[i % BLOCK]));
                 if let Some(adj) = adj
-                    && let Some(exit) = known(exits, adj.tx_if.into(), adj.output)
-                    && let way = Self::short_way(adj, To::Tx(exit.to))
+                    && let Some(exit) = exits.known(adj.tx_if.into(), adj.output)
+                    && let way = Self::short_way(adj, Out { tx: exit.to.tx, ..Out::default() })
                     && way.takes(rx_if, onward)
                     && way.send_short::<F, PADDED>(b, onward).is_some()
                 {

@@ -4,26 +4,83 @@
 use super::SuperPath;
 use crate::family::{Ip, arc};
 use cli::{Error, Matches, Output, Table, Writer};
-use graph::{ArcIndex, Node, Phase, RunningConfig, SwIfIndex, World};
+use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
 use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
 const ARC: &str = SuperPaths::ARC;
 /// Arcs of packets that leave.
 const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
 
-/// Enables the node on an Ethernet interface that routes if packets of IPv4 or IPv6 may be ours and need no feature of the graph.
+/// Sub-interfaces whose packets may take the super-path, by the device that these come in by.
+#[derive(Default)]
+pub struct OpenSubs(Mutex<HashMap<SwIfIndex, BTreeSet<SwIfIndex>>>);
+
+impl Shared for OpenSubs {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.all().remove(sw_if);
+        }
+    }
+}
+
+impl OpenSubs {
+    fn all(&self) -> MutexGuard<'_, HashMap<SwIfIndex, BTreeSet<SwIfIndex>>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    fn set(&self, parent: SwIfIndex, sub: SwIfIndex, open: bool) {
+        let mut all = self.all();
+        let subs = all.entry(parent).or_default();
+        if open {
+            subs.insert(sub);
+        } else {
+            subs.remove(&sub);
+        }
+        if subs.is_empty() {
+            all.remove(&parent);
+        }
+    }
+
+    fn any(&self, parent: SwIfIndex) -> bool {
+        self.all().contains_key(&parent)
+    }
+}
+
+/// Whether packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and need no feature of the graph there.
+fn is_open(world: &World, interface: &Interface) -> bool {
+    let [ip4, ip6] = interface.ip_enabled;
+    let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
+        || ip6 && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
+    open && interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port
+}
+
+/// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A sub-interface has no such node: its
+/// frames come in by its parent.
 ///
 /// # Errors
 /// None that a configuration can bring about.
 pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
-    let sw_if = interface.sw_if;
-    let [ip4, ip6] = interface.ip_enabled;
-    let open = ip4 && needs_graph::<Ip4>(world, sw_if).is_empty()
-        || ip6 && needs_graph::<Ip6>(world, sw_if).is_empty();
-    let routed = interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port;
-    SuperPaths::enable(world, SuperPath::NAME, interface, open && routed)
+    let (subs, parent) = (world.get::<OpenSubs>(), interface.parent);
+    let device = if interface.sub.is_some() {
+        subs.set(parent, interface.sw_if, is_open(world, interface));
+        match world.get::<Interfaces>().get(parent) {
+            Ok(device) => device,
+            Err(_) => return Ok(()),
+        }
+    } else {
+        interface.clone()
+    };
+    let routed = device.kind == IfKind::Ethernet && device.l2 != L2Role::Port;
+    let open = routed && (subs.any(parent) || is_open(world, &device));
+    SuperPaths::enable(world, SuperPath::NAME, &device, open)
 }
 
 /// Follows a change of an interface's features.
@@ -64,7 +121,7 @@ pub fn check_last(world: &World) -> Result<(), String> {
     }
 }
 
-/// Interfaces come to carry IP, or no longer.
+/// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses first, which closes it.
 pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     match event {
         IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) | IfEvent::L2(sw_if) => {
@@ -105,7 +162,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         };
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
-        let used = w.get::<SuperPaths>().any_of(&features);
+        let mut used = w.get::<SuperPaths>().any_of(&features);
         let received =
             [("ip4-unicast", needs_graph::<Ip4>(w, sw_if)), ("ip6-unicast", needs_graph::<Ip6>(w, sw_if))];
         let output =
@@ -113,9 +170,19 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         // Switched frames pass no feature of received IP packets.
         let received = received.into_iter().filter(|_| interface.l2 != L2Role::Port);
         let on_arcs = received.chain(output);
-        let others: Vec<_> = on_arcs
+        let mut others: Vec<_> = on_arcs
             .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
             .collect();
+        if interface.sub.is_some() {
+            let of_parent = arc.map(|arc| w.features_of(arc, interface.parent)).unwrap_or_default();
+            let taken = of_parent.contains(&SuperPath::NAME);
+            used = taken && is_open(w, &interface);
+            if interface.l2 == L2Role::Port {
+                others.push("l2-input: tagged frames".into());
+            } else if !taken {
+                others.push(format!("{ARC}: not in use on {}", interfaces.name(interface.parent)));
+            }
+        }
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
         out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
         Ok(())

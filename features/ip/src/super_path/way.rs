@@ -5,6 +5,7 @@ use super::{ETHERNET, To};
 use crate::family::{Ip, Words};
 use crate::headers::Onward;
 use buffer::Buffer;
+use net::{SentTags, TAG};
 
 /// What the two protocols do differently.
 pub trait Protocol: Ip {
@@ -19,16 +20,29 @@ pub trait Protocol: Ip {
     fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()>;
 }
 
-/// First and last bytes of a layer-2 header.
+/// First and last bytes of a layer-2 header, as little-endian numbers: arrays may be taken apart into bytes by the compiler, which are
+/// stored one by one then.
 #[derive(Clone, Copy)]
-pub struct Ends(pub [[u8; 8]; 2]);
+pub struct Ends([u64; 2]);
 
 impl Ends {
+    #[inline(always)]
+    pub fn of([first, last]: [[u8; 8]; 2]) -> Self {
+        Self([u64::from_le_bytes(first), u64::from_le_bytes(last)])
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> [[u8; 8]; 2] {
+        let [first, last] = self.0;
+        [first.to_le_bytes(), last.to_le_bytes()]
+    }
+
     /// Writes a header of Ethernet's length.
     #[inline(always)]
     pub fn write(&self, to: &mut [u8; ETHERNET]) {
-        to[..8].copy_from_slice(&self.0[0]);
-        to[ETHERNET - 8..].copy_from_slice(&self.0[1]);
+        let [first, last] = self.bytes();
+        to[..8].copy_from_slice(&first);
+        to[ETHERNET - 8..].copy_from_slice(&last);
     }
 }
 
@@ -43,7 +57,12 @@ pub struct Way {
     pub counter: u32,
     pub via: u32,
     pub ends: Ends,
+    /// With tags.
     pub header_len: usize,
+    /// Tags that stand between the addresses and the type of `ends`.
+    pub tags: SentTags,
+    /// See [`net::Outlet::parent`].
+    pub parent: u32,
 }
 
 impl Way {
@@ -68,16 +87,63 @@ impl Way {
         if self.header_len == ETHERNET {
             return self.send_short::<F, true>(b, onward);
         }
+        self.send_long::<F>(b, onward)
+    }
+
+    /// The same, for headers of other lengths. By value, as the type says: loops keep the way in registers.
+    #[inline(never)]
+    fn send_long<F: Protocol>(self, b: &mut Buffer, onward: Onward) -> Option<()> {
+        match self.tags.count() {
+            0 => {}
+            1 => return self.send_tagged::<F, TAG, { ETHERNET + TAG }>(b, onward, &self.head()),
+            _ => return self.send_tagged::<F, { 2 * TAG }, { ETHERNET + 2 * TAG }>(b, onward, &self.head()),
+        }
         if b.headroom() + ETHERNET < self.header_len {
             return None;
         }
         F::write(b, onward.word, None)?;
         b.truncate(ETHERNET + onward.total as usize);
         b.tx_if = self.tx_if;
-        let Ends([first, last]) = self.ends;
+        let [first, last] = self.ends.bytes();
         let pulled = b.pull(ETHERNET);
         let pushed = b.push_ends(&first, &last, self.header_len);
         debug_assert!(pulled && pushed);
+        Some(())
+    }
+
+    /// The Ethernet header with tags.
+    #[inline(always)]
+    pub fn head<const HEAD: usize>(&self) -> [u8; HEAD] {
+        let [first, last] = self.ends.bytes();
+        let [outer, inner] = self.tags.bytes();
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&first);
+        head[6..12].copy_from_slice(&last[..6]);
+        head[12..16].copy_from_slice(&outer);
+        if HEAD > ETHERNET + TAG {
+            head[16..20].copy_from_slice(&inner);
+        }
+        head[HEAD - 2..].copy_from_slice(&last[6..]);
+        head
+    }
+
+    /// As [`Self::send_on`], with a header that is longer by `TAGS` bytes.
+    #[inline(always)]
+    pub fn send_tagged<F: Protocol, const TAGS: usize, const HEAD: usize>(
+        &self,
+        b: &mut Buffer,
+        onward: Onward,
+        head: &[u8; HEAD],
+    ) -> Option<()> {
+        const { assert!(HEAD == ETHERNET + TAGS) };
+        if b.headroom() < TAGS {
+            return None;
+        }
+        F::write(b, onward.word, None)?;
+        b.truncate(ETHERNET + onward.total as usize);
+        b.tx_if = self.tx_if;
+        b.push::<TAGS>()?;
+        *b.bytes_mut(0)? = *head;
         Some(())
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a destination to a way: lookups, in steps.
 
-use super::exits::{Exits, Outward};
+use super::exits::{Exits, Out, Outward};
 use super::gate::{Gate, Open};
 use super::plan::Plan;
 use super::rx::Rx;
@@ -12,7 +12,7 @@ use crate::path_mtu::PathMtus;
 use crate::route_counts::RouteCounts;
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Arrivals, Fib, Ordinary, TableIndex, Views};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Arrivals, Fib, Ordinary, TAG, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -70,39 +70,44 @@ impl<F: Protocol> Ways<F> {
             return None;
         }
         let exit = self.outward.find(exits, (adj.tx_if, adj.output), views, cx)?;
-        self.way_by(adj, To::Tx(exit.to), cx)
+        self.way_by(adj, exit.to, cx)
     }
 
     /// The same, when it is known where the interface's packets go.
     #[inline(always)]
-    fn way_by<const TRACED: bool>(&self, adj: &Adj, to: To, cx: &Cx<'_, TRACED>) -> Option<Way> {
+    fn way_by<const TRACED: bool>(&self, adj: &Adj, out: Out, cx: &Cx<'_, TRACED>) -> Option<Way> {
         let ends = adj.short_rewrite()?;
-        // Output counts frames to groups apart.
-        if ends[0][0] & 1 != 0 {
+        let (tags, header_len) = (out.tags, usize::from(adj.rewrite_len));
+        // Output counts frames to groups apart. Tags are put into Ethernet headers alone.
+        if ends[0][0] & 1 != 0 || tags.count() != 0 && header_len != ETHERNET {
             return None;
         }
         Some(Way {
-            to,
+            to: To::Tx(out.tx),
             tx_if: adj.tx_if,
             mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
             counter: adj.counter,
             via: adj.via,
-            ends: Ends(ends),
-            header_len: adj.rewrite_len.into(),
+            ends: Ends::of(ends),
+            header_len: header_len + TAG * tags.count(),
+            tags,
+            parent: out.parent,
         })
     }
 
     /// The same for most adjacencies, without looking at [`Self::least`].
     #[inline(always)]
-    pub(super) fn short_way(adj: Ordinary, to: To) -> Way {
+    pub(super) fn short_way(adj: Ordinary, out: Out) -> Way {
         Way {
-            to,
+            to: To::Tx(out.tx),
             tx_if: adj.tx_if.into(),
             mtu: adj.mtu.into(),
             counter: adj.counter,
             via: adj.via,
-            ends: Ends(adj.ends),
-            header_len: ETHERNET,
+            ends: Ends::of(adj.ends),
+            header_len: ETHERNET + TAG * out.tags.count(),
+            tags: out.tags,
+            parent: out.parent,
         }
     }
 
@@ -153,8 +158,8 @@ impl<F: Protocol> Ways<F> {
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
-        let to = To::Tx(self.outward.look(adj.tx_if, adj.output, views, cx)?);
-        let way = self.way_by(adj, to, cx)?;
+        let out = self.outward.look(adj.tx_if, adj.output, views, cx)?;
+        let way = self.way_by(adj, out, cx)?;
         way.take::<F>(b, b.rx_if, Onward { word, total })?;
         self.received.add(b.rx_if as usize, 1);
         self.count_over(&way, 1, total.into());
@@ -210,11 +215,15 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Counts for the adjacency, and for the interface that packets leave by.
+    /// Counts for the adjacency, and for the interface that packets leave by and its parent.
     #[inline(always)]
     pub(super) fn count_over(&self, way: &Way, packets: u64, bytes: u64) {
         self.counters.add(way.counter as usize, packets, bytes);
-        self.outward.lanes.tx.unicast(way.tx_if as usize, packets, bytes + packets * way.header_len as u64);
+        let bytes = bytes + packets * way.header_len as u64;
+        self.outward.lanes.tx.unicast(way.tx_if as usize, packets, bytes);
+        if way.parent != 0 {
+            self.outward.lanes.tx.unicast(way.parent as usize, packets, bytes);
+        }
     }
 
     /// Counts for the route that was followed, if one was, and those that it follows.

@@ -3,6 +3,7 @@
 
 use crate::state::Port;
 use graph::NodeIndex;
+use net::Outlet;
 
 /// The ports of a vector.
 pub type Targets = net::Exits<Target>;
@@ -18,6 +19,8 @@ pub struct Target {
     /// See [`Port::generation`].
     pub generation: u8,
 }
+
+impl Outlet for Target {}
 
 impl Target {
     /// A port with its transmit node; `None` if frames to it need the graph.
