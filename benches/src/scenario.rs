@@ -39,14 +39,14 @@ pub struct Table {
     pub paths: usize,
     /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
-    /// Packets come in and leave by sub-interfaces, with one tag each.
-    pub tagged: bool,
+    /// Packets come in and leave by sub-interfaces, with one tag each: of so many VLANs on the way in, one after the other. 0 for no tags.
+    pub vlans: u16,
 }
 
 impl Table {
     /// One output, one path for each route, no feature.
     fn of(family: Family, routes: usize) -> Self {
-        Self { family, routes, outputs: 1, paths: 1, urpf: false, tagged: false }
+        Self { family, routes, outputs: 1, paths: 1, urpf: false, vlans: 0 }
     }
 }
 
@@ -156,8 +156,14 @@ pub fn all() -> Vec<Scenario> {
         let checked = Scenario::new(table, Uniform, 256, true, figure(77.0), figure(50.0));
         all.push(Scenario { target: figure(62.0), ..checked.clone().by_the_graph() });
         all.push(checked);
-        let table = Table { tagged: true, ..Table::of(family, 1) };
-        all.push(Scenario::new(table, Uniform, 256, true, figure(71.0), figure(45.0)));
+        let table = Table { vlans: 1, ..Table::of(family, 1) };
+        let tagged = Scenario::new(table, Uniform, 256, true, figure(71.0), figure(45.0));
+        let table = Table { vlans: 16, ..table };
+        let mixed = Scenario::new(table, Uniform, 256, true, None, None);
+        for scenario in [tagged, mixed] {
+            all.push(Scenario { target: None, ..scenario.clone().by_the_graph() });
+            all.push(scenario);
+        }
         let large = if family == Ip4 { 1_000_000 } else { 200_000 };
         for (routes, traffic) in [(1, OneFlow), (large, Uniform)] {
             let table = Table::of(family, routes);
@@ -228,8 +234,10 @@ impl Scenario {
         if table.urpf {
             name += "-urpf";
         }
-        if table.tagged {
-            name += "-vlan";
+        match table.vlans {
+            0 => {}
+            1 => name += "-vlan",
+            n => name += &format!("-{n}-vlans"),
         }
         if vector != 256 {
             name += &format!("-vector-{vector}");

@@ -11,6 +11,7 @@ use net::{
 };
 use simd::Level;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ const BUFFERS: usize = 8192;
 pub const PACKETS: usize = 1 << 18;
 /// Routes that aren't worth a table of the Internet's shape.
 const FEW: usize = 16;
-/// The VLAN of sub-interfaces.
+/// The first VLAN of sub-interfaces.
 const VLAN: u16 = 100;
 
 pub struct Site {
@@ -172,18 +173,23 @@ impl Site {
         self.settle();
     }
 
+    fn vlans(&self) -> Range<u16> {
+        VLAN..VLAN + self.table.vlans
+    }
+
     /// Ports that are up, or sub-interfaces of them, with these addresses.
     fn set_up_ports(&mut self, addresses: &[(usize, String)]) -> Result<(), String> {
         let outputs = self.table.outputs;
         for i in 1..=outputs + INPUTS {
             self.command(&format!("create packet-generator interface pg{i}"))?;
             self.command(&format!("set interface state pg{i} up"))?;
-            if self.table.tagged {
-                self.command(&format!("create sub-interfaces pg{i} {VLAN}"))?;
-                self.command(&format!("set interface state pg{i}.{VLAN} up"))?;
+            for vlan in self.vlans() {
+                self.command(&format!("create sub-interfaces pg{i} {vlan}"))?;
+                self.command(&format!("set interface state pg{i}.{vlan} up"))?;
+                self.command(&format!("enable {} interface pg{i}.{vlan}", self.table.family.name()))?;
             }
         }
-        let tagged = self.table.tagged;
+        let tagged = self.table.vlans > 0;
         let port = |i: &usize| if tagged { format!("pg{i}.{VLAN}") } else { format!("pg{i}") };
         for (i, address) in addresses {
             self.command(&format!("set interface ip address {} {address}", port(i)))?;
@@ -358,8 +364,9 @@ fn packets<F: Side>(table: Table, traffic: Traffic, mac: MacAddr) -> pg::Packets
     let sender = |i: usize| F::sender(table.urpf.then_some(i % SENDERS));
     let packet = |(i, to)| {
         let mut packet = F::packet(sender(i), to, mac);
-        if table.tagged {
-            packet.splice(12..12, [EtherType::VLAN.0, VLAN].into_iter().flat_map(u16::to_be_bytes));
+        if table.vlans > 0 {
+            let vlan = VLAN + i as u16 % table.vlans;
+            packet.splice(12..12, [EtherType::VLAN.0, vlan].into_iter().flat_map(u16::to_be_bytes));
         }
         packet
     };
