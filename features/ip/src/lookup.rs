@@ -130,26 +130,34 @@ struct Found<'t> {
 }
 
 impl<F: Ip> Lookup<F> {
-    /// From where a route leads to what it comes to. Counts on the way, but not for the route itself.
+    /// From where a route leads to what it comes to. Counts on the way, but not for the route itself. Of several paths the hash of the
+    /// flow decides: `flow`, or the packet's own.
     #[inline(always)]
     fn follow<'t>(
         &'t self,
         b: &mut Buffer,
         index: AdjIndex,
         fib: TableIndex,
+        flow: Option<u32>,
         turn: &'t Turn<'_>,
     ) -> Option<Found<'t>> {
         let adj = self.adjacencies.get(index, turn)?;
         self.count_via(adj, 1, b.packet_len() as u64, turn);
         if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup | AdjKind::LookupSource) {
-            return self.choose(b, Found { index, adj, fib }, turn);
+            return self.choose(b, Found { index, adj, fib }, flow, turn);
         }
         Some(Found { index, adj, fib })
     }
 
     #[inline(always)]
-    fn choose<'t>(&'t self, b: &mut Buffer, mut at: Found<'t>, turn: &'t Turn<'_>) -> Option<Found<'t>> {
-        let hash = flow::hash::<F>(b, 0, self.fib.flow(at.fib, turn));
+    fn choose<'t>(
+        &'t self,
+        b: &mut Buffer,
+        mut at: Found<'t>,
+        flow: Option<u32>,
+        turn: &'t Turn<'_>,
+    ) -> Option<Found<'t>> {
+        let hash = flow.unwrap_or_else(|| flow::hash::<F>(b, 0, self.fib.flow(at.fib, turn)));
         b.flow_hash = hash;
         let bytes = b.packet_len() as u64;
         for step in 0..STEPS {
@@ -214,7 +222,7 @@ impl<F: Ip> Lookup<F> {
             b.flow_hash = 0;
         }
         self.count_to(leaf.route, b.packet_len() as u64);
-        let found = self.follow(b, index, fib, turn);
+        let found = self.follow(b, index, fib, None, turn);
         if TRACED {
             let nothing = (fib, index, Adj::default());
             let (fib, adj_index, adj) = found.as_ref().map_or(nothing, |f| (f.fib, f.index, *f.adj));
@@ -250,7 +258,20 @@ impl<F: Ip> Onward<F> {
     /// can't be forwarded. Load-balances hash as configured for the table, and the packet is counted as after a lookup.
     #[inline(always)]
     pub fn go(&self, b: &mut Buffer, adj: AdjIndex, table: TableIndex, turn: &Turn<'_>) -> Option<NodeIndex> {
-        let found = self.0.follow(b, adj, table, turn).filter(|found| found.adj.kind.forwards())?;
+        self.go_with(b, adj, table, None, turn)
+    }
+
+    /// As [`Self::go`]; of several paths this hash decides, if there is one, and not the packet's own.
+    #[inline(always)]
+    pub fn go_with(
+        &self,
+        b: &mut Buffer,
+        adj: AdjIndex,
+        table: TableIndex,
+        flow: Option<u32>,
+        turn: &Turn<'_>,
+    ) -> Option<NodeIndex> {
+        let found = self.0.follow(b, adj, table, flow, turn).filter(|found| found.adj.kind.forwards())?;
         match self.0.apply(b, found) {
             To::Node(node) => Some(node),
             _ => None,
@@ -337,7 +358,7 @@ impl<F: Ip> Node for Lookup<F> {
             return;
         }
         for ((b, out), hop) in v.packets().zip(&hops) {
-            out.go(match self.follow(b, AdjIndex(*hop), fib, turn) {
+            out.go(match self.follow(b, AdjIndex(*hop), fib, None, turn) {
                 Some(found) => self.apply(b, found),
                 None => To::Loop,
             });

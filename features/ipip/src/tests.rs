@@ -273,6 +273,25 @@ fn other_ends_come_and_go() {
     assert_eq!(rig.cli("show teib").lines().filter(|line| line.contains("10.9")).count(), 0);
 }
 
+/// Of two ways to the other end, all packets take one, or each inner flow its own.
+#[test]
+fn inner_flows_take_ways_of_their_own() {
+    for (flag, ways) in [("", 1), ("encap-inner-hash", 2)] {
+        let mut rig = rig(&[
+            "ip route add 30.0.0.0/8 via 10.0.1.2 p1",
+            "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
+            &format!("create ipip tunnel src 10.0.1.1 dst 30.0.0.1 {flag}"),
+            "set interface state ipip0 up",
+            "set interface unnumbered ipip0 use p0",
+            "ip route add 20.0.0.0/8 via ipip0",
+        ]);
+        let mut way = |port| rig.route(&inner4("20.0.0.1").udp(port, 2).build())[0].0;
+        let all: Vec<usize> = (0..64).map(&mut way).collect();
+        assert_eq!((0..64).map(way).collect::<Vec<_>>(), all);
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), ways);
+    }
+}
+
 /// What is larger than a link goes in fragments; what may not is answered by an error with an MTU that works.
 #[test]
 fn packets_larger_than_links() {

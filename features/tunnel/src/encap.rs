@@ -238,10 +238,12 @@ impl<C: Codec> Wrapper<C> {
             b.flags.clear(Marked::LOCAL);
             b.rx_if = end.sw_if;
         }
+        // The source port of a datagram tells the inner flow anyway.
+        let by = end.flags.has(Flags::INNER_HASH).then_some(flow);
         let next = if end.outer_v6 {
-            self.onward6.go(b, route.adj, route.table, turn)
+            self.onward6.go_with(b, route.adj, route.table, by, turn)
         } else {
-            self.onward4.go(b, route.adj, route.table, turn)
+            self.onward4.go_with(b, route.adj, route.table, by, turn)
         };
         next.map_or(To::NoRoute, To::Node)
     }
