@@ -7,7 +7,7 @@
 //! configuration is ([`Spec`]), what differs in its header from packet to packet ([`Codec`]), and how it reads that header; the rest is here:
 //!
 //! ```text
-//! ipip0-output → ipip-encap ([`Encap`]) → ip4-rewrite, or what the route to the other end leads to
+//! tunnel-output → ipip-encap ([`Encap`]) → ip4-rewrite, or what the route to the other end leads to
 //! ip4-local → ipip4-input ([`Decap`]) → ip4-input, received by ipip0
 //! ```
 //!
