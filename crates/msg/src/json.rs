@@ -7,7 +7,7 @@ use crate::table::{Entry, ModuleInfo, Service, Table};
 use serde_json::{Map, Value, json};
 
 /// Types that VPP describes in files of their own, which others import: generators of bindings make a package of each.
-const SHARED: [(&str, &[&str]); 5] = [
+const SHARED: [(&str, &[&str]); 6] = [
     ("ethernet_types", &["mac_address"]),
     (
         "fib_types",
@@ -57,6 +57,7 @@ const SHARED: [(&str, &[&str]); 5] = [
             "prefix_matcher",
         ],
     ),
+    ("tunnel_types", &["tunnel", "tunnel_encap_decap_flags", "tunnel_flags", "tunnel_mode"]),
     ("vpe_types", &["log_level", "timedelta", "timestamp", "version"]),
 ];
 

@@ -73,7 +73,7 @@ fn outer6(inner: &[u8], class: u8, label: u32) -> Vec<u8> {
 fn packets_of_both_protocols_go_in_packets_of_both() {
     let mut rig = two("");
     for (i, inner) in [inner4("20.0.0.1"), inner6("2002::1")].iter().enumerate() {
-        assert_eq!(rig.route(&whole(&inner)), [(1, outer4(&hop(inner), 0, i as u16, false))]);
+        assert_eq!(rig.route(&whole(inner)), [(1, outer4(&hop(inner), 0, i as u16, false))]);
     }
     for inner in [inner4("21.0.0.1"), inner6("2003::1")] {
         assert_eq!(rig.route(&whole(&inner)), [(2, outer6(&hop(&inner), 0, 0))]);
@@ -214,7 +214,7 @@ fn tunnels_lie_in_tunnels() {
     rig.cli("ip route add 40.0.0.0/8 via ipip2");
     let inner = inner4("40.0.0.1");
     let mut middle = outer4(&hop(&inner), 0, 0, false);
-    (middle[12..16].copy_from_slice(&[10, 0, 0, 1]), middle[16..20].copy_from_slice(&[20, 0, 0, 7]));
+    middle[12..20].copy_from_slice(&[10, 0, 0, 1, 20, 0, 0, 7]);
     Ipv4Header::set_checksum_at(&mut middle);
     assert_eq!(rig.route(&whole(&inner)), [(1, outer4(&middle, 0, 1, false))]);
 }

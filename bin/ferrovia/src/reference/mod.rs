@@ -64,7 +64,7 @@ pub static MODULES: &[(&str, &str)] = &[
     ("ioam_export", "ioam_plugin.so"),
     ("ioam_vxlan_gpe", "ioam_plugin.so"),
     ("ipfix_export", "IPFIX"),
-    ("ipip", "IPIP tunnels"),
+    ("ipip", "6RD"),
     ("ipsec", "IPsec"),
     ("l2", "layer-2 switching"),
     ("lcp", "linux_cp_plugin.so"),
