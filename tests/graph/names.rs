@@ -73,6 +73,17 @@ const ENTERED: &[(&str, &str)] = &[
     ("ip6-udp-punt-socket", "ports that clients take"),
     ("ip4-proto-punt-socket", "protocols that clients take"),
     ("ip6-proto-punt-socket", "protocols that clients take"),
+    ("tunnel-output", "routes and ports that lead into tunnels"),
+    ("ipip-encap", "`tunnel-output`, from the first tunnel on"),
+    ("gre-encap", "`tunnel-output`, from the first tunnel on"),
+    ("gre-teb-encap", "`tunnel-output`, from the first tunnel on"),
+    ("gre-erspan-encap", "`tunnel-output`, from the first tunnel on"),
+    ("vxlan4-encap", "`tunnel-output`, from the first tunnel on"),
+    ("vxlan6-encap", "`tunnel-output`, from the first tunnel on"),
+    ("ipip4-input", "protocols 4 and 41, from the first tunnel on"),
+    ("ipip6-input", "protocols 4 and 41, from the first tunnel on"),
+    ("gre4-input", "protocol 47, from the first tunnel on"),
+    ("gre6-input", "protocol 47, from the first tunnel on"),
 ];
 
 #[test]

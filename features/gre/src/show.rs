@@ -15,13 +15,7 @@ pub fn tunnels(w: &World, m: &Matches) -> Result<Output> {
     } else {
         w.get::<Tunnels<Gre>>().interfaces()
     };
-    if all.is_empty() {
-        return Ok(Output::text("No GRE tunnels configured...\n"));
-    }
-    Ok(Output::list(all, |w: &World, sw_if, out: &mut Writer| {
-        line(w, sw_if, out);
-        Ok(())
-    }))
+    Ok(tunnel::list(all, "No GRE tunnels configured...", line))
 }
 
 fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {

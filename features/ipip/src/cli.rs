@@ -73,13 +73,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
     } else {
         tunnels.interfaces()
     };
-    if all.is_empty() {
-        return Ok(Output::text("No IPIP tunnels configured...\n"));
-    }
-    Ok(Output::list(all, |w: &World, sw_if, out: &mut Writer| {
-        line(w, sw_if, out);
-        Ok(())
-    }))
+    Ok(tunnel::list(all, "No IPIP tunnels configured...", line))
 }
 
 fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {

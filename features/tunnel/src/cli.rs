@@ -2,7 +2,9 @@
 //! Words that the commands of all kinds have.
 
 use crate::model::{Flags, Marks};
-use cli::{Error, Matches, Result};
+use cli::{Error, Matches, Output, Result, Writer};
+use graph::{SwIfIndex, World};
+use std::fmt::Write;
 
 const WORDS: [(&str, Flags); 8] = [
     ("encap-copy-df", Flags::COPY_DF),
@@ -27,6 +29,19 @@ pub fn parse(m: &Matches) -> Result<Marks> {
     let set = WORDS.iter().filter(|(word, _)| m.flag(word));
     let flags = set.fold(Flags::default(), |all, (_, flag)| all.with(*flag));
     Ok(Marks { flags, dscp, hop_limit: m.opt("hoplimit")?.unwrap_or(0) })
+}
+
+/// Tunnels, each written by `line`. As text, no tunnel is `none`.
+pub fn list(all: Vec<SwIfIndex>, none: &'static str, line: fn(&World, SwIfIndex, &mut Writer)) -> Output {
+    let nothing = all.is_empty().then_some(None);
+    let rows = all.into_iter().map(Some).chain(nothing);
+    Output::list(rows.collect::<Vec<_>>(), move |w: &World, row: Option<SwIfIndex>, out: &mut Writer| {
+        match row {
+            Some(sw_if) => line(w, sw_if, out),
+            None => out.text(|text| writeln!(text, "{none}")),
+        }
+        Ok(())
+    })
 }
 
 /// The words of what is copied.

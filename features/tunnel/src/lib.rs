@@ -29,7 +29,7 @@ mod model;
 mod segment;
 mod state;
 
-pub use self::cli::{describe, flags, parse};
+pub use self::cli::{describe, flags, list, parse};
 pub use decap::{Decap, Refused};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;

@@ -53,6 +53,7 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: config::write_config,
+    transient: &[("set flow-offload vxlan", "is refused: no device of this build finds tunnels")],
     examples: config::EXAMPLES,
     ..Plugin::EMPTY
 };

@@ -11,13 +11,7 @@ use tunnel::{Ends, Tunnels};
 
 pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     let all = w.get::<Tunnels<Vxlan>>().interfaces();
-    if all.is_empty() {
-        return Ok(Output::text("No vxlan tunnels configured...\n"));
-    }
-    Ok(Output::list(all, |w: &World, sw_if, out: &mut Writer| {
-        line(w, sw_if, out);
-        Ok(())
-    }))
+    Ok(tunnel::list(all, "No vxlan tunnels configured...", line))
 }
 
 /// Where packets go that are taken out.
