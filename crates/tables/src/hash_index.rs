@@ -120,6 +120,14 @@ const fn index_in(cell: u64, hash: u32) -> Option<u32> {
     if (cell >> 32) as u32 == hash { (cell as u32).checked_sub(1) } else { None }
 }
 
+/// Multiplies and folds: the exclusive or of both halves of the 128-bit product. Hashes of keys are made of it, with odd constants and a
+/// secret mixed in.
+#[inline(always)]
+pub const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
 /// Indices of entries by hash. The entries themselves, with their keys, are the caller's: several keys may have one hash.
 ///
 /// Hashes should depend on a secret: whoever can choose keys of one hash makes lookups slow.

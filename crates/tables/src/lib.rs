@@ -14,7 +14,7 @@ mod lpm;
 pub mod mac;
 mod pool;
 
-pub use hash_index::HashIndex;
+pub use hash_index::{HashIndex, fold};
 pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps, Wanted};
 pub use mac::MacTable;
 pub use pool::Pool;

@@ -162,6 +162,9 @@ pub struct MacTable {
     growth: std::sync::Mutex<Option<Growth>>,
 }
 
+/// The bucket and the way of an entry, and its key.
+type Place = (usize, usize, MacKey);
+
 /// A growth that is going on.
 enum Growth {
     /// Until all workers see the new level.
@@ -345,32 +348,38 @@ impl MacTable {
     }
 
     /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and does a part of the
-    /// work of a growth. After an insertion that was refused as [`NotInserted::Full`], `is_full` lets it grow from one eighth on. Calls
-    /// `lost` with entries that the larger table has no room for.
+    /// work of a growth. After an insertion that was refused as [`NotInserted::Full`], `is_full` lets it grow from one eighth on, again if
+    /// it grows already. Calls `lost` with entries that go: the largest table has no room for them, or the address was learned twice.
     pub fn maintain(&self, is_full: bool, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
         let mut growth = self.growth.lock().expect("no panic inside");
         let mut levels = self.levels();
+        let eighths = if is_full { 1 } else { 3 };
+        let is_crowded = self.len() * 8 > levels.current.buckets.len() * WAYS * eighths;
         match &mut *growth {
             Some(Growth::Waiting(ticket)) if !ticket.is_over() => {}
             Some(waiting @ Growth::Waiting(_)) => *waiting = Growth::Moving(0),
             Some(Growth::Moving(next)) => {
-                let smallest = levels.previous.last().expect("a growth has a previous level");
+                let smallest = levels.previous.last().expect("a growth has a previous level").clone();
                 let len = smallest.buckets.len();
                 let from = *next;
                 *next = len.min(from + PIECE);
-                self.move_entries(smallest, from..*next, &levels.current, &mut lost);
-                if *next == len {
-                    levels.previous.pop();
-                    *growth = (!levels.previous.is_empty()).then_some(Growth::Moving(0));
-                    self.levels.set(levels);
+                let is_moved = *next == len;
+                let stuck = self.move_entries(&smallest, from..*next, &levels.current, &mut lost);
+                let again =
+                    (is_full && is_crowded || !stuck.is_empty()).then(|| self.begin_growth(levels.clone()));
+                if let Some(Some(begun)) = again {
+                    *growth = Some(begun);
+                } else {
+                    stuck.into_iter().for_each(|place| self.lose(&smallest, place, &mut lost));
+                    if is_moved {
+                        levels.previous.pop();
+                        *growth = (!levels.previous.is_empty()).then_some(Growth::Moving(0));
+                        self.levels.set(levels);
+                    }
                 }
             }
-            None => {
-                let eighths = if is_full { 1 } else { 3 };
-                if self.len() * 8 > levels.current.buckets.len() * WAYS * eighths {
-                    *growth = self.begin_growth(levels);
-                }
-            }
+            None if is_crowded => *growth = self.begin_growth(levels),
+            None => {}
         }
         match &*growth {
             None => GrowthState::Idle,
@@ -400,24 +409,33 @@ impl MacTable {
         has_begun
     }
 
-    /// Moves entries of a previous level. No worker inserts or replaces entries there any more. An entry is in the new level before it
-    /// leaves the old one.
+    /// Moves entries of a previous level, in which no worker inserts or replaces any more. An entry is in the new level before it leaves
+    /// the old one. Returns those for which the new level has no room: they stay.
     fn move_entries(
         &self,
         previous: &Level,
         buckets: std::ops::Range<usize>,
         current: &Level,
         lost: &mut impl FnMut(MacKey, MacEntry),
-    ) {
+    ) -> Vec<Place> {
+        let mut stuck = Vec::new();
         for at in buckets {
             for (way, key, entry) in previous.entries(at) {
-                if current.insert(key, entry).is_err() {
-                    self.len.fetch_sub(1, Ordering::Relaxed);
-                    lost(key, entry);
+                match current.insert(key, entry) {
+                    Ok(()) => _ = previous.kill(at, way),
+                    Err(NotInserted::Full) => stuck.push((at, way, key)),
+                    // Two workers learned the address at the same time, one of which didn't see the new level yet.
+                    Err(_) => self.lose(previous, (at, way, key), lost),
                 }
-                previous.kill(at, way);
             }
         }
+        stuck
+    }
+
+    /// Removes an entry of a previous level.
+    fn lose(&self, level: &Level, (at, way, key): Place, lost: &mut impl FnMut(MacKey, MacEntry)) {
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        lost(key, level.kill(at, way));
     }
 }
 

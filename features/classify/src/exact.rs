@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Slots, Turn};
-use tables::HashIndex;
+use tables::{HashIndex, fold};
 
 /// Entries at most, of all tables that count together: 2²⁴.
 pub const MAX_ENTRIES: usize = 1 << 24;
@@ -65,13 +65,6 @@ pub struct Exact<V: Send + Sync + 'static> {
     /// Random: senders of packets can't choose keys that collide.
     seed: u64,
     control: Mutex<Control>,
-}
-
-/// The high and the low half of a product, folded.
-#[inline(always)]
-const fn fold(a: u64, b: u64) -> u64 {
-    let product = a as u128 * b as u128;
-    product as u64 ^ (product >> 64) as u64
 }
 
 impl<V: Clone + Send + Sync + 'static> Exact<V> {

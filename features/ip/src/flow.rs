@@ -4,6 +4,7 @@
 use crate::family::Ip;
 use buffer::Buffer;
 use net::{Flow, FlowHash};
+use tables::fold;
 use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -75,12 +76,6 @@ impl Fields {
         let router = u64::from(router_id).wrapping_mul(MIX);
         mix(source ^ destination.rotate_left(32) ^ router, rest)
     }
-}
-
-#[inline(always)]
-fn fold(x: u64, y: u64) -> u64 {
-    let wide = u128::from(x) * u128::from(y);
-    wide as u64 ^ (wide >> 64) as u64
 }
 
 /// An address of 128 bits as one of 64.

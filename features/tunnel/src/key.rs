@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the outer headers of a received packet say of its tunnel.
+//! The key by which a received packet finds its tunnel.
 
 use std::net::IpAddr;
+
+use tables::fold;
 
 /// Addresses as numbers; those of IPv4 are mapped (RFC 4291 2.5.5.2).
 #[inline(always)]
@@ -12,7 +14,7 @@ pub const fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// What tells the tunnels of a kind apart. A packet is of a tunnel if all of these are the same.
+/// The key of a tunnel among those of its kind. A packet belongs to a tunnel if all fields are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Key {
     /// The address here: the destination of what is received.
@@ -23,7 +25,7 @@ pub struct Key {
     pub table: u32,
     /// The number of the tunnel between these addresses: a key, a network identifier, a session; 0 for kinds without.
     pub id: u32,
-    /// What else the kind tells tunnels apart by.
+    /// A further field by which the kind tells tunnels apart.
     pub other: u32,
 }
 
@@ -45,11 +47,4 @@ impl Key {
         let remote = fold(self.remote as u64 ^ B, (self.remote >> 64) as u64 ^ seed.rotate_left(32));
         (fold(fold(local ^ rest, remote ^ A) ^ self.other as u64, B ^ seed) >> 32) as u32
     }
-}
-
-/// The high and the low half of a product, folded.
-#[inline(always)]
-const fn fold(a: u64, b: u64) -> u64 {
-    let product = a as u128 * b as u128;
-    product as u64 ^ (product >> 64) as u64
 }

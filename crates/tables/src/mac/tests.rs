@@ -198,6 +198,42 @@ fn control_inserts_while_a_growth_goes_on() {
     assert!((0..5000).all(|n| table.get(key(n)) == Some(entry(n))));
 }
 
+/// A worker finds no room in the larger table while entries are being moved to it, and neither does control for those that it moves: the
+/// table grows again, and nothing is lost.
+#[test]
+fn a_growing_table_grows_again() {
+    let domain = Qsbr::new();
+    let mut reader = domain.register();
+    // Two pieces, so that a growth needs more than one step.
+    let table = MacTable::sized(domain.clone(), 2 * PIECE);
+    let mut known = 0;
+    let mut learn_until_full = |reader: &mut sync::Reader| {
+        let turn = reader.turn();
+        while table.view(&turn).insert(key(known), entry(known)) != Err(NotInserted::Full) {
+            known += 1;
+        }
+        drop(turn);
+        reader.offline();
+        known
+    };
+    let mut longest = 0;
+    for _ in 0..2 {
+        learn_until_full(&mut reader);
+        for _ in 0..3 {
+            table.maintain(true, |_, _| panic!("lost"));
+            longest = longest.max(table.levels().all().count());
+        }
+    }
+    let known = learn_until_full(&mut reader);
+    while table.maintain(false, |_, _| panic!("lost")) != GrowthState::Idle {
+        longest = longest.max(table.levels().all().count());
+    }
+    domain.collect();
+    assert!(longest > 2, "{longest}");
+    assert_eq!((table.levels().all().count(), table.len()), (1, known as usize));
+    assert!((0..known).all(|n| table.get(key(n)) == Some(entry(n))));
+}
+
 /// Workers learn the same addresses, move them and look them up, while control removes entries and the table grows. An entry's port says
 /// its key, so an entry of another key would be noticed.
 #[test]
