@@ -257,6 +257,12 @@ impl Bench {
         self.world.reasons().iter().enumerate().filter(|(_, r)| r.drop).map(|(i, _)| errors.sum(i)).sum()
     }
 
+    /// Number of buffers that aren't in the pool: 0 once all packets have left or were dropped.
+    pub fn buffers_out(&mut self) -> usize {
+        let stats = self.world.pool.stats();
+        stats.carved - stats.depot - stats.loose - self.rt.cache().free_count()
+    }
+
     /// Traces the next `n` packets that are injected by hand: sets the flag that an input would.
     pub fn trace(b: &mut Buffer, id: u32) {
         b.flags.set(Flags::TRACED);

@@ -16,7 +16,7 @@ pub struct RxQueue {
     pub mode: InputMode,
 }
 
-/// What floods of a bridge domain do with a member.
+/// The part of an interface in floods of its bridge domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FloodRole {
     /// It gets a copy.
@@ -88,7 +88,7 @@ pub trait Device: Send + Sync + 'static {
         Err(Error::unsupported("this interface has no receive queue to place"))
     }
 
-    /// What floods of a bridge domain do with it.
+    /// Returns the part of the interface in floods of its bridge domain.
     fn flood_role(&self) -> FloodRole {
         FloodRole::Port
     }

@@ -5,7 +5,7 @@
 //! named by its index, which is reused only after it was deleted. `local0` is number 0 and can't carry packets.
 
 use crate::counters::IfCounters;
-use crate::device::Device;
+use crate::device::{Device, FloodRole};
 use crate::event::IfEvent;
 use crate::view::{IfFlags, MAX, ViewTable, Views};
 use cli::Error;
@@ -395,6 +395,13 @@ impl Interfaces {
     pub fn driver(&self, sw_if: SwIfIndex) -> Option<&'static str> {
         let inner = self.inner();
         inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.device.driver())
+    }
+
+    /// The part that an interface has in floods of its bridge domain.
+    pub fn flood_role(&self, sw_if: SwIfIndex) -> FloodRole {
+        let inner = self.inner();
+        let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
+        interface.map_or(FloodRole::Port, |i| i.device.flood_role())
     }
 
     /// The interface of this name.

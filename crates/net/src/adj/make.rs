@@ -237,12 +237,13 @@ const fn unknown(frames: IfKind) -> AdjKind {
     }
 }
 
-/// Completes an adjacency. The type at the end of an Ethernet header is that of its packets, whatever the next hop's.
+/// Completes an adjacency. On Ethernet the type at the end of the rewrite is that of its packets, whatever the next hop's.
 fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
     adj.kind = AdjKind::Rewrite;
     adj.next = next_node(world, adj.kind, adj.link);
     let mut rewrite = rewrite.to_vec();
     if adj.link != adj.nexthop_link
+        && world.get::<Interfaces>().kind(SwIfIndex(adj.tx_if)).is_ok_and(|kind| kind == IfKind::Ethernet)
         && let Some((_, ethertype)) = rewrite.split_last_chunk_mut()
     {
         *ethertype = adj.link.ethertype().0.to_be_bytes();

@@ -25,6 +25,8 @@ pub(super) struct Table<F: Net> {
     pub implicit: usize,
     /// Sources that own the table. Without one, it is removed once it is unused.
     pub owners: Vec<Source>,
+    /// References that features hold by [`Fib::hold_table`].
+    pub held: usize,
 }
 
 /// The control side's state: everything but what workers read.

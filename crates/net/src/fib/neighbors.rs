@@ -43,16 +43,11 @@ impl<F: Net> Fib<F> {
     fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<(Vec<TableIndex>, F::Addr)> {
         let nexthop = F::of_ip(ip)?;
         let interface = self.interfaces.get(sw_if).ok()?;
+        let table = interface.table_of(ip)?;
+        let mut tables = vec![table];
         let of_link = F::IS_V6 && nexthop.link_local();
-        let table = match (F::IS_V6, of_link) {
-            (true, true) if interface.link6 == 0 => return None,
-            (true, true) => interface.link6,
-            (true, false) => interface.fib6,
-            (false, _) => interface.fib4,
-        };
-        let mut tables = vec![TableIndex(table)];
         if !of_link && let Some(others) = self.inner().attached.get(&sw_if) {
-            tables.extend(others.iter().filter(|other| other.0 != table));
+            tables.extend(others.iter().filter(|other| **other != table));
         }
         Some((tables, nexthop))
     }

@@ -109,7 +109,7 @@ impl<F: Net> Fib<F> {
         })
     }
 
-    /// What a feature sees that follows the route to a host.
+    /// The route to a host as the feature that follows it sees it.
     fn followed(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
         if prefix.len() != F::BITS {
             return None;

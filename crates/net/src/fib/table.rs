@@ -83,6 +83,7 @@ impl<F: Net> Fib<F> {
             of_link,
             implicit: 0,
             owners: Vec::new(),
+            held: 0,
         });
         if !of_link {
             inner.ids.insert(id, index);
@@ -136,6 +137,26 @@ impl<F: Net> Fib<F> {
         Ok(self.find_table(id).is_err())
     }
 
+    /// Finds a table by its id and takes a reference on it: it stays, with its index, until [`Self::release_table`].
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn hold_table(&self, id: u32) -> Result<TableIndex, Error> {
+        let index = self.find_table(id)?;
+        if let Some(Some(table)) = self.inner().tables.get_mut(index.at()) {
+            table.held += 1;
+        }
+        Ok(index)
+    }
+
+    /// Gives back a reference that [`Self::hold_table`] took. A table that nothing else uses is removed if it has no owner.
+    pub fn release_table(&self, world: &World, index: TableIndex) {
+        if let Some(Some(table)) = self.inner().tables.get_mut(index.at()) {
+            table.held -= 1;
+        }
+        self.note_left(world);
+    }
+
     /// Returns the sources that own a table.
     pub fn owners(&self, index: TableIndex) -> Vec<Source> {
         self.inner().table(index).map_or_else(|_| Vec::new(), |table| table.owners.clone())
@@ -159,8 +180,11 @@ impl<F: Net> Fib<F> {
     }
 
     /// Describes a user that keeps a table: an interface bound to it, a route of another table that resolves in it, or a feature that
-    /// follows a route in it.
+    /// holds it or follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
+        if self.inner().table(index).is_ok_and(|table| table.held > 0) {
+            return Some("a feature uses it".into());
+        }
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
         if let Some(user) = self.interfaces.list().into_iter().find(bound) {
             return Some(format!("{} is in it", user.name));

@@ -3,11 +3,13 @@
 
 use super::{RxChoice, SubFrames};
 use crate::device::Device;
+use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
-use wire::MacAddr;
+use wire::{Address, MacAddr};
 
 /// What an interface carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,6 +199,18 @@ impl Interface {
     /// Whether the interface is a device that carries Ethernet frames, and no sub-interface.
     pub fn is_ethernet_device(&self) -> bool {
         self.kind == IfKind::Ethernet && self.sub.is_none()
+    }
+
+    /// The index of the table in which an address on this interface is routed. Link-local addresses of IPv6 are routed in the link's own
+    /// table; `None` if it has none because IPv6 is disabled.
+    pub fn table_of(&self, address: IpAddr) -> Option<TableIndex> {
+        match address {
+            IpAddr::V4(_) => Some(TableIndex(self.fib4)),
+            IpAddr::V6(address) if address.link_local() => {
+                (self.link6 != 0).then_some(TableIndex(self.link6))
+            }
+            IpAddr::V6(_) => Some(TableIndex(self.fib6)),
+        }
     }
 
     /// A new interface: admin down, in the default tables. The nodes are its output and its transmit node.

@@ -176,7 +176,7 @@ impl Interfaces {
         self.vlans.get(parent, turn)?.find(tags)
     }
 
-    /// What a sub-interface puts into frames that it sends, if that is known.
+    /// The tags that a sub-interface puts into frames that it sends, if they are known.
     #[inline(always)]
     pub fn sent_by(&self, sub: u32, turn: &Turn<'_>) -> Option<SentBy> {
         self.sent.get(sub, turn).copied()

@@ -113,3 +113,24 @@ fn a_path_over_attached_routes_follows_addresses_and_neighbours() {
     addresses.clear(world, a).expect("cleared");
     rig.expect_at(22, None, "the address has gone");
 }
+
+/// A host that a feature follows has an entry of its own: the route that covers it, while it is followed.
+#[test]
+fn a_followed_host_is_found_exactly() {
+    let bench = Bench::new(STATEFUL);
+    let world = &bench.world;
+    let fib = world.get::<Fib<Ip4>>();
+    let t = TableIndex::DEFAULT;
+    let drop = [Path::new(Kind::Fixed(AdjIndex::DROP))];
+    fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &drop).expect("set");
+    let exact = |net| fib.lookup(t, p(net), true).map(|route| (route.prefix, route.index));
+    let cover = exact("20.0.0.0/8").expect("there").1;
+    assert_eq!(exact("20.0.0.9/32").expect_err("not followed").code(), -6);
+    let tracked = Tracked::new(world, 0, ip("20.0.0.9").into()).expect("followed");
+    assert_eq!(exact("20.0.0.9/32"), Ok((p("20.0.0.9/32"), cover)));
+    for other in ["20.0.0.8/32", "20.0.0.8/31"] {
+        assert_eq!(exact(other).expect_err("not followed").code(), -6);
+    }
+    tracked.release(world);
+    assert_eq!(exact("20.0.0.9/32").expect_err("no longer followed").code(), -6);
+}

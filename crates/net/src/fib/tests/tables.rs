@@ -78,6 +78,14 @@ fn a_table_goes_with_its_last_user() {
     assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
     world.get::<Interfaces>().delete(world, a).expect("deleted");
     assert!(!is_there(&four));
+    // A feature that holds it.
+    let (ten, is_there) = unneeded(10);
+    assert_eq!((four.hold_table(10), four.hold_table(10)), (Ok(ten), Ok(ten)));
+    assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
+    four.release_table(world, ten);
+    assert!(is_there(&four));
+    four.release_table(world, ten);
+    assert!(!is_there(&four));
     // A route of the other protocol.
     let (ten, is_there) = unneeded(10);
     let net6 = "3001::/16".parse().expect("a prefix");
