@@ -18,7 +18,7 @@ pub enum Kind {
     Vxlan,
 }
 
-/// What is measured of tunnels.
+/// A measurement of tunnels: a direction and a number of tunnels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     pub kind: Kind,

@@ -136,11 +136,11 @@ ip addr add 10.10.0.2/24 dev other
 ping -n -c 2 -i 0.2 -W 1 10.10.0.1 || true",
     );
     let answered = text.lines().filter(|line| line.contains("3 received, 0% packet loss")).count();
-    assert_eq!((answered, text.contains("wrong data byte")), (8, false), "{text}");
+    let errors = router.run("show errors");
+    assert_eq!((answered, text.contains("wrong data byte")), (8, false), "{text}\n{errors}");
     assert!(text.contains("2 packets transmitted, 0 received"), "another key: {text}");
     drop(server);
     assert_eq!(checksum_errors(&right.host), 0);
-    let errors = router.run("show errors");
     assert!(
         errors.contains("dropped due to missing tunnel") && !errors.contains("checksum is wrong"),
         "{errors}"

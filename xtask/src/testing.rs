@@ -123,8 +123,7 @@ pub fn release(counts: &mut Counts) -> Res {
 }
 
 /// Chooses the tests of the graph that an instrumented build can pass: it keeps what was freed, so resident memory says nothing.
-const SANITIZED_GRAPH: &str =
-    "not test(/^interfaces::(memory_of_many_interfaces_is_linear|(interfaces|bonds)_that_go_leave_nothing_behind)$/)";
+const SANITIZED_GRAPH: &str = "not test(/^interfaces::(memory_of_many_interfaces_is_linear|(interfaces|bonds)_that_go_leave_nothing_behind)$/)";
 
 /// The tests of [`SANITIZED`] and of the whole graph under AddressSanitizer. Not the laboratory: `make soak ARGS=--asan` does more
 /// to an instrumented daemon.

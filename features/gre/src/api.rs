@@ -69,7 +69,7 @@ fn chosen(w: &World, only: InterfaceIndex) -> Vec<Tunnel<Gre>> {
 }
 
 msg::flags! {
-    /// What a tunnel carries.
+    /// The kind of payload of a tunnel.
     pub struct GreTunnelType: u8 = enum "gre_tunnel_type" {
         L3 = 0 => "GRE_API_TUNNEL_TYPE_L3",
         TEB = 1 => "GRE_API_TUNNEL_TYPE_TEB",
@@ -80,11 +80,11 @@ msg::flags! {
 /// A tunnel without a key.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GreTunnel {
-    /// What it carries.
+    /// The kind of its payload.
     pub r#type: GreTunnelType,
     /// One other end, or several.
     pub mode: TunnelMode,
-    /// What is copied between inner and outer headers.
+    /// The fields copied between inner and outer headers.
     pub flags: TunnelEncapDecapFlags,
     /// The session of ERSPAN.
     pub session_id: u16,
@@ -103,11 +103,11 @@ pub struct GreTunnel {
 /// A tunnel.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GreTunnelV2 {
-    /// What it carries.
+    /// The kind of its payload.
     pub r#type: GreTunnelType,
     /// One other end, or several.
     pub mode: TunnelMode,
-    /// What is copied between inner and outer headers.
+    /// The fields copied between inner and outer headers.
     pub flags: TunnelEncapDecapFlags,
     /// The session of ERSPAN.
     pub session_id: u16,

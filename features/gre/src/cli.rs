@@ -12,10 +12,12 @@ use tunnel::{Ends, Tunnels};
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create gre tunnel",
-        usage: "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-fib-id <table:u32>] [teb] \
-                [erspan <session:u16>] [multipoint] [key <key:u32>] [encap-copy-df] [encap-set-df] [encap-copy-dscp] \
-                [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] [encap-copy-hop-limit] [encap-copy-flow-label] \
-                [dscp <dscp:u8>] [hop-limit <hoplimit:u8>] [del])",
+        usage: concat!(
+            "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-fib-id <table:u32>] [teb] \
+             [erspan <session:u16>] [multipoint] [key <key:u32>] ",
+            tunnel::marks_usage!(),
+            " [del])"
+        ),
         help: "Make an interface whose packets go to another router behind a GRE header; teb, erspan: Ethernet frames; multipoint: the \
                other ends come by `create teib'",
         run: create,

@@ -3,15 +3,12 @@
 
 use crate::spec::{ETHERNET, Gre, IP};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::Ip;
-use net::IpMeta;
-use std::fmt;
 use std::marker::PhantomData;
-use std::net::IpAddr;
-use tunnel::{Decap, Key, Refused};
+use tunnel::{Decap, DecapTrace, Key, Outer, Refused};
 use wire::checksum::Sum;
-use wire::{EtherType, Gre as GreHeader, Header, IpHeader, UpperLayer};
+use wire::{EtherType, Gre as GreHeader, Header};
 
 pub struct GreInput<F> {
     decap: Decap<Gre>,
@@ -72,27 +69,7 @@ impl From<Refused> for To {
     }
 }
 
-/// The outer addresses, and the tunnel.
-#[derive(Clone, Copy)]
-pub struct InputTrace {
-    instance: Option<u32>,
-    len: usize,
-    source: IpAddr,
-    destination: IpAddr,
-}
-
-impl Trace for InputTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { instance, len, source, destination } = self;
-        match instance {
-            Some(instance) => write!(f, "GRE: tunnel {instance}")?,
-            None => f.write_str("GRE: no tunnel")?,
-        }
-        write!(f, " len {len} src {source} dst {destination}")
-    }
-}
-
-/// What a header says.
+/// The fields of a GRE header.
 struct Read {
     /// Its bytes, with the optional words.
     len: usize,
@@ -158,29 +135,26 @@ impl<F: Ip> Node for GreInput<F> {
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = InputTrace;
+    type Trace = DecapTrace<Gre>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let turn = cx.turn;
-        let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
-        let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
-        if upper.fragment_offset != 0 || upper.more_fragments {
+        let Some(outer) = Outer::of::<F>(b) else { return To::TooShort };
+        if outer.is_fragment() {
             return To::Fragment;
         }
-        let Read { len, key, other, to } = match read(b, upper.offset) {
+        let Read { len, key, other, to } = match read(b, outer.upper.offset) {
             Ok(read) => read,
             Err(why) => return why,
         };
-        let table = b.scratch::<IpMeta>().fib;
-        let key = Key { id: key, other, ..Key::of(ip.dst().into(), ip.src().into(), table) };
+        let key = Key { id: key, other, ..outer.key };
         let end = self.decap.find(&key, turn);
         if TRACED {
-            let (instance, len) = (end.map(|end| end.instance), b.packet_len());
-            cx.trace(b, InputTrace { instance, len, source: ip.src().into(), destination: ip.dst().into() });
+            cx.trace(b, DecapTrace::<Gre>::of(&outer, b, end));
         }
         let Some(end) = end else { return To::NoTunnel };
-        match self.decap.receive(b, end, upper.offset + len, ip.traffic_class(), turn) {
+        match self.decap.receive(b, end, outer.upper.offset + len, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
                 to

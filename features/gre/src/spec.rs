@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a GRE tunnel is made of.
+//! The parameters of a GRE tunnel.
 
 use crate::encap::{ErspanCodec, GreCodec, TebCodec};
 use crate::input::GreInput;
@@ -11,7 +11,7 @@ use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
 use wire::{EtherType, Gre as Header, Ip4, Ip6, IpProtocol, MacAddr, U16};
 use zerocopy::IntoBytes;
 
-/// What a tunnel carries.
+/// The kind of payload of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// IP packets.
@@ -33,9 +33,9 @@ pub const MAX_SESSION: u16 = 1023;
 pub struct Gre {
     /// The ends; the other one is unspecified for a tunnel with several.
     pub ends: Ends,
-    /// What is chosen of outer headers.
+    /// The settings of outer headers.
     pub marks: Marks,
-    /// What it carries.
+    /// The kind of its payload.
     pub payload: Payload,
     /// The key in its headers; 0 for none.
     pub key: u32,
@@ -50,17 +50,10 @@ impl Gre {
     /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58), which carries IP packets (−8); the number of
     /// a session (−148); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
-        if self.multipoint {
-            if !self.ends.remote.is_unspecified() {
-                let why = format!("the other ends are entries of `create teib', not {}", self.ends.remote);
-                return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
-            }
-            if self.payload != Payload::Ip {
-                let why = "a tunnel with several other ends carries IP packets, no frames";
-                return Err(Error::unsupported(why).retval(retval::INVALID_VALUE_2));
-            }
-        } else {
-            self.ends.check(retval::INVALID_PROTOCOL)?;
+        self.ends.check_mode(self.multipoint)?;
+        if self.multipoint && self.payload != Payload::Ip {
+            let why = "a tunnel with several other ends carries IP packets, no frames";
+            return Err(Error::unsupported(why).retval(retval::INVALID_VALUE_2));
         }
         if let Payload::Erspan { session } = self.payload
             && session > MAX_SESSION

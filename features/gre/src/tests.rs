@@ -2,6 +2,7 @@
 use crate::PLUGIN;
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
+use testkit::Rng;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::Ipv4Header;
@@ -293,12 +294,92 @@ fn broken_packets_are_taken_or_dropped_by_name() {
     let taken = rig.count("gre4-input", "GRE input packets decapsulated");
     assert!(taken > 1000 && sent > 1000 && rig.bench.drops() > 1000, "{taken} {sent} {}", rig.bench.drops());
     rig.seconds(10);
-    let stats = rig.bench.world.pool.stats();
-    assert_eq!(
-        stats.depot + stats.loose + rig.bench.rt.cache().free_count(),
-        stats.carved,
-        "buffers are lost"
-    );
+    assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
+}
+
+/// Of tunnels that share ends, keys and types, each packet is received by the one that a search through all finds.
+#[test]
+fn packets_are_received_by_the_tunnel_that_a_search_finds() {
+    #[derive(Clone, Copy, PartialEq)]
+    struct Known {
+        local: &'static str,
+        remote: &'static str,
+        key: u32,
+        teb: bool,
+    }
+    const LOCALS: [&str; 2] = ["10.0.1.1", "10.0.2.1"];
+    const REMOTES: [&str; 4] = ["10.0.1.2", "10.0.1.3", "10.0.2.2", "10.0.2.3"];
+    let mut rig = rig(&["ip route add 30.0.0.0/8 via 10.0.2.2 p2"]);
+    let mut rng = Rng::new(11);
+    let mut all: Vec<(Known, String)> = Vec::new();
+    let counters = rig.bench.world.get::<net::IfCounters>();
+    let packet = inner("30.0.0.1");
+    let mut taken = 0;
+    for round in 0..6000 {
+        let known = Known {
+            local: rng.pick::<&str>(&LOCALS),
+            remote: rng.pick::<&str>(&REMOTES),
+            key: *rng.pick::<u32>(&[0, 5, 6]),
+            teb: rng.one_in(2),
+        };
+        let Known { local, remote, key, teb } = known;
+        if round % 40 == 0 {
+            let type_ = if teb { "teb" } else { "" };
+            let line = format!("create gre tunnel src {local} dst {remote} key {key} {type_}");
+            if let Some(at) = all.iter().position(|(other, _)| *other == known) {
+                rig.cli(&format!("{line} del"));
+                all.remove(at);
+            } else {
+                let name = rig.cli(&line).trim().to_string();
+                rig.cli(&format!("set interface state {name} up"));
+                rig.cli(&format!("set interface unnumbered {name} use p0"));
+                all.push((known, name));
+            }
+        }
+        let (flags, words) = if key == 0 { (0, vec![]) } else { (0x2000, vec![key]) };
+        let (protocol, payload) = if teb { (0x6558, frame(2)) } else { (0x0800, whole(&packet)) };
+        let mut outer = back(outer4(&gre(flags, protocol, &words), &payload, 1));
+        for (at, address) in [(12, remote), (16, local)] {
+            outer[at..at + 4].copy_from_slice(&address.parse::<std::net::Ipv4Addr>().expect("one").octets());
+        }
+        Ipv4Header::set_checksum_at(&mut outer);
+        let found = all.iter().find(|(other, _)| *other == known).map(|(_, name)| name);
+        let interfaces = rig.bench.world.get::<net::Interfaces>();
+        let received = |name: &str| counters.rx.sum(interfaces.find(name).expect("there").at());
+        let before = found.map(|name| received(name));
+        let missing = rig.count("gre4-input", "GRE input packets dropped due to missing tunnel");
+        let want = if found.is_some() && !teb { vec![(2, hop(&packet))] } else { vec![] };
+        assert_eq!(rig.route(&outer), want, "{round}");
+        let now = rig.count("gre4-input", "GRE input packets dropped due to missing tunnel");
+        assert_eq!(now - missing, u64::from(found.is_none()), "{round}");
+        if let (Some(name), Some((packets, bytes))) = (found, before) {
+            assert_eq!(received(name), (packets + 1, bytes + payload.len() as u64), "{round}");
+            taken += 1;
+        }
+    }
+    assert!(taken > 1000, "{taken}");
+}
+
+/// A frame's congestion mark is that of the outer header, where the tunnel says so.
+#[test]
+fn congestion_marks_go_into_frames() {
+    let mut rig = bridge(&[
+        "create gre tunnel src 10.0.1.1 dst 10.0.1.2 teb decap-copy-ecn",
+        "set interface state gre0 up",
+        "set interface l2 bridge gre0 7",
+    ]);
+    for packet in [pkt::ip4("192.0.2.1", "192.0.2.2"), pkt::ip6("2001:db8::1", "2001:db8::2")] {
+        let framed = |tos| {
+            let packet = packet.clone().tos(tos).udp(1, 2).payload_len(50).build();
+            let ethertype = protocol(&packet).to_be_bytes();
+            let tagged = [&[2, 0, 0, 0, 9, 9][..], &[2, 0, 0, 0, 9, 1], &[0x81, 0, 0, 5]].concat();
+            [&tagged[..], &ethertype, &packet].concat()
+        };
+        let mut outer = back(outer4(&gre(0, 0x6558, &[]), &framed(0xb9), 1));
+        outer[1] = 3;
+        Ipv4Header::set_checksum_at(&mut outer);
+        assert_eq!(rig.route(&outer), [(3, framed(0xbb)[14..].to_vec())]);
+    }
 }
 
 #[test]
@@ -309,6 +390,8 @@ fn wrong_ones_are_refused() {
         (format!("{create} dst 10.0.1.2 key 5"), -79, "gre4 has these ends"),
         (format!("{create} dst 10.0.1.3 instance 4"), -147, "there is a gre4"),
         (format!("{create} dst 10.0.1.1"), -82, "both ends"),
+        ("create gre tunnel src 0.0.0.0 dst 10.0.1.1".into(), -57, "no address of one host"),
+        ("create gre tunnel src :: multipoint".into(), -57, "no address of one host"),
         (format!("{create} dst 2001:db8::1"), -153, "two protocols"),
         (format!("{create} dst 10.0.1.3 outer-fib-id 9"), -3, "no table 9"),
         (format!("{create} dst 10.0.1.3 erspan 1024"), -148, "at most 1023"),

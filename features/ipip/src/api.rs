@@ -32,7 +32,7 @@ pub struct IpipTunnel {
     pub sw_if_index: InterfaceIndex,
     /// The table that outer packets are routed in.
     pub table_id: u32,
-    /// What is copied between inner and outer headers.
+    /// The fields copied between inner and outer headers.
     pub flags: TunnelEncapDecapFlags,
     /// One other end, or several.
     pub mode: TunnelMode,

@@ -13,9 +13,11 @@ use tunnel::{Ends, Tunnels};
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create ipip tunnel",
-        usage: "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-table-id <table:u32>] [p2mp] \
-                [encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] \
-                [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>])",
+        usage: concat!(
+            "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-table-id <table:u32>] [p2mp] ",
+            tunnel::marks_usage!(),
+            ")"
+        ),
         help: "Make an interface whose packets go to another router in IP packets; p2mp: the other ends come by `create teib'",
         run: create,
     },

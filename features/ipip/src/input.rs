@@ -3,14 +3,11 @@
 
 use crate::spec::IpIp;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::Ip;
-use net::IpMeta;
-use std::fmt;
 use std::marker::PhantomData;
-use std::net::IpAddr;
-use tunnel::{Decap, Key, Refused};
-use wire::{Header, IpHeader, IpProtocol, UpperLayer};
+use tunnel::{Decap, DecapTrace, Outer, Refused};
+use wire::IpProtocol;
 
 pub struct IpIpInput<F> {
     decap: Decap<IpIp>,
@@ -60,26 +57,6 @@ impl From<Refused> for To {
     }
 }
 
-/// The outer addresses, and the tunnel.
-#[derive(Clone, Copy)]
-pub struct InputTrace {
-    instance: Option<u32>,
-    len: usize,
-    source: IpAddr,
-    destination: IpAddr,
-}
-
-impl Trace for InputTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { instance, len, source, destination } = self;
-        match instance {
-            Some(instance) => write!(f, "IPIP: tunnel {instance}")?,
-            None => f.write_str("IPIP: no tunnel")?,
-        }
-        write!(f, " len {len} src {source} dst {destination}")
-    }
-}
-
 impl<F: Ip> Build for IpIpInput<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self { decap: Decap::new(world, thread), version: PhantomData }
@@ -91,30 +68,26 @@ impl<F: Ip> Node for IpIpInput<F> {
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
-    type Trace = InputTrace;
+    type Trace = DecapTrace<IpIp>;
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let turn = cx.turn;
-        let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
-        let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
-        if upper.fragment_offset != 0 || upper.more_fragments {
+        let Some(outer) = Outer::of::<F>(b) else { return To::TooShort };
+        if outer.is_fragment() {
             return To::Fragment;
         }
-        let to = match upper.protocol {
+        let to = match outer.upper.protocol {
             IpProtocol::IP4 => To::Input4,
             IpProtocol::IP6 => To::Input6,
             _ => return To::BadProtocol,
         };
-        let table = b.scratch::<IpMeta>().fib;
-        let key = Key::of(ip.dst().into(), ip.src().into(), table);
-        let end = self.decap.find(&key, turn);
+        let end = self.decap.find(&outer.key, turn);
         if TRACED {
-            let (instance, len) = (end.map(|end| end.instance), b.packet_len());
-            cx.trace(b, InputTrace { instance, len, source: ip.src().into(), destination: ip.dst().into() });
+            cx.trace(b, DecapTrace::<IpIp>::of(&outer, b, end));
         }
         let Some(end) = end else { return To::NoTunnel };
-        match self.decap.receive(b, end, upper.offset, ip.traffic_class(), turn) {
+        match self.decap.receive(b, end, outer.upper.offset, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
                 to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an IP in IP tunnel is made of.
+//! The parameters of an IP in IP tunnel.
 
 use crate::encap::IpIpCodec;
 use crate::input::IpIpInput;
@@ -15,7 +15,7 @@ use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 pub struct IpIp {
     /// The ends; the other one is unspecified for a tunnel with several.
     pub ends: Ends,
-    /// What is chosen of outer headers.
+    /// The settings of outer headers.
     pub marks: Marks,
     /// Several other ends.
     pub multipoint: bool,
@@ -27,13 +27,7 @@ impl IpIp {
     /// # Errors
     /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
-        if self.multipoint && !self.ends.remote.is_unspecified() {
-            let why = format!("the other ends are entries of `create teib', not {}", self.ends.remote);
-            return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
-        }
-        if !self.multipoint {
-            self.ends.check(retval::INVALID_PROTOCOL)?;
-        }
+        self.ends.check_mode(self.multipoint)?;
         let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;
         register::<Ip4>(world)?;
         register::<Ip6>(world)?;

@@ -235,10 +235,9 @@ impl Bridge {
     pub(crate) fn publish_domain(&self, world: &World, control: &Control, id: u32) {
         let Some(state) = control.domains.get(&id) else { return };
         let interfaces = world.get::<Interfaces>();
-        let role =
-            |sw_if: SwIfIndex| interfaces.get(sw_if).map_or(FloodRole::Port, |i| i.device.flood_role());
-        let has_group = state.members.iter().any(|sw_if| role(*sw_if) == FloodRole::Group);
-        let reached = |sw_if: &&SwIfIndex| !has_group || role(**sw_if) != FloodRole::OneOfGroup;
+        let has_role = |sw_if: SwIfIndex, role| interfaces.flood_role(sw_if) == role;
+        let has_group = state.members.iter().any(|sw_if| has_role(*sw_if, FloodRole::Group));
+        let reached = |sw_if: &&SwIfIndex| !has_group || !has_role(**sw_if, FloodRole::OneOfGroup);
         let members = state.members.iter().rev().filter(reached);
         let members = members.map(|sw_if| control.member(world, *sw_if));
         // Copies are made in this order: the BVI, which is the first member, gets the last.

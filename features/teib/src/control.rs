@@ -7,9 +7,10 @@ use msg::retval;
 use net::fib::Source;
 use net::{Fib, IfEvent, IfKind, Interfaces, Net, Path, PathKind, TableIndex};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
-use wire::{Address, Ip4, Ip6, Prefix};
+use wire::{Ip4, Ip6, Prefix};
 
 /// Where a peer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +45,12 @@ struct Entry {
 
 type Entries = BTreeMap<(SwIfIndex, IpAddr), Entry>;
 
+/// Returns the range of an interface's entries in a map by interface and peer.
+pub fn of_interface(sw_if: SwIfIndex) -> RangeInclusive<(SwIfIndex, IpAddr)> {
+    let last = Ipv6Addr::from_bits(u128::MAX);
+    (sw_if, Ipv4Addr::UNSPECIFIED.into())..=(sw_if, last.into())
+}
+
 /// The peers of all interfaces.
 pub struct Teib {
     entries: Mutex<Entries>,
@@ -53,7 +60,8 @@ pub struct Teib {
 impl Shared for Teib {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Table(sw_if, is_v6) = event {
+            // IPv6 brings the table of link-local addresses, and takes it.
+            if let IfEvent::Table(sw_if, is_v6) | IfEvent::Ip(sw_if, is_v6, _) = event {
                 world.get::<Teib>().move_routes(world, sw_if, is_v6);
             }
         });
@@ -75,7 +83,7 @@ impl Teib {
     }
 
     fn peers(&self, sw_if: SwIfIndex) -> Vec<IpAddr> {
-        self.entries().keys().filter(|(of, _)| *of == sw_if).map(|(_, peer)| *peer).collect()
+        self.entries().range(of_interface(sw_if)).map(|((_, peer), _)| *peer).collect()
     }
 
     /// Calls `f` for every entry that is added and, in advance, for every one that is removed. An error refuses an entry.
@@ -91,7 +99,7 @@ impl Teib {
     /// Says where a peer is. On a multipoint interface the peer gets a host route.
     ///
     /// # Errors
-    /// What isn't there (interface −2, table −3); addresses that are none of one host (−7); a peer that is known (−81); what a subscriber
+    /// Something that isn't there (interface −2, table −3); addresses that are none of one host (−7); a peer that is known (−81); what a subscriber
     /// says.
     pub fn add(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr, to: Endpoint) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
@@ -137,7 +145,7 @@ impl Teib {
     fn take(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr) -> bool {
         let Some(Entry { to, route }) = self.entries().remove(&(sw_if, peer)) else { return false };
         if let Some(table) = route {
-            remove_route(world, table, sw_if, peer);
+            set_route(world, table, sw_if, peer, false);
         }
         if let Err(error) = self.tell(world, TeibEvent { sw_if, peer, to, added: false }) {
             log::warn!("the end of {peer} in the tunnel endpoint information base: {error}");
@@ -149,8 +157,11 @@ impl Teib {
     fn move_routes(&self, world: &World, sw_if: SwIfIndex, is_v6: bool) {
         for peer in self.peers(sw_if).into_iter().filter(|peer| peer.is_ipv6() == is_v6) {
             let old = self.entries().get(&(sw_if, peer)).and_then(|entry| entry.route);
+            if old == table_of(world, sw_if, peer) {
+                continue;
+            }
             if let Some(old) = old {
-                remove_route(world, old, sw_if, peer);
+                set_route(world, old, sw_if, peer, false);
             }
             let route = add_route(world, sw_if, peer);
             if let Some(entry) = self.entries().get_mut(&(sw_if, peer)) {
@@ -170,41 +181,44 @@ impl Teib {
     }
 }
 
-/// The host route of a peer: by its interface.
-fn route<F: Net>(sw_if: SwIfIndex, peer: F::Addr) -> (Prefix<F::Addr>, [Path<F::Addr>; 1]) {
-    (Prefix::host(peer), [Path::new(PathKind::Neighbor { sw_if, nexthop: peer.into() })])
+/// Returns the table for the host route of a peer; none unless the interface is a multipoint one.
+fn table_of(world: &World, sw_if: SwIfIndex, peer: IpAddr) -> Option<TableIndex> {
+    let interface = world.get::<Interfaces>().get(sw_if).ok()?;
+    if interface.kind == IfKind::Multipoint { interface.table_of(peer) } else { None }
 }
 
-/// Adds it, if the interface has several peers, and returns the table. Link-local addresses are in the table of the link.
+/// Adds the host route of a peer, by its interface. Returns the table.
 fn add_route(world: &World, sw_if: SwIfIndex, peer: IpAddr) -> Option<TableIndex> {
-    let interface = world.get::<Interfaces>().get(sw_if).ok().filter(|i| i.kind == IfKind::Multipoint)?;
-    let (table, added) = match peer {
-        IpAddr::V4(peer) => {
-            let (table, (prefix, paths)) = (interface.fib4, route::<Ip4>(sw_if, peer));
-            (table, world.get::<Fib<Ip4>>().set(world, TableIndex(table), prefix, Source::Neighbor, &paths))
-        }
-        IpAddr::V6(peer) => {
-            let table = if peer.link_local() { interface.link6 } else { interface.fib6 };
-            let (prefix, paths) = route::<Ip6>(sw_if, peer);
-            (table, world.get::<Fib<Ip6>>().set(world, TableIndex(table), prefix, Source::Neighbor, &paths))
-        }
-    };
-    if let Err(error) = &added {
-        log::warn!("no host route for {peer}: {error}");
-    }
-    added.ok().map(|_| TableIndex(table))
+    let table = table_of(world, sw_if, peer)?;
+    set_route(world, table, sw_if, peer, true).then_some(table)
 }
 
-/// Removes it. It may have gone with the table.
-fn remove_route(world: &World, table: TableIndex, sw_if: SwIfIndex, peer: IpAddr) {
-    _ = match peer {
-        IpAddr::V4(peer) => {
-            let (prefix, paths) = route::<Ip4>(sw_if, peer);
-            world.get::<Fib<Ip4>>().remove(world, table, prefix, Source::Neighbor, &paths)
-        }
-        IpAddr::V6(peer) => {
-            let (prefix, paths) = route::<Ip6>(sw_if, peer);
-            world.get::<Fib<Ip6>>().remove(world, table, prefix, Source::Neighbor, &paths)
-        }
-    };
+/// Adds or removes a host route. Returns whether that could be done.
+fn set_route(world: &World, table: TableIndex, sw_if: SwIfIndex, peer: IpAddr, wanted: bool) -> bool {
+    match peer {
+        IpAddr::V4(host) => set_route_of::<Ip4>(world, table, sw_if, host, wanted),
+        IpAddr::V6(host) => set_route_of::<Ip6>(world, table, sw_if, host, wanted),
+    }
+}
+
+fn set_route_of<F: Net>(
+    world: &World,
+    table: TableIndex,
+    sw_if: SwIfIndex,
+    host: F::Addr,
+    wanted: bool,
+) -> bool {
+    let fib = world.get::<Fib<F>>();
+    let (prefix, paths) =
+        (Prefix::host(host), [Path::new(PathKind::Neighbor { sw_if, nexthop: host.into() })]);
+    if !wanted {
+        // It may have gone with the table.
+        return fib.remove(world, table, prefix, Source::Neighbor, &paths).is_ok();
+    }
+    // Another interface may have a peer of the same address.
+    let added = fib.add(world, table, prefix, Source::Neighbor, &paths);
+    if let Err(error) = &added {
+        log::warn!("no host route for {prefix}: {error}");
+    }
+    added.is_ok()
 }

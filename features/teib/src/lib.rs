@@ -13,7 +13,7 @@ mod examples;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Endpoint, Teib, TeibEvent};
+pub use control::{Endpoint, Teib, TeibEvent, of_interface};
 
 use ::cli::quote;
 use graph::{Phase, Plugin, RunningConfig, StateDef, World};

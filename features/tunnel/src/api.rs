@@ -4,7 +4,7 @@
 use crate::model::Flags;
 
 msg::flags! {
-    /// What is copied between inner and outer headers.
+    /// The fields copied between inner and outer headers.
     pub struct TunnelEncapDecapFlags: u8 = enum "tunnel_encap_decap_flags" {
         NONE = 0 => "TUNNEL_API_ENCAP_DECAP_FLAG_NONE",
         ENCAP_COPY_DF = 1 => "TUNNEL_API_ENCAP_DECAP_FLAG_ENCAP_COPY_DF",

@@ -17,6 +17,15 @@ const WORDS: [(&str, Flags); 8] = [
     ("encap-copy-flow-label", Flags::COPY_FLOW_LABEL),
 ];
 
+/// The usage of the words that [`parse`] reads, to be put into a command's usage by `concat!`.
+#[macro_export]
+macro_rules! marks_usage {
+    () => {
+        "[encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] \
+         [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>]"
+    };
+}
+
 /// Reads what an operator chooses of outer headers: `encap-copy-df`, …, `dscp <dscp:u8>`, `hop-limit <hoplimit:u8>`.
 ///
 /// # Errors

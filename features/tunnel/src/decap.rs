@@ -3,16 +3,85 @@
 
 use crate::Key;
 use crate::encap::Nested;
+use crate::inner::Inner;
 use crate::model::{Flags, Spec};
 use crate::state::{End, Tunnels};
 use buffer::{Buffer, Field, Flags as Marked};
-use graph::{ThreadIndex, World};
-use net::{IfLanes, Interfaces, L4};
+use graph::{ThreadIndex, Trace, World};
+use net::{IfLanes, Interfaces, IpMeta, L4};
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::sync::Arc;
 use sync::Turn;
-use wire::{Header, Ipv4Header, Ipv6Header};
+use wire::{Header, IpHeader, Ipv4Header, Ipv6Header, UpperLayer};
 
-/// Why a packet isn't taken out.
+/// The outer header of a received packet, for kinds whose header follows the IP header.
+#[derive(Clone, Copy)]
+pub struct Outer {
+    /// Addresses and table; the kind adds its own number.
+    pub key: Key,
+    /// The header behind, where the kind's own begins.
+    pub upper: UpperLayer,
+    /// Type of service, traffic class.
+    pub class: u8,
+    addresses: [IpAddr; 2],
+}
+
+impl Outer {
+    /// Reads the header; `None` if the packet is too short.
+    #[inline(always)]
+    pub fn of<F: ip::Ip>(b: &mut Buffer) -> Option<Self> {
+        let ip = F::Header::view(b.data())?;
+        let upper = UpperLayer::of::<F>(b.data()).ok()?;
+        let (addresses, class) = ([ip.src().into(), ip.dst().into()], ip.traffic_class());
+        let key = Key::of(addresses[1], addresses[0], b.scratch::<IpMeta>().fib);
+        Some(Self { key, upper, class, addresses })
+    }
+
+    /// Returns whether the packet is a fragment.
+    #[inline(always)]
+    pub fn is_fragment(&self) -> bool {
+        self.upper.fragment_offset != 0 || self.upper.more_fragments
+    }
+}
+
+/// A decapsulated packet: the outer addresses, and the tunnel.
+pub struct DecapTrace<S> {
+    instance: Option<u32>,
+    len: usize,
+    addresses: [IpAddr; 2],
+    kind: PhantomData<fn() -> S>,
+}
+
+impl<S> Clone for DecapTrace<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for DecapTrace<S> {}
+
+impl<S> DecapTrace<S> {
+    /// Notes a packet, and the tunnel that it belongs to.
+    pub fn of(outer: &Outer, b: &Buffer, end: Option<&End>) -> Self {
+        let (instance, len) = (end.map(|end| end.instance), b.packet_len());
+        Self { instance, len, addresses: outer.addresses, kind: PhantomData }
+    }
+}
+
+impl<S: Spec> Trace for DecapTrace<S> {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, Self { instance, len, addresses: [source, destination], .. }) = (S::DRIVER, self);
+        match instance {
+            Some(instance) => write!(f, "{kind}: tunnel {instance}")?,
+            None => write!(f, "{kind}: no tunnel")?,
+        }
+        write!(f, " len {len} src {source} dst {destination}")
+    }
+}
+
+/// Why a packet isn't decapsulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// The tunnel's interface is down.
@@ -115,25 +184,26 @@ impl<S: Spec> Decap<S> {
         } else {
             self.lanes.rx.unicast(counts as usize, 1, b.packet_len() as u64);
         }
-        if end.flags.has(Flags::DECAP_COPY_ECN) && !end.frames {
-            copy_ecn(b, class);
+        if end.flags.has(Flags::DECAP_COPY_ECN) {
+            let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
+            copy_ecn(b, inner, class);
         }
         Ok(())
     }
 }
 
-/// Overwrites the congestion mark of an IP packet with that of the outer one, as VPP does.
-fn copy_ecn(b: &mut Buffer, class: u8) {
-    let version = b.data().first().map_or(0, |first| first >> 4);
-    if version == 4
-        && let Some(ip) = Ipv4Header::view_mut(b.data_mut())
+/// Overwrites the congestion mark of the inner packet with that of the outer one, as VPP does.
+fn copy_ecn(b: &mut Buffer, inner: Inner, class: u8) {
+    let Some(data) = b.data_mut().get_mut(inner.at..) else { return };
+    if inner.version == 4
+        && let Some(ip) = Ipv4Header::view_mut(data)
     {
         let old = u16::from_be_bytes([ip.version_ihl, ip.tos]);
         ip.tos = ip.tos & 0xfc | class & 3;
         let new = u16::from_be_bytes([ip.version_ihl, ip.tos]);
         ip.checksum.set(wire::checksum::update16(ip.checksum.get(), old, new));
-    } else if version == 6
-        && let Some(ip) = Ipv6Header::view_mut(b.data_mut())
+    } else if inner.version == 6
+        && let Some(ip) = Ipv6Header::view_mut(data)
     {
         let own = (ip.version_class_flow.get() >> 20) as u8;
         ip.set_traffic_class(own & 0xfc | class & 3);

@@ -3,8 +3,9 @@
 
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
+use crate::route::Route;
 use crate::segment;
-use crate::state::{End, Route, Tunnels};
+use crate::state::{End, Tunnels};
 use buffer::{Buffer, Field, Flags as Marked, Kept, Owned};
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
@@ -18,19 +19,21 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Every link of IPv6 takes packets of so many bytes (RFC 8200 5), and nearly every one of IPv4.
 const EVERYWHERE: usize = 1280;
+/// As [`EVERYWHERE`], for packets of IPv4 that may not be fragmented: every host takes so many bytes (RFC 791 3.1).
+const UNFRAGMENTED: usize = 576;
 
 /// Tunnels whose headers a packet may have in front at a time.
 pub const MAX_NESTED: u8 = 8;
 
-/// How many tunnels' headers a packet has in front, since it was received or taken out of a tunnel.
+/// Number of tunnels whose headers a packet has in front, since it was received or decapsulated.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Nested(pub u8);
 
 impl Kept for Nested {}
 
-/// What a kind does with each packet that gets its header.
-pub trait Codec: Build + Send + 'static {
+/// The part of a kind in encapsulation.
+pub trait Codec: Copy + Send + Sync + 'static {
     /// The configuration of its tunnels.
     type Spec: Spec;
     /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6 have a checksum.
@@ -38,12 +41,21 @@ pub trait Codec: Build + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
 
-    /// Fills in what differs from packet to packet in `own`, the header behind the outer IP header. Returns the protocol of the outer
-    /// packet, if that differs too.
-    fn fill(&mut self, own: &mut [u8], end: &End, inner: &Inner) -> Option<u8>;
+    /// Fills in the fields of `own`, the header behind the outer IP header, that differ from packet to packet. Returns the protocol of the
+    /// outer packet, if that differs too. Without a definition nothing differs.
+    #[inline(always)]
+    fn fill(_own: &mut [u8], _end: &End, _inner: &Inner) -> Option<u8> {
+        None
+    }
 
-    /// What a trace shows.
-    fn trace(f: &mut fmt::Formatter<'_>, trace: &EncapTrace<Self>) -> fmt::Result;
+    /// Writes a trace. Without a definition it is the tunnel and the outer addresses.
+    ///
+    /// # Errors
+    /// As the formatter says.
+    fn trace(f: &mut fmt::Formatter<'_>, trace: &EncapTrace<Self>) -> fmt::Result {
+        let ([source, destination], kind) = (trace.addresses(), Self::Spec::DRIVER);
+        write!(f, "{kind}: tunnel {} len {} src {source} dst {destination}", trace.instance, trace.len)
+    }
 }
 
 /// A packet that got headers.
@@ -71,7 +83,7 @@ impl<C> EncapTrace<C> {
     }
 }
 
-impl<C: Codec + Copy + Sync> Trace for EncapTrace<C> {
+impl<C: Codec> Trace for EncapTrace<C> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         C::trace(f, self)
     }
@@ -80,12 +92,11 @@ impl<C: Codec + Copy + Sync> Trace for EncapTrace<C> {
 /// Puts the headers of a kind of tunnels in front of packets.
 pub struct Encap<C: Codec> {
     tunnels: Arc<Tunnels<C::Spec>>,
-    wrapper: Wrapper<C>,
+    wrapper: Wrapper,
     copies: Copies,
 }
 
-struct Wrapper<C> {
-    codec: C,
+struct Wrapper {
     fib4: Arc<Fib<Ip4>>,
     fib6: Arc<Fib<Ip6>>,
     onward4: Onward<Ip4>,
@@ -100,7 +111,7 @@ struct Wrapper<C> {
 /// Where packets with headers go.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    /// What the route to the other end leads to.
+    /// The next node of the route to the other end.
     #[dynamic]
     Node(NodeIndex),
     /// Super-packets: cut into segments.
@@ -124,7 +135,7 @@ pub enum To {
     /// too many tunnels in one another, or a tunnel through itself
     #[drop]
     Nested,
-    /// super-packet can't be cut into segments
+    /// super-packet can't be cut into segments, or into too many
     #[drop]
     BadSuper,
     /// no buffer for a segment
@@ -135,7 +146,6 @@ pub enum To {
 impl<C: Codec> Build for Encap<C> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let wrapper = Wrapper {
-            codec: C::build(world, thread),
             fib4: world.get(),
             fib6: world.get(),
             onward4: Onward::new(world, thread),
@@ -163,7 +173,7 @@ fn end_of<'t, S: Spec>(tunnels: &'t Tunnels<S>, b: &mut Buffer, turn: &'t Turn<'
     b.pull(4).then_some(end)
 }
 
-impl<C: Codec> Wrapper<C> {
+impl Wrapper {
     #[inline(always)]
     fn flow(&self, end: &End, turn: &Turn<'_>) -> Flow {
         let table = net::TableIndex(end.key.table);
@@ -172,7 +182,7 @@ impl<C: Codec> Wrapper<C> {
 
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
-    fn wrap(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
+    fn wrap<C: Codec>(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
         let nested = b.find_field(self.nested).unwrap_or_default().0 + 1;
         if nested > MAX_NESTED {
             return To::Nested;
@@ -193,10 +203,15 @@ impl<C: Codec> Wrapper<C> {
         if counted > 65_535 {
             return To::TooLong;
         }
+        let dont_fragment = !end.outer_v6
+            && (end.flags.has(Flags::SET_DF) || end.flags.has(Flags::COPY_DF) && inner.dont_fragment);
+        // A longer one is sent as our own: it is fragmented where it has to be, and the path MTU is respected. Others are forwarded as if
+        // received by the tunnel, which is faster, and `ip4-rewrite` or `ip6-rewrite` takes one of their hop limit.
+        let forwarded = template.len() + len <= if dont_fragment { UNFRAGMENTED } else { EVERYWHERE };
         let Some(to) = b.push_slice(template.len()) else { return To::NoHeadroom };
         to.copy_from_slice(template);
         let (outer, own) = to.split_at_mut(ip);
-        let protocol = self.codec.fill(own, end, &inner);
+        let protocol = C::fill(own, end, &inner);
         if C::UDP
             && let Some([source, length]) =
                 own.first_chunk_mut::<6>().map(|[a, b, _, _, c, d]| [[a, b], [c, d]])
@@ -208,13 +223,16 @@ impl<C: Codec> Wrapper<C> {
         }
         if end.outer_v6 {
             if let Some(header) = Ipv6Header::view_mut(outer) {
-                fill6(header, end, &inner, flow, counted as u16);
+                fill6(header, end, &inner, flow, counted as u16, forwarded);
                 header.next_header.0 = protocol.unwrap_or(header.next_header.0);
             }
         } else if let Some(header) = Ipv4Header::view_mut(outer) {
             header.id.set(self.id);
             header.protocol.0 = protocol.unwrap_or(header.protocol.0);
-            fill4(header, end, &inner, counted as u16);
+            if dont_fragment {
+                header.flags_fragment.set(Ipv4Header::DF);
+            }
+            fill4(header, end, &inner, counted as u16, forwarded);
             self.id = self.id.wrapping_add(1);
         }
         if C::UDP && end.outer_v6 {
@@ -230,13 +248,11 @@ impl<C: Codec> Wrapper<C> {
             Marked::L2_BROADCAST.with(Marked::L2_MULTICAST).with(Marked::VLAN).with(Marked::L4_CSUM_OK),
         );
         b.flags.set(Marked::IP4_CSUM_OK);
-        if template.len() + len > EVERYWHERE {
-            // One of our own, which is fragmented where it has to be.
-            b.flags.set(Marked::LOCAL);
-        } else {
-            // One that comes by the tunnel. It takes the short way through `ip4-rewrite`, which takes one of its hop limit.
+        if forwarded {
             b.flags.clear(Marked::LOCAL);
             b.rx_if = end.sw_if;
+        } else {
+            b.flags.set(Marked::LOCAL);
         }
         // The source port of a datagram tells the inner flow anyway.
         let by = end.flags.has(Flags::INNER_HASH).then_some(flow);
@@ -249,14 +265,14 @@ impl<C: Codec> Wrapper<C> {
     }
 }
 
-impl<C: Codec + Copy + Sync> Encap<C> {
+impl<C: Codec> Encap<C> {
     /// Puts headers in front of a packet that isn't cut.
     #[inline(always)]
     fn send<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let turn = cx.turn;
         let Some(end) = end_of(&self.tunnels, b, turn) else { return To::Gone };
         let Some(route) = end.route else { return To::Gone };
-        let to = self.wrapper.wrap(b, end, route, turn);
+        let to = self.wrapper.wrap::<C>(b, end, route, turn);
         if let To::Node(_) = to {
             cx.count(To::Encapsulated, 1);
             if TRACED {
@@ -270,7 +286,7 @@ impl<C: Codec + Copy + Sync> Encap<C> {
     }
 }
 
-/// What of an outer header the inner one decides.
+/// Returns the type of service or traffic class of an outer header.
 #[inline(always)]
 fn class(own: u8, end: &End, inner: &Inner) -> u8 {
     let dscp = if end.flags.has(Flags::COPY_DSCP) { inner.tos & 0xfc } else { own };
@@ -278,30 +294,25 @@ fn class(own: u8, end: &End, inner: &Inner) -> u8 {
 }
 
 #[inline(always)]
-fn fill4(header: &mut Ipv4Header, end: &End, inner: &Inner, len: u16) {
+fn fill4(header: &mut Ipv4Header, end: &End, inner: &Inner, len: u16, forwarded: bool) {
     header.total_len.set(len);
     header.tos = class(header.tos, end, inner);
-    if end.flags.has(Flags::SET_DF) || end.flags.has(Flags::COPY_DF) && inner.dont_fragment {
-        header.flags_fragment.set(Ipv4Header::DF);
-    }
     if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.ttl = inner.hop_limit;
     }
-    // What `ip4-rewrite` takes.
-    header.ttl = header.ttl.saturating_add((len <= EVERYWHERE as u16).into());
+    header.ttl = header.ttl.saturating_add(forwarded.into());
     header.set_checksum();
 }
 
 #[inline(always)]
-fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16) {
+fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16, forwarded: bool) {
     header.payload_len.set(len);
     let own = (header.version_class_flow.get() >> 20) as u8;
     header.set_traffic_class(class(own, end, inner));
     if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.hop_limit = inner.hop_limit;
     }
-    // What `ip6-rewrite` takes.
-    header.hop_limit = header.hop_limit.saturating_add((usize::from(len) + 40 <= EVERYWHERE).into());
+    header.hop_limit = header.hop_limit.saturating_add(forwarded.into());
     if end.flags.has(Flags::COPY_FLOW_LABEL) {
         // RFC 6438: a label of its own for each flow, whatever is inside.
         let label = if inner.version == 6 { inner.label } else { flow };
@@ -310,7 +321,7 @@ fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16)
     }
 }
 
-impl<C: Codec + Copy + Sync> Node for Encap<C> {
+impl<C: Codec> Node for Encap<C> {
     const NAME: &'static str = C::NAME;
     type Next = To;
     type Trace = EncapTrace<C>;
@@ -318,8 +329,12 @@ impl<C: Codec + Copy + Sync> Node for Encap<C> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if b.flags.has(Marked::GSO) {
+            let segments = segment::count(b);
+            if segments > segment::MOST {
+                return To::BadSuper;
+            }
             if !self.copies.are_enough() {
-                self.copies.plan(segment::count(b));
+                self.copies.plan(segments);
             }
             return To::Segments;
         }

@@ -20,7 +20,7 @@ pub struct Joined {
     pub sw_if: SwIfIndex,
 }
 
-/// How many tunnels are in each group.
+/// The groups, with the number of tunnels in each.
 #[derive(Default)]
 pub struct Groups(Mutex<BTreeMap<Joined, usize>>);
 
@@ -63,13 +63,13 @@ impl Groups {
             all.remove(&joined);
         }
         // Another interface may have the same group.
-        let others =
-            self.all().keys().any(|other| (other.table, other.group) == (joined.table, joined.group));
+        let of = |sw_if| Joined { sw_if: SwIfIndex(sw_if), ..joined };
+        let others = self.all().range(of(0)..=of(u32::MAX)).next().is_some();
         let mut paths = vec![MpathKind::Interface { sw_if: joined.sw_if, nexthop: None }];
         if !others {
             paths.push(MpathKind::Local);
         }
-        // What is gone with the interface or the table needs no removal.
+        // The route may have gone with the interface.
         _ = match joined.group {
             IpAddr::V4(group) => forget::<Ip4>(world, joined, group, &paths),
             IpAddr::V6(group) => forget::<Ip6>(world, joined, group, &paths),

@@ -11,7 +11,7 @@ const LABELS: usize = 8;
 /// Tags that are looked behind at most.
 const TAGS: usize = 4;
 
-/// What a packet that goes into a tunnel says to its outer header.
+/// The fields of a packet that goes into a tunnel which its outer header depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inner {
     /// Where its IP header begins.

@@ -26,17 +26,20 @@ mod header;
 mod inner;
 mod key;
 mod model;
+mod peers;
+mod route;
 mod segment;
 mod state;
 
 pub use self::cli::{describe, flags, list, parse};
-pub use decap::{Decap, Refused};
+pub use decap::{Decap, DecapTrace, Outer, Refused};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
 pub use model::{Ends, Flags, Marks, Spec, unspecified};
-pub use state::{End, Route, Tunnel, Tunnels};
+pub use route::Route;
+pub use state::{End, Tunnel, Tunnels};
 
 use graph::StateDef;
 use groups::Groups;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a tunnel is made of.
+//! The parameters of a tunnel.
 
 use crate::Key;
 use cli::{Error, Result, retval};
@@ -32,6 +32,52 @@ impl Ends {
         }
     }
 
+    /// Finds the table and takes a reference on it, until [`Self::release_table`].
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn hold_table(&self, world: &World) -> Result<TableIndex> {
+        match self.local {
+            IpAddr::V4(_) => world.get::<Fib<Ip4>>().hold_table(self.table),
+            IpAddr::V6(_) => world.get::<Fib<Ip6>>().hold_table(self.table),
+        }
+    }
+
+    /// Gives back the reference that [`Self::hold_table`] took.
+    pub fn release_table(&self, world: &World, table: TableIndex) {
+        match self.local {
+            IpAddr::V4(_) => world.get::<Fib<Ip4>>().release_table(world, table),
+            IpAddr::V6(_) => world.get::<Fib<Ip6>>().release_table(world, table),
+        }
+    }
+
+    /// Checks that the address here is one of one host.
+    ///
+    /// # Errors
+    /// An address that isn't (−57).
+    pub fn check_local(&self) -> Result<()> {
+        if self.local.is_multicast() || self.local.is_unspecified() {
+            let why = format!("{} is no address of one host", self.local);
+            return Err(Error::parse(why).retval(retval::INVALID_SRC_ADDRESS));
+        }
+        Ok(())
+    }
+
+    /// Checks the other end of a tunnel with one, or the lack of it in a multipoint tunnel.
+    ///
+    /// # Errors
+    /// Ends of two protocols (−153) or the same (−82); another end of a multipoint tunnel (−58).
+    pub fn check_mode(&self, multipoint: bool) -> Result<()> {
+        if !multipoint {
+            return self.check(retval::INVALID_PROTOCOL);
+        }
+        if !self.remote.is_unspecified() {
+            let why = format!("the other ends are entries of `create teib', not {}", self.remote);
+            return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
+        }
+        Ok(())
+    }
+
     /// Checks that both are of one protocol and not the same.
     ///
     /// # Errors
@@ -56,7 +102,7 @@ pub const fn unspecified(like: IpAddr) -> IpAddr {
     }
 }
 
-/// What is copied between inner and outer headers, with VPP's bits.
+/// The fields copied between inner and outer headers, with VPP's bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -90,16 +136,16 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// Those and these.
+    /// The union of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// What an operator chooses of outer headers.
+/// The settings of outer headers that an operator chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Marks {
-    /// What is copied.
+    /// The fields copied from or to the inner header.
     pub flags: Flags,
     /// The DSCP of outer headers, unless it is copied: 0 to 63.
     pub dscp: u8,
@@ -109,7 +155,7 @@ pub struct Marks {
 
 /// The configuration of a tunnel of a kind.
 pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// What the names of its interfaces begin with.
+    /// The prefix of the names of its interfaces.
     const PREFIX: &'static str;
     /// Its driver, as `show hardware-interfaces` calls it.
     const DRIVER: &'static str;
@@ -120,14 +166,14 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 
     /// The ends.
     fn ends(&self) -> Ends;
-    /// What was chosen of outer headers.
+    /// The settings of outer headers.
     fn marks(&self) -> Marks;
     /// The node that its interface sends by.
     fn encap(&self) -> &'static str;
     /// The key of packets that are received between these ends, of which one is not in [`Self::ends`] if there are several. `table` is the
     /// index of their table.
     fn key(&self, ends: &Ends, table: u32) -> Key;
-    /// What its interface carries.
+    /// The kind of payload of its interface.
     fn carries(&self) -> IfKind;
     /// The MTU of a new interface.
     fn mtu(&self) -> u16;
@@ -137,7 +183,7 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn protocol(&self) -> IpProtocol;
     /// The TTL of IPv4 and the hop limit of IPv6 of outer packets as they leave.
     fn hop_limits(&self) -> [u8; 2];
-    /// What stands behind the outer IP header.
+    /// The protocol behind the outer IP header.
     fn header(&self) -> Vec<u8>;
     /// Where packets go that are received, if it is chosen.
     fn next(&self, _world: &World) -> Option<NodeIndex> {
@@ -147,7 +193,7 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn group_interface(&self) -> Option<SwIfIndex> {
         None
     }
-    /// What floods of a bridge domain do with its interface.
+    /// The part that its interface has in the floods of a bridge domain.
     fn flood_role(&self) -> FloodRole {
         FloodRole::Port
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Super-packets (GSO): each becomes the packets that it stands for, before they get headers in front.
+//! Super-packets (GSO): each is cut into segments, which then get headers in front.
 
 use crate::encap::To;
 use crate::inner::Inner;
@@ -8,7 +8,11 @@ use driver::Cut;
 use graph::Cx;
 use wire::gso::MAX_HEADERS;
 
-/// About how many packets it becomes.
+/// Segments of one packet at most: 65,535 bytes in segments of 48 bytes, the smallest that Linux makes. More would let one packet take
+/// most buffers.
+pub const MOST: usize = 65_535 / 48 + 1;
+
+/// Returns about how many segments a packet becomes.
 pub fn count(b: &Buffer) -> usize {
     1 + b.packet_len() / usize::from(b.offload.gso_size).max(1)
 }

@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tunnels of a kind: the control thread's, and the part that workers read.
+//! The tunnels of a kind: the control thread's state, and the part that workers read.
 
-use crate::groups::{Groups, Joined};
 use crate::header::Template;
 use crate::key::bits;
 use crate::model::{Ends, Spec};
+use crate::peers::Peers;
+use crate::route::Route;
 use crate::{Flags, Key};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{
-    AdjIndex, Adjacencies, Device, FloodRole, IfEvent, IfKind, Interfaces, Link, NewInterface, TableIndex,
-    Tracked,
-};
+use net::{Device, FloodRole, IfEvent, IfKind, Interfaces, NewInterface, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
-use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::HashIndex;
-use teib::{Endpoint, Teib, TeibEvent};
-
-/// Numbers of ends that are no interface's begin here.
-const FIRST_PEER: u32 = 1 << 20;
 
 /// One end of a tunnel as workers read it.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// What received packets have.
+    /// The key of received packets.
     pub key: Key,
     /// The interface.
     pub sw_if: u32,
     /// The number in its name.
     pub instance: u32,
-    /// What is copied.
+    /// Fields that are copied between inner and outer headers.
     pub flags: Flags,
     /// Its packets are Ethernet frames.
     pub frames: bool,
@@ -45,7 +38,7 @@ pub struct End {
     pub local: u128,
     /// [`Spec::next`].
     pub next: Option<NodeIndex>,
-    /// The route to the other end. None for an interface whose packets name their ends themselves.
+    /// The route to the other end. None for a multipoint interface, whose packets name their ends themselves.
     pub route: Option<Route>,
     /// The number of the next outer packet, where they are numbered.
     pub sequence: Option<Arc<AtomicU32>>,
@@ -53,56 +46,30 @@ pub struct End {
     pub template: Template,
 }
 
-/// The way of outer packets.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// The adjacency that they take.
-    pub adj: AdjIndex,
-    /// Index of the table that they are routed in.
-    pub table: TableIndex,
-    to: Destination,
-}
-
-/// Where they go.
-#[derive(Clone, Copy, Debug)]
-enum Destination {
-    /// To the other end, by the route to it.
-    End(Tracked),
-    /// To a group.
-    Group(Joined),
-}
-
-impl Route {
-    fn to(world: &World, remote: IpAddr, table: u32) -> Result<Self> {
-        let followed = Tracked::new(world, table, remote)?;
-        Ok(Self { adj: followed.adj, table: followed.table, to: Destination::End(followed) })
-    }
-
-    fn to_group(world: &World, by: SwIfIndex, ends: &Ends) -> Result<Self> {
-        let table = ends.table_index(world)?;
-        let adjacencies = world.get::<Adjacencies>();
-        let adj = adjacencies.multicast(world, by, Link::of(ends.remote))?;
-        let joined = world.get::<Groups>().join(world, by, ends);
-        let joined = joined.inspect_err(|_| adjacencies.release(adj))?;
-        Ok(Self { adj, table, to: Destination::Group(joined) })
-    }
-
-    fn release(self, world: &World) {
-        match self.to {
-            Destination::End(followed) => followed.release(world),
-            Destination::Group(joined) => {
-                world.get::<Groups>().leave(world, joined);
-                world.get::<Adjacencies>().release(self.adj);
-            }
-        }
-    }
-
-    fn is_resolved(self, world: &World) -> bool {
-        match self.to {
-            Destination::End(followed) => followed.is_resolved(world),
-            Destination::Group(joined) => {
-                world.get::<Interfaces>().get(joined.sw_if).is_ok_and(|i| i.admin_up && i.link_up)
-            }
+impl End {
+    /// The end of an interface, or of a peer of a multipoint interface.
+    pub(crate) fn new<S: Spec>(
+        world: &World,
+        (sw_if, instance): (SwIfIndex, u32),
+        spec: &S,
+        ends: &Ends,
+        key: Key,
+        route: Option<Route>,
+    ) -> Self {
+        let header =
+            || Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header());
+        Self {
+            key,
+            sw_if: sw_if.0,
+            instance,
+            flags: spec.marks().flags,
+            frames: spec.carries() == IfKind::Ethernet,
+            outer_v6: ends.local.is_ipv6(),
+            local: bits(ends.local),
+            next: spec.next(world),
+            sequence: None,
+            template: route.map_or(Template::NONE, |_| header()),
+            route,
         }
     }
 }
@@ -118,28 +85,32 @@ pub struct Tunnel<S> {
     pub spec: S,
 }
 
-struct Inner<S> {
+/// The number of the next outer packet, which all tunnels between two ends share.
+#[derive(Default)]
+struct Sequence {
+    next: Arc<AtomicU32>,
+    tunnels: usize,
+}
+
+pub(crate) struct Inner<S> {
     tunnels: BTreeMap<SwIfIndex, Tunnel<S>>,
     instances: BTreeSet<u32>,
     /// All instances below are in use.
     first: u32,
-    /// The next numbers of outer packets between two ends, in a table.
-    sequences: HashMap<Key, Weak<AtomicU32>>,
-    /// Ends by key.
-    keys: HashMap<Key, u32>,
-    /// The peers of interfaces with several ends: the number of the end and the adjacency, by overlay address.
-    peers: BTreeMap<(SwIfIndex, IpAddr), (u32, AdjIndex)>,
-    /// How many peers are at an end.
-    ends: HashMap<u32, u32>,
-    free_ends: Vec<u32>,
-    next_end: u32,
+    /// By the ends, in a table.
+    sequences: HashMap<Key, Sequence>,
+    /// Tunnels to groups, by the interface that their outer packets leave by.
+    by_group_interface: BTreeSet<(SwIfIndex, SwIfIndex)>,
+    pub peers: Peers,
 }
 
 /// All tunnels of a kind.
 pub struct Tunnels<S: Spec> {
     /// Interfaces' ends by the index of the interface, then those of peers.
-    ends: Slots<End>,
+    pub(crate) ends: Slots<End>,
+    /// Ends by key.
     index: HashIndex,
+    /// Secret: senders of packets can't choose keys that collide.
     seed: u64,
     inner: Mutex<Inner<S>>,
 }
@@ -171,11 +142,8 @@ impl<S: Spec> Shared for Tunnels<S> {
             instances: BTreeSet::new(),
             first: 0,
             sequences: HashMap::new(),
-            keys: HashMap::new(),
-            peers: BTreeMap::new(),
-            ends: HashMap::new(),
-            free_ends: Vec::new(),
-            next_end: FIRST_PEER,
+            by_group_interface: BTreeSet::new(),
+            peers: Peers::default(),
         };
         Self {
             ends: Slots::new(world.qsbr.clone()),
@@ -189,10 +157,10 @@ impl<S: Spec> Shared for Tunnels<S> {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
         self.forget_interface(world, sw_if);
         // Tunnels to groups go with the interface that they send by.
-        let over: Vec<_> =
-            self.list().into_iter().filter(|t| t.spec.group_interface() == Some(sw_if)).collect();
-        for tunnel in over {
-            if let Err(error) = self.delete(world, tunnel.sw_if) {
+        let range = (sw_if, SwIfIndex(0))..=(sw_if, SwIfIndex(u32::MAX));
+        let by: Vec<_> = self.inner().by_group_interface.range(range).map(|(_, tunnel)| *tunnel).collect();
+        for tunnel in by {
+            if let Err(error) = self.delete(world, tunnel) {
                 log::warn!("a tunnel to a group stays: {error}");
             }
         }
@@ -204,34 +172,53 @@ fn none<S: Spec>() -> Error {
 }
 
 impl<S: Spec> Tunnels<S> {
-    fn inner(&self) -> MutexGuard<'_, Inner<S>> {
+    pub(crate) fn inner(&self) -> MutexGuard<'_, Inner<S>> {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// The end that a packet is sent to: that of its interface.
+    /// Returns the end that a packet is sent to: that of its interface.
     #[inline(always)]
     pub fn end<'t>(&'t self, number: u32, turn: &'t Turn<'_>) -> Option<&'t End> {
         self.ends.get(number, turn)
     }
 
-    /// The end that a received packet comes from.
+    /// Returns the end that a received packet comes from. A multipoint interface is none: its peers are.
     #[inline(always)]
     pub fn lookup<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<&'t End> {
         self.index.find(key.hash(self.seed), turn, |number| {
-            self.ends.get(number, turn).filter(|end| end.key == *key)
+            self.ends.get(number, turn).filter(|end| end.key == *key && end.route.is_some())
         })
     }
 
-    /// The key of a tunnel with this configuration.
-    fn key(&self, world: &World, spec: &S) -> Result<Key> {
-        let ends = spec.ends();
-        Ok(spec.key(&ends, ends.table_index(world)?.0))
+    /// Returns the number of the end with this key: of an interface, or of a peer.
+    pub(crate) fn number_of(&self, key: &Key) -> Option<u32> {
+        self.index.read(key.hash(self.seed), |number| {
+            self.ends.read(number, |end| end.is_some_and(|end| end.key == *key).then_some(number))
+        })
     }
 
-    /// Makes a tunnel's interface. `above` is an interface that its configuration names.
+    /// Makes an end known to workers.
+    pub(crate) fn set_end(&self, number: u32, end: End) {
+        let hash = end.key.hash(self.seed);
+        self.ends.set(number, end);
+        self.index.insert(hash, number);
+    }
+
+    pub(crate) fn remove_end(&self, world: &World, number: u32) {
+        let Some(end) = self.ends.read(number, |end| end.cloned()) else { return };
+        self.index.remove(end.key.hash(self.seed), number);
+        self.ends.clear(number);
+        if let Some(route) = end.route {
+            route.release(world);
+        }
+    }
+
+    /// Makes a tunnel's interface. `above` is an interface that its configuration names. The table of outer packets stays as long as the
+    /// tunnel.
     ///
     /// # Errors
-    /// A table that isn't there (−3); a tunnel with the same ends ([`Spec::EXISTS`]); a number that is taken (−147).
+    /// A local address that is none of one host (−57); a table that isn't there (−3); a tunnel with the same ends ([`Spec::EXISTS`]); a
+    /// number that is taken (−147).
     pub fn create(
         &self,
         world: &World,
@@ -239,25 +226,31 @@ impl<S: Spec> Tunnels<S> {
         spec: S,
         above: Option<SwIfIndex>,
     ) -> Result<SwIfIndex> {
-        let key = self.key(world, &spec)?;
+        let ends = spec.ends();
+        ends.check_local()?;
+        let table = ends.hold_table(world)?;
+        let made = self.create_in(world, table, instance, spec, above);
+        made.inspect_err(|_| ends.release_table(world, table))
+    }
+
+    fn create_in(
+        &self,
+        world: &World,
+        table: TableIndex,
+        instance: Option<u32>,
+        spec: S,
+        above: Option<SwIfIndex>,
+    ) -> Result<SwIfIndex> {
+        let ends = spec.ends();
+        let key = spec.key(&ends, table.0);
         let encap = spec.encap();
         let tx = world.node(encap).ok_or_else(|| Error::unsupported(format!("there is no node {encap}")))?;
-        let instance = {
-            let mut inner = self.inner();
-            if let Some(number) = inner.keys.get(&key) {
-                let name = world.get::<Interfaces>().name(SwIfIndex(*number));
-                return Err(Error::failed(format!("{name} has these ends")).retval(S::EXISTS));
-            }
-            while inner.instances.contains(&inner.first) {
-                inner.first += 1;
-            }
-            let instance = instance.unwrap_or(inner.first);
-            if inner.instances.contains(&instance) {
-                let why = format!("there is a {}{instance} already", S::PREFIX);
-                return Err(Error::failed(why).retval(retval::INSTANCE_IN_USE));
-            }
-            instance
-        };
+        if let Some(number) = self.number_of(&key) {
+            let owner = self.ends.read(number, |end| end.map_or(number, |end| end.sw_if));
+            let name = world.get::<Interfaces>().name(SwIfIndex(owner));
+            return Err(Error::failed(format!("{name} has these ends")).retval(S::EXISTS));
+        }
+        let instance = self.inner().free_instance::<S>(instance)?;
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
@@ -266,45 +259,27 @@ impl<S: Spec> Tunnels<S> {
             mtu: spec.mtu(),
             link_up: true,
         };
-        let ends = spec.ends();
-        let multipoint = spec.is_multipoint();
         let interfaces = world.get::<Interfaces>();
         let route = match spec.group_interface() {
             Some(by) => Some(Route::to_group(world, by, &ends)?),
-            None if multipoint => None,
+            None if spec.is_multipoint() => None,
             None => Some(Route::to(world, ends.remote, ends.table)?),
         };
         let made = interfaces.create_sharing(world, new, above, tx);
         let sw_if = made.inspect_err(|_| _ = route.map(|route| route.release(world)))?;
-        let sequence = spec.has_sequence().then(|| self.sequence(&ends, key.table));
-        let end = end(world, (sw_if, instance), &spec, &ends, key, route);
-        self.ends.set(sw_if.0, End { sequence, ..end });
+        let mut end = End::new(world, (sw_if, instance), &spec, &ends, key, route);
         {
             let mut inner = self.inner();
+            end.sequence = spec.has_sequence().then(|| inner.take_sequence(&ends, table));
             inner.instances.insert(instance);
-            inner.keys.insert(key, sw_if.0);
+            inner.by_group_interface.extend(spec.group_interface().map(|by| (by, sw_if)));
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
-        if !multipoint {
-            self.index.insert(key.hash(self.seed), sw_if.0);
-        }
+        self.set_end(sw_if.0, end);
         if S::STARTS_UP {
             interfaces.set_admin(world, sw_if, true)?;
         }
         Ok(sw_if)
-    }
-
-    /// The next number of outer packets between two ends.
-    fn sequence(&self, ends: &Ends, table: u32) -> Arc<AtomicU32> {
-        let mut inner = self.inner();
-        inner.sequences.retain(|_, sequence| sequence.strong_count() > 0);
-        let key = Key::of(ends.local, ends.remote, table);
-        if let Some(sequence) = inner.sequences.get(&key).and_then(Weak::upgrade) {
-            return sequence;
-        }
-        let sequence = Arc::default();
-        inner.sequences.insert(key, Arc::downgrade(&sequence));
-        sequence
     }
 
     /// Deletes a tunnel and its interface.
@@ -320,116 +295,43 @@ impl<S: Spec> Tunnels<S> {
         interfaces.delete(world, sw_if)
     }
 
-    /// The tunnel with the ends of this configuration.
+    /// Returns the tunnel with the ends of this configuration.
     ///
     /// # Errors
     /// There is none (−6).
     pub fn find(&self, world: &World, spec: &S) -> Result<SwIfIndex> {
-        let key = self.key(world, spec)?;
-        self.inner().keys.get(&key).map(|number| SwIfIndex(*number)).ok_or_else(none::<S>)
+        let ends = spec.ends();
+        let key = spec.key(&ends, ends.table_index(world)?.0);
+        let number = self.number_of(&key).map(SwIfIndex);
+        number.filter(|sw_if| self.inner().tunnels.contains_key(sw_if)).ok_or_else(none::<S>)
     }
 
-    /// One tunnel.
+    /// Returns one tunnel.
     pub fn get(&self, sw_if: SwIfIndex) -> Option<Tunnel<S>> {
         self.inner().tunnels.get(&sw_if).cloned()
     }
 
-    /// All tunnels, by interface.
+    /// Returns all tunnels, by interface.
     pub fn list(&self) -> Vec<Tunnel<S>> {
         self.inner().tunnels.values().cloned().collect()
     }
 
-    /// The interfaces of all tunnels.
+    /// Returns the interfaces of all tunnels.
     pub fn interfaces(&self) -> Vec<SwIfIndex> {
         self.inner().tunnels.keys().copied().collect()
     }
 
-    /// Whether outer packets to the other end can be sent.
+    /// Returns whether outer packets to the other end can be sent.
     pub fn is_resolved(&self, world: &World, sw_if: SwIfIndex) -> bool {
         self.route(sw_if).is_some_and(|route| route.is_resolved(world))
     }
 
-    /// The way of outer packets of a tunnel with one other end.
+    /// Returns the path of outer packets of a tunnel with one other end.
     pub fn route(&self, sw_if: SwIfIndex) -> Option<Route> {
         self.ends.read(sw_if.0, |end| end.and_then(|end| end.route))
     }
 
-    /// Follows the entries of `create teib`: each is another end of a tunnel that has several. Called once, at the start.
-    pub fn follow_peers(world: &World) {
-        world.get::<Teib>().subscribe(|world, event| {
-            let tunnels = world.get::<Self>();
-            if event.added {
-                return tunnels.add_peer(world, event);
-            }
-            tunnels.remove_peer(world, event.sw_if, event.peer);
-            Ok(())
-        });
-    }
-
-    /// Adds an end: packets to the peer name it in four bytes in front.
-    fn add_peer(&self, world: &World, TeibEvent { sw_if, peer, to, .. }: TeibEvent) -> Result<()> {
-        let Some(tunnel) = self.get(sw_if).filter(|tunnel| tunnel.spec.is_multipoint()) else {
-            return Ok(());
-        };
-        let Endpoint { nexthop, table } = to;
-        let ends = Ends { remote: nexthop, table, ..tunnel.spec.ends() };
-        ends.check(retval::INVALID_PROTOCOL)?;
-        let own_table = tunnel.spec.ends().table_index(world)?.0;
-        let key = tunnel.spec.key(&ends, own_table);
-        let adjacencies = world.get::<Adjacencies>();
-        let number = {
-            let mut inner = self.inner();
-            let number = match inner.keys.get(&key).copied() {
-                // Another peer is there too.
-                Some(number) if inner.ends.contains_key(&number) => number,
-                Some(_) => return Err(Error::failed("another tunnel has these ends").retval(S::EXISTS)),
-                None => inner.free_ends.pop().unwrap_or_else(|| {
-                    inner.next_end += 1;
-                    inner.next_end - 1
-                }),
-            };
-            *inner.ends.entry(number).or_default() += 1;
-            number
-        };
-        if self.ends.read(number, |end| end.is_none()) {
-            let route = Route::to(world, nexthop, table).inspect_err(|_| self.let_go(world, number))?;
-            self.ends
-                .set(number, end(world, (sw_if, tunnel.instance), &tunnel.spec, &ends, key, Some(route)));
-            self.inner().keys.insert(key, number);
-            self.index.insert(key.hash(self.seed), number);
-        }
-        let adj = adjacencies.neighbor(world, sw_if, peer).inspect_err(|_| self.let_go(world, number))?;
-        adjacencies.complete(world, sw_if, peer, &number.to_be_bytes());
-        self.inner().peers.insert((sw_if, peer), (number, adj));
-        Ok(())
-    }
-
-    fn remove_peer(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr) {
-        let known = self.inner().peers.remove(&(sw_if, peer));
-        if let Some((number, adj)) = known {
-            let adjacencies = world.get::<Adjacencies>();
-            adjacencies.incomplete(world, sw_if, peer);
-            adjacencies.release(adj);
-            self.let_go(world, number);
-        }
-    }
-
-    /// One peer less is at an end.
-    fn let_go(&self, world: &World, number: u32) {
-        {
-            let mut inner = self.inner();
-            let Some(peers) = inner.ends.get_mut(&number) else { return };
-            *peers -= 1;
-            if *peers > 0 {
-                return;
-            }
-            inner.ends.remove(&number);
-        }
-        self.remove_end(world, number);
-        self.inner().free_ends.push(number);
-    }
-
-    /// What is sent by a sub-interface goes the way of its parent.
+    /// Packets of a sub-interface go to the other end of its parent.
     fn note_sub_interface(&self, world: &World, sw_if: SwIfIndex) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         if interface.sub.is_some()
@@ -441,52 +343,59 @@ impl<S: Spec> Tunnels<S> {
     }
 
     fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
-        let Some(tunnel) = self.inner().tunnels.remove(&sw_if) else {
+        let Some(Tunnel { instance, spec, .. }) = self.inner().tunnels.remove(&sw_if) else {
             // It may be a sub-interface.
             self.ends.clear(sw_if.0);
             return;
         };
-        let peers: Vec<_> = {
-            let mut inner = self.inner();
-            inner.instances.remove(&tunnel.instance);
-            inner.first = inner.first.min(tunnel.instance);
-            inner.peers.keys().filter(|(of, _)| *of == sw_if).map(|(_, peer)| *peer).collect()
+        let ends = spec.ends();
+        let Some(table) = self.ends.read(sw_if.0, |end| end.map(|end| TableIndex(end.key.table))) else {
+            return;
         };
-        peers.into_iter().for_each(|peer| self.remove_peer(world, sw_if, peer));
-        self.remove_end(world, sw_if.0);
-    }
-
-    fn remove_end(&self, world: &World, number: u32) {
-        let Some(end) = self.ends.read(number, |end| end.cloned()) else { return };
-        self.index.remove(end.key.hash(self.seed), number);
-        self.inner().keys.remove(&end.key);
-        self.ends.clear(number);
-        if let Some(route) = end.route {
-            route.release(world);
+        {
+            let mut inner = self.inner();
+            inner.instances.remove(&instance);
+            inner.first = inner.first.min(instance);
+            if let Some(by) = spec.group_interface() {
+                inner.by_group_interface.remove(&(by, sw_if));
+            }
+            if spec.has_sequence() {
+                inner.release_sequence(&ends, table);
+            }
         }
+        self.remove_peers(world, sw_if);
+        self.remove_end(world, sw_if.0);
+        ends.release_table(world, table);
     }
 }
 
-fn end<S: Spec>(
-    world: &World,
-    (sw_if, instance): (SwIfIndex, u32),
-    spec: &S,
-    ends: &Ends,
-    key: Key,
-    route: Option<Route>,
-) -> End {
-    let header = || Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header());
-    End {
-        key,
-        sw_if: sw_if.0,
-        instance,
-        flags: spec.marks().flags,
-        frames: spec.carries() == IfKind::Ethernet,
-        outer_v6: spec.ends().local.is_ipv6(),
-        local: bits(ends.local),
-        next: spec.next(world),
-        sequence: None,
-        template: route.map_or(Template::NONE, |_| header()),
-        route,
+impl<S> Inner<S> {
+    /// Returns the number of a new tunnel: the wanted one, or the lowest that is free.
+    fn free_instance<K: Spec>(&mut self, wanted: Option<u32>) -> Result<u32> {
+        while self.instances.contains(&self.first) {
+            self.first += 1;
+        }
+        let instance = wanted.unwrap_or(self.first);
+        if self.instances.contains(&instance) {
+            let why = format!("there is a {}{instance} already", K::PREFIX);
+            return Err(Error::failed(why).retval(retval::INSTANCE_IN_USE));
+        }
+        Ok(instance)
+    }
+
+    fn take_sequence(&mut self, ends: &Ends, table: TableIndex) -> Arc<AtomicU32> {
+        let sequence = self.sequences.entry(Key::of(ends.local, ends.remote, table.0)).or_default();
+        sequence.tunnels += 1;
+        sequence.next.clone()
+    }
+
+    fn release_sequence(&mut self, ends: &Ends, table: TableIndex) {
+        let key = Key::of(ends.local, ends.remote, table.0);
+        if let Some(sequence) = self.sequences.get_mut(&key) {
+            sequence.tunnels -= 1;
+            if sequence.tunnels == 0 {
+                self.sequences.remove(&key);
+            }
+        }
     }
 }

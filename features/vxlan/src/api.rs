@@ -100,7 +100,7 @@ impl From<Tunnel<Vxlan>> for VxlanTunnelV2Details {
                 Next::Interface => NEXT_L2,
                 Next::Drop => 0,
                 // Named by a command: it has no number among the next nodes.
-                Next::Node(node) => node.0,
+                Next::Node(_) => u32::MAX,
             },
             vni,
         }

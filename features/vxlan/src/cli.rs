@@ -3,7 +3,7 @@
 
 use crate::bypass::Bypassed;
 use crate::show;
-use crate::spec::{Next, Vxlan};
+use crate::spec::{NEXT, Next, Vxlan};
 use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -59,11 +59,10 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         (None | Some("l2"), None) => Next::Interface,
         (Some("drop"), None) => Next::Drop,
         (Some("node"), Some(name)) => {
-            let node = w.node(name).ok_or_else(|| Error::not_found(format!("no node is named {name}")));
-            let node = node.map_err(|e| e.at(m.span("node")).retval(retval::INVALID_DECAP_NEXT))?;
-            for input in ["vxlan4-input", "vxlan6-input"] {
-                w.link(input, name).map_err(Error::failed)?;
-            }
+            let node = NEXT.into_iter().find(|node| *node == name).ok_or_else(|| {
+                let why = format!("packets out of a tunnel can't go to {name}, but to {}", NEXT.join(", "));
+                Error::parse(why).at(m.span("node")).retval(retval::INVALID_DECAP_NEXT)
+            })?;
             Next::Node(node)
         }
         _ => return Err(Error::usage("decap-next is l2, drop, or node NAME").at(m.span("next"))),

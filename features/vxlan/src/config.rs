@@ -60,7 +60,7 @@ fn create(world: &World, spec: &Vxlan) -> String {
     match next {
         Next::Interface => {}
         Next::Drop => line += " decap-next drop",
-        Next::Node(node) => line += &format!(" decap-next node {}", world.node_name(*node)),
+        Next::Node(node) => line += &format!(" decap-next node {node}"),
     }
     if *layer3 {
         line += " l3";

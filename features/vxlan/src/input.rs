@@ -91,7 +91,7 @@ impl Trace for InputTrace {
     }
 }
 
-/// What the headers of a datagram say. The packet begins with its IP header, and the UDP header is `at` bytes behind.
+/// The fields of the headers of a datagram. The packet begins with its IP header, and the UDP header is `at` bytes behind.
 #[inline(always)]
 pub fn key_of<F: Ip>(b: &Buffer, at: usize, table: u32) -> Option<(Key, VxlanHeader)> {
     let ip = F::Header::view(b.data())?;

@@ -14,12 +14,12 @@ pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     Ok(tunnel::list(all, "No vxlan tunnels configured...", line))
 }
 
-/// Where packets go that are taken out.
-pub fn next_name(w: &World, next: Next) -> String {
+/// Returns the name of the next node of decapsulated packets, as `decap-next` calls it.
+const fn next_name(next: Next) -> &'static str {
     match next {
-        Next::Interface => "l2".into(),
-        Next::Drop => "drop".into(),
-        Next::Node(node) => w.node_name(node).to_string(),
+        Next::Interface => "l2",
+        Next::Drop => "drop",
+        Next::Node(node) => node,
     }
 }
 
@@ -30,7 +30,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let i = tunnel.instance;
     let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } = tunnel.spec;
     let Ends { local, remote, table } = ends;
-    let next = next_name(w, next);
+    let next = next_name(next);
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let is_resolved = tunnels.is_resolved(w, sw_if);
     let route = tunnels.route(sw_if);

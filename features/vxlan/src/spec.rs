@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a VXLAN tunnel is made of.
+//! The parameters of a VXLAN tunnel.
 
 use crate::encap::VxlanCodec;
 use crate::input::VxlanInput;
@@ -13,17 +13,20 @@ use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels, bits};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr, Vxlan as Header};
 use zerocopy::IntoBytes;
 
-/// Where packets go that are taken out.
+/// The next node of decapsulated packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Next {
-    /// To the interface: switched, or received by it.
+    /// They are received by the interface: switched, or routed.
     #[default]
     Interface,
-    /// Dropped.
+    /// They are dropped.
     Drop,
-    /// To a node of this number.
-    Node(NodeIndex),
+    /// One of [`NEXT`].
+    Node(&'static str),
 }
+
+/// Nodes that a configuration may name: they take packets from their first byte on, and need nothing that an earlier node has noted.
+pub const NEXT: [&str; 3] = ["ethernet-input", "ip4-input", "ip6-input"];
 
 /// A VXLAN tunnel.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,7 +43,7 @@ pub struct Vxlan {
     pub layer3: bool,
     /// The interface that datagrams to a group leave by.
     pub group_interface: Option<SwIfIndex>,
-    /// Where packets go that are taken out.
+    /// The next node of decapsulated packets.
     pub next: Next,
 }
 
@@ -62,10 +65,6 @@ impl Vxlan {
     /// has (−164); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check(retval::INVALID_VALUE)?;
-        if self.ends.local.is_multicast() || self.ends.local.is_unspecified() {
-            let why = format!("{} is no address of one host", self.ends.local);
-            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
-        }
         match (self.ends.remote.is_multicast(), self.group_interface) {
             (true, None) => {
                 let why = format!("datagrams to {} need an interface to leave by", self.ends.remote);
@@ -117,7 +116,7 @@ impl Spec for Vxlan {
 
     fn key(&self, ends: &Ends, table: u32) -> Key {
         let (id, other) = (self.vni, self.source_port.into());
-        // What comes for a group may come from anybody.
+        // Packets for a group may come from anybody.
         if ends.remote.is_multicast() {
             Key { local: bits(ends.remote), remote: 0, table, id, other }
         } else {
@@ -163,7 +162,7 @@ impl Spec for Vxlan {
         match self.next {
             Next::Interface => None,
             Next::Drop => world.node("error-drop"),
-            Next::Node(node) => Some(node),
+            Next::Node(name) => world.node(name),
         }
     }
 

@@ -15,7 +15,7 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
     }
     for interface in &all {
         if interfaces.check(interface.sw_if).is_err() {
-            // Those of cross-connects with rewrite go with the interfaces that these name, and tunnels to a group with the one that they
+            // The interfaces of cross-connects with rewrite go with the interfaces that these name, and tunnels to a group with the one that they
             // send by.
             let goes = interface.sub.is_some() || ["Xcrw", "VXLAN"].contains(&interface.device.driver());
             assert!(goes, "{} goes with its parent alone", interface.name);

@@ -373,7 +373,7 @@ fn takes_frames_with_tags() {
     }
 }
 
-/// What the commands say about devices and their sub-interfaces.
+/// The output of the commands about devices and their sub-interfaces.
 #[test]
 fn in_use_where_a_sub_interface_is_open() {
     let mut bench = Router::with(true, configure).bench;

@@ -52,7 +52,7 @@ impl<F: Protocol> Ways<F> {
     /// The hash of a frame whose packet has so many bytes.
     #[inline(always)]
     pub(super) fn hash(b: &mut Buffer, total: u32, flow: Flow) -> u32 {
-        // What lies behind the packet has no ports. It stays for now: who takes the frame in place of the super-path counts it.
+        // The rest of the frame behind the packet has no ports. It stays for now: who takes the frame in place of the super-path counts it.
         let len = b.len();
         b.truncate(ETHERNET + total as usize);
         let hash = flow::hash::<F>(b, ETHERNET, flow);

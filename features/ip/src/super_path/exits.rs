@@ -35,13 +35,13 @@ impl Exits {
         Self { plain: net::Exits::new(), tagged: net::Exits::new() }
     }
 
-    /// Whether none is known.
+    /// True if no exit is known.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.plain.is_empty() && self.tagged.is_empty()
     }
 
-    /// Whether some known one puts tags in.
+    /// True if a known exit puts tags in.
     #[inline(always)]
     pub fn any_tagged(&self) -> bool {
         !self.tagged.is_empty()

@@ -252,7 +252,7 @@ impl<F: Protocol> Plan<F> {
     }
 }
 
-/// Whether a frame without tags carries a packet to us that needn't be looked at by the graph.
+/// True if a frame without tags carries a packet to us that needn't be looked at by the graph.
 #[inline(always)]
 pub fn carries<F: Protocol>(b: &Buffer, rx: &Rx) -> bool {
     rx.open::<F>() != Open::No && is_ours::<F>(b, rx)
@@ -278,7 +278,7 @@ pub fn is_ordinary<F: Protocol>(b: &Buffer, first: [u8; 8], ethertype: [u8; 2], 
         && !b.is_chained()
 }
 
-/// What is judged of a frame that carries such a packet, and the destination.
+/// The fields by which a frame that carries such a packet is judged, and the destination.
 #[inline(always)]
 fn look<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     if carries::<F>(b, rx) { F::look(b) } else { None }

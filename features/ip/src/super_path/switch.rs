@@ -54,7 +54,7 @@ impl OpenSubs {
     }
 }
 
-/// Whether packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and need no feature of the graph there.
+/// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and need no feature of the graph there.
 fn is_open(world: &World, interface: &Interface) -> bool {
     let [ip4, ip6] = interface.ip_enabled;
     let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()

@@ -2,8 +2,11 @@
 use crate::PLUGIN;
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
+use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::Ipv4Header;
+
+mod multipoint;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
 
@@ -219,58 +222,38 @@ fn tunnels_lie_in_tunnels() {
     assert_eq!(rig.route(&whole(&inner)), [(1, outer4(&middle, 0, 1, false))]);
 }
 
-/// A tunnel with several other ends: nothing goes to a peer, and nothing is taken from where it is, before it is known.
+/// The tables of tunnels stay as long as these, and no other table takes their place.
 #[test]
-fn other_ends_come_and_go() {
-    let mut rig = rig(&[
-        "create ipip tunnel src 10.0.1.1 p2mp",
-        "set interface state ipip0 up",
-        "set interface ip address ipip0 10.9.0.1/24",
-        "ip route add 20.0.0.0/8 via 10.9.0.2 ipip0",
-        "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
-    ]);
-    let out = |rig: &mut Rig, to| rig.route(&whole(&inner4(to)));
-    let back = |rig: &mut Rig| {
-        let mut outer = outer4(&whole(&inner4("30.0.0.1")), 0, 7, false);
-        let (a, b) = outer[12..20].split_at_mut(4);
-        a.swap_with_slice(b);
-        Ipv4Header::set_checksum_at(&mut outer);
-        rig.route(&outer).len()
-    };
-    let refused = |rig: &Rig| rig.count("ip4-lookup", "unreachable");
-    for to in ["20.0.0.1", "10.9.0.2", "10.9.0.3"] {
-        let before = refused(&rig);
-        assert_eq!(out(&mut rig, to), []);
-        assert_eq!(refused(&rig), before + 1);
+fn tables_stay_with_their_tunnels() {
+    for (line, del) in [("p2mp", "ipip0"), ("dst 10.0.1.2", "ipip0")] {
+        let mut rig = rig(&["ip table add 7"]);
+        rig.cli(&format!("create ipip tunnel src 10.0.1.1 outer-table-id 7 {line}"));
+        assert!(rig.cli("ip table del 7").contains("a feature uses it"), "{line}");
+        rig.cli("ip table add 8");
+        let tables = |rig: &Rig| {
+            let all = rig.bench.world.get::<net::Fib<wire::Ip4>>().list_tables();
+            all.into_iter().map(|table| table.id).collect::<Vec<_>>()
+        };
+        assert_eq!(tables(&rig), [0, 7, 8]);
+        rig.cli(&format!("delete ipip tunnel {del}"));
+        assert_eq!(tables(&rig), [0, 8], "{line}");
+        // One that couldn't be made keeps none.
+        rig.cli("ip table add 7");
+        rig.refused("create ipip tunnel src 10.0.1.1 outer-table-id 7 dst 224.0.0.1");
+        rig.cli("ip table del 7");
+        assert_eq!(tables(&rig), [0, 8], "{line}");
     }
-    assert_eq!((back(&mut rig), rig.count("ipip4-input", "no tunnel")), (0, 1));
-    rig.cli("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2");
-    for (id, to) in (0..).zip(["20.0.0.1", "10.9.0.2"]) {
-        assert_eq!(out(&mut rig, to), [(1, outer4(&hop(&inner4(to)), 0, id, false))]);
-    }
-    assert_eq!(back(&mut rig), 1);
-    assert!(rig.cli("show adj nbr ipip0 10.9.0.2").lines().count() == 1);
-    // Two peers at one place; each goes by itself.
-    rig.cli("create teib ipip0 peer 10.9.0.3 nh 10.0.1.2");
-    rig.cli("delete teib ipip0 peer 10.9.0.2");
-    assert_eq!((out(&mut rig, "10.9.0.3")[0].0, out(&mut rig, "20.0.0.1").len(), back(&mut rig)), (1, 0, 1));
-    rig.cli("delete teib ipip0 peer 10.9.0.3");
-    assert_eq!((out(&mut rig, "10.9.0.3").len(), back(&mut rig)), (0, 0));
-    // An end that another tunnel has, or of another protocol.
-    rig.cli("create ipip tunnel src 10.0.1.1 dst 10.0.1.2");
-    assert_eq!(rig.refused("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2").0, -79);
-    assert_eq!(rig.refused("create teib ipip0 peer 10.9.0.2 nh 2001:db8:1::2").0, -153);
-    rig.cli("delete ipip tunnel ipip1");
-    // The table of the interface changes, and the peers' routes with it.
-    rig.cli("create teib ipip0 peer 10.9.0.2 nh 10.0.1.2");
-    rig.cli("set interface ip address del ipip0 10.9.0.1/24");
-    rig.cli("ip table add 7");
-    rig.cli("set interface ip table ipip0 7");
-    assert!(rig.cli("show ip fib table 7 10.9.0.2/32").contains("ipip0"));
-    rig.refused("show ip fib 10.9.0.2/32");
-    rig.cli("delete ipip tunnel ipip0");
-    rig.refused("show ip fib table 7 10.9.0.2/32");
-    assert_eq!(rig.cli("show teib").lines().filter(|line| line.contains("10.9")).count(), 0);
+}
+
+/// An outer packet that may not be fragmented respects the path MTU of the other end.
+#[test]
+fn path_mtus_below_1280() {
+    let mut rig = two("encap-set-df");
+    rig.cli("ip path-mtu 10.0.1.2 800");
+    let sized = |len| inner4("20.0.0.1").udp(1, 2000).payload_len(len).build();
+    assert_eq!(rig.route(&sized(700)).iter().map(|(_, p)| p.len()).collect::<Vec<_>>(), [748]);
+    let sent = rig.route(&sized(900));
+    assert!(sent.iter().all(|(_, p)| p.len() <= 800 && p[6] & 0x40 == 0) && sent.len() != 1, "{sent:?}");
 }
 
 /// Of two ways to the other end, all packets take one, or each inner flow its own.
@@ -344,6 +327,74 @@ fn super_packets_are_cut_before_they_get_headers() {
     assert_eq!(got, payload);
 }
 
+/// Super-packets that would become too many segments, and broken packets around broken packets, through tunnels of both modes: each is
+/// taken or dropped by name, and every buffer comes back.
+#[test]
+fn broken_packets_are_taken_or_dropped_by_name() {
+    let mut rig = two("encap-copy-dscp encap-copy-flow-label decap-copy-ecn encap-inner-hash");
+    for line in [
+        "create ipip tunnel src 10.0.1.1 p2mp",
+        "set interface state ipip2 up",
+        "set interface ip address ipip2 10.9.0.1/24",
+        "create teib ipip2 peer 10.9.0.2 nh 10.0.2.2",
+        "ip route add 22.0.0.0/8 via 10.9.0.2 ipip2",
+        "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
+    ] {
+        rig.cli(line);
+    }
+    let reply = |from: u8| {
+        let mut outer = outer4(&whole(&inner4("30.0.0.1")), 0, 7, false);
+        outer[12..20].copy_from_slice(&[10, 0, from, 2, 10, 0, 1, 1]);
+        Ipv4Header::set_checksum_at(&mut outer);
+        outer
+    };
+    let framed = |packet: Vec<u8>| {
+        let ethertype: [u8; 2] = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
+        [&port_mac(0).0[..], &peer_mac(0).0, &ethertype, &packet].concat()
+    };
+    let tcp = pkt::ip4("10.0.0.9", "22.0.0.1").ttl(9).tcp(1, 2).payload([7; 900]).build();
+    let packets = [
+        whole(&inner4("20.0.0.1")),
+        whole(&inner6("2003::1")),
+        whole(&inner4("22.0.0.1")),
+        tcp,
+        reply(1),
+        reply(2),
+    ];
+    let bases: Vec<Vec<u8>> = packets.into_iter().map(framed).collect();
+    let (mut sent, rx) = (0, rig.ports[0]);
+    for (i, bytes) in (0_u16..).zip(Mutator::new(5).frames(&bases, 20_000, 2000)) {
+        if i % 2 == 0 {
+            sent += rig.pass(0, &bytes).len();
+            continue;
+        }
+        rig.bench.send("ethernet-input", &bytes, |b| {
+            b.rx_if = rx.0;
+            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, i % 300);
+        });
+        sent += rig.sent().len();
+    }
+    assert!(rig.count("ipip4-input", "packets decapsulated") > 1000 && sent > 5000, "{sent}");
+    assert!(rig.count("ipip-encap", "bad_super") > 100 && rig.bench.drops() > 1000);
+    let cut = rig.count("ipip-encap", "bad_super");
+    let huge = framed(pkt::ip4("10.0.0.9", "22.0.0.1").ttl(9).tcp(1, 2).payload(vec![7; 60_000]).build());
+    for (size, refused) in [(48, 0), (43, 1)] {
+        let before = rig.count("ipip-encap", "encapsulated");
+        rig.bench.send("ethernet-input", &huge, |b| {
+            b.rx_if = rx.0;
+            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, size);
+        });
+        assert_eq!(rig.count("ipip-encap", "bad_super") - cut, refused);
+        let segments = (1 - refused) * 60_000_u64.div_ceil(48);
+        assert_eq!(rig.count("ipip-encap", "encapsulated") - before, segments);
+        assert_eq!(rig.sent().len() as u64, segments);
+    }
+    rig.seconds(10);
+    assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
+}
+
 #[test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create ipip tunnel src 10.0.1.1 dst 10.0.1.2 instance 4"]);
@@ -355,6 +406,7 @@ fn wrong_ones_are_refused() {
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 outer-table-id 9", -3, "no table 9"),
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 dscp 64", -1, "at most 63"),
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 p2mp", -58, "create teib"),
+        ("create ipip tunnel src 224.0.0.1 dst 10.0.1.3", -57, "no address of one host"),
         ("create ipip tunnel src 10.0.1.1", -1, "dst ADDRESS"),
         ("delete ipip tunnel p0", -6, "no such ipip tunnel"),
         ("delete ipip tunnel sw_if_index 99", -2, "99"),
