@@ -18,9 +18,9 @@ pub struct Counts {
 impl Counts {
     /// What a line of nextest (`Summary […]`) or of Rust's own harness (`test result: …`) says; `None` for every other line.
     pub fn of_line(line: &str) -> Option<Counts> {
-        let line = line.trim();
-        let list = match line.strip_prefix("Summary [") {
+        let list = match line.trim_start().strip_prefix("Summary [") {
             Some(rest) => rest.split_once(" run: ")?.1,
+            // Indented, it is a part of what nextest shows of a test that failed, which its own summary counts.
             None => line.strip_prefix("test result: ")?.split_once(". ")?.1,
         };
         let mut counts = Counts::default();
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(Counts::of_line(line), counts(12, 0, 3));
         let line = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s";
         assert_eq!(Counts::of_line(line), counts(1, 2, 0));
+        assert_eq!(Counts::of_line(&format!("    {line}")), None);
         assert_eq!(Counts::of_line("test a::b ... ok"), None);
     }
 
