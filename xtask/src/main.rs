@@ -58,6 +58,8 @@ usage: cargo xtask VERB [ARGUMENT…]
   bench lookup [--smoke] clocks per route lookup, beside other structures
   bench failover [--smoke] packets lost when a link fails
   bench load [--smoke]   packets lost while routes come and go
+  bench learn [--smoke]  stations that a bridge learns a second, frames lost while they age out
+  bench host [--smoke]   a router between two namespaces: the kernel beside ours
   churn [SECONDS]        routes at random, with readers, against a model
   new-feature NAME       a feature that compiles: one node, one command, one test
   fuzz [--smoke | --seconds N] [--keep] [--asan] [TARGET…]

@@ -153,14 +153,22 @@ pub fn bench(args: &[&str]) -> Res {
     setup::ensure(&[setup::BUILD])?;
     let (program, args) = match args {
         ["lookup", rest @ ..] => ("ferrovia-bench-lookup", rest),
-        ["failover" | "load" | "table", ..] => ("bench-live", args),
+        ["failover" | "load" | "learn" | "table", ..] => ("bench-live", args),
+        ["host", rest @ ..] => ("bench-host", rest),
         all => ("bench", all),
     };
     // The figures of a short run mean nothing, and the tests have built most of it: with the features that all of the workspace asks for.
     let (profile, dir) = if args.contains(&"--smoke") { ("dev", "debug") } else { ("release", "release") };
-    sh::run(sh::cargo("build --workspace --profile").args([profile, "--bin", program]))?;
-    let program = target_dir().join(dir).join(program);
-    sh::run(sh::cmd(&program.to_string_lossy()).args(args))
+    let mut build = sh::cargo("build --workspace --profile");
+    build.args([profile, "--bin", program]);
+    if program == "bench-host" {
+        // It starts the daemon.
+        build.args(["--bin", "ferrovia", "--bin", "ferroctl"]);
+    }
+    sh::run(&mut build)?;
+    let built = target_dir().join(dir);
+    let program = built.join(program);
+    sh::run(sh::cmd(&program.to_string_lossy()).env("FERROVIA_PROGRAMS", built).args(args))
 }
 
 /// Remove what was built.

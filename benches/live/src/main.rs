@@ -7,6 +7,7 @@
 //! lost and counted. Whatever doesn't leave by the right interface is lost as well.
 
 mod failover;
+mod learn;
 mod load;
 mod rig;
 mod tables;
@@ -42,6 +43,8 @@ enum What {
     Failover(failover::Arguments),
     /// A million routes loaded and withdrawn, single updates and counters read, at 90 % of the rate without loss.
     Load(load::Arguments),
+    /// A bridge domain: stations learned a second, and frames lost while they age out.
+    Learn(learn::Arguments),
     /// Print a table of the Internet's shape as `ip route add file` takes it.
     Table {
         /// Routes.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let done = match &arguments.what {
         What::Failover(more) => failover::run(&options, more),
         What::Load(more) => load::run(&options, more),
+        What::Learn(more) => learn::run(&options, more),
         What::Table { routes } => {
             let lines =
                 tables::Table::new(ip6, *routes).lines(|n| format!("via {} pg1", tables::hop(ip6, 1, n)));

@@ -175,10 +175,15 @@ impl Rig {
 
     /// Lets packets come, so many a second; 0 for as many as the worker takes.
     pub fn start(&self, packets: &Arc<pg::Packets>, rate: f64) -> Result<Flow, String> {
+        self.start_some(packets, rate, 0)
+    }
+
+    /// As [`Self::start`], so many packets in all; 0 for no end.
+    pub fn start_some(&self, packets: &Arc<pg::Packets>, rate: f64, limit: u64) -> Result<Flow, String> {
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
             name: STREAM.into(),
-            limit: 0,
+            limit,
             rate,
             queue: self.queue,
             max_frame: 256,

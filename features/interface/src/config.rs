@@ -2,9 +2,10 @@
 //! What was set for interfaces, as commands. Their drivers say how they are made.
 
 use crate::rx::thread_words;
+use crate::startup_conf::Startup;
 use crate::sub;
 use cli::quote;
-use graph::{InputMode, Phase, RunningConfig, Section, World};
+use graph::{Phase, RunningConfig, Section, World};
 use net::{Interface, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
     });
     config.interfaces(interfaces.indices(), sub::write_config);
-    let (mode, usual) = (interfaces.default_rx_mode(), InputMode::Adaptive);
+    let (mode, usual) = (interfaces.default_rx_mode(), world.startup::<Startup>().default_rx_mode());
     if mode != usual {
         let line = "set interface default rx-mode";
         config.push(Phase::SETTINGS, format!("{line} {mode}"), format!("{line} {usual}"));

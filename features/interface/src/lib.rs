@@ -27,6 +27,7 @@ mod output;
 mod rx;
 mod set;
 mod show;
+mod startup_conf;
 mod sub;
 mod sub_output;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod tests;
 
 use graph::{ArcDef, NodeDef, Plugin};
 use net::Interfaces;
+use startup::StartupDef;
 
 /// Interfaces.
 pub static PLUGIN: Plugin = Plugin {
@@ -53,6 +55,7 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
     ],
     cli: cli::COMMANDS,
+    startup: &[StartupDef::of::<startup_conf::Startup>()],
     config: config::write_config,
     counters: net::COUNTERS,
     metrics: metrics::METRICS,
@@ -61,6 +64,7 @@ pub static PLUGIN: Plugin = Plugin {
     start: |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);
+        interfaces.set_default_rx_mode(Some(world.startup::<startup_conf::Startup>().default_rx_mode()));
         interfaces.subscribe(api::publish);
         events::start(world);
         Ok(())

@@ -10,6 +10,7 @@ use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use net::drive::{Tx, ethernet};
 use net::{Device, IfCounters, Interfaces};
+use startup::text::{Source, tokens};
 use std::sync::Arc;
 use wire::MacAddr;
 
@@ -46,6 +47,26 @@ fn packets_leave_by_an_interface_that_is_up() {
     assert!(text.contains("tx packets") && text.contains("23"), "{text}");
     bench.cli("clear interfaces").expect("cleared");
     assert!(!run(&bench, &tree, "show interface").contains("tx packets"));
+}
+
+/// The mode of startup.conf is the one of new queues, isn't saved, and comes back when another is taken back.
+#[test]
+fn startup_conf_says_how_queues_are_polled() {
+    let source = Source::file("startup.conf", "{ default-rx-mode polling }");
+    let tokens = tokens(&source).expect("braces in pairs");
+    let mut startup = startup::Values::new(PLUGIN.startup);
+    startup.read("interface", &mut startup::Cursor::new(&source, &tokens)).expect("declared").expect("right");
+    let bench = Bench::configured(&graph::WorldConfig { startup, ..Default::default() }, PLUGINS);
+    let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
+    assert_eq!(run(&bench, &tree, "show interface default rx-mode"), "default rx-mode: polling\n");
+    let saved = |bench: &Bench| -> Vec<String> {
+        bench.world.running_config().into_iter().map(|line| line.text).collect()
+    };
+    assert_eq!(saved(&bench), [""; 0]);
+    run(&bench, &tree, "set interface default rx-mode adaptive");
+    assert_eq!(saved(&bench), ["set interface default rx-mode adaptive"]);
+    run(&bench, &tree, "set interface default rx-mode polling");
+    assert_eq!(saved(&bench), [""; 0]);
 }
 
 #[test]

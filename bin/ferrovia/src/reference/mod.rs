@@ -115,7 +115,6 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ("http", "http_plugin.so"),
     ("http_static", "http_static_plugin.so"),
     ("ikev2", "ikev2_plugin.so"),
-    ("interface", "VPP's hardware interfaces"),
     ("ipsec", "IPsec"),
     ("l2tp", "l2tp_plugin.so"),
     ("lb", "lb_plugin.so"),

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The traffic between the hosts, and its measurement.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tests::{PATIENCE, Site};
+
+/// A UDP payload with which an Ethernet frame has the least length, 60 bytes without checksum.
+const SMALL: usize = 18;
+const PORT: u16 = 9999;
+
+/// Small packets of one measurement.
+#[derive(Clone, Copy, Default)]
+pub struct Small {
+    /// Packets a second that the sender got rid of.
+    pub sent: f64,
+    /// Packets a second that reached the other host.
+    pub delivered: f64,
+    /// CPU time of our router for each, in nanoseconds.
+    pub cost: Option<f64>,
+}
+
+/// Sends small datagrams from one thread, and prints how many.
+pub fn send(to: SocketAddr, time: Duration) -> io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(to)?;
+    let (start, mut sent) = (Instant::now(), 0u64);
+    while start.elapsed() < time {
+        for _ in 0..64 {
+            match socket.send(&[0; SMALL]) {
+                Ok(_) => sent += 1,
+                // The interface's queue is full.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    println!("{sent}");
+    Ok(())
+}
+
+/// Holds a port open, without reading: the host's stack drops datagrams for which the socket has no room, and answers none by ICMP.
+pub fn receive(at: SocketAddr) -> io::Result<()> {
+    let _socket = UdpSocket::bind(at)?;
+    println!("bound");
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    std::thread::sleep(Duration::MAX);
+    Ok(())
+}
+
+/// Sends small datagrams from the left host to the right one.
+#[track_caller]
+pub fn small(site: &Site, time: Duration) -> Small {
+    let own = std::env::current_exe().expect("a process has a program").to_string_lossy().into_owned();
+    let (left, right) = (&site.left.host, &site.right.host);
+    let to = format!("{}:{PORT}", site.right.address);
+    let receiver = right.command(&own).args(["receive", &to]).spawn();
+    receiver.wait_for("bound", PATIENCE);
+    let cpu = || site.router.as_ref().map(|router| router.cpu_time());
+    let (before, cpu_before) = (right.counter("eth0", "rx_packets"), cpu());
+    let sender =
+        left.command(&own).args(["send", &to, &time.as_secs().to_string()]).timeout(time + PATIENCE).ok();
+    let delivered = right.counter("eth0", "rx_packets") - before;
+    let cost =
+        cpu().zip(cpu_before).map(|(now, then)| (now - then).as_nanos() as f64 / delivered.max(1) as f64);
+    drop(receiver.kill());
+    let sent: u64 = sender.trim().parse().unwrap_or_else(|_| panic!("the sender said {sender:?}"));
+    let rate = |packets: u64| packets as f64 / time.as_secs_f64();
+    Small { sent: rate(sent), delivered: rate(delivered), cost }
+}
+
+/// Bits a second that one TCP connection carries from the left host to the right one.
+#[track_caller]
+pub fn tcp(site: &Site, time: Duration) -> f64 {
+    let mut server = site.right.host.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
+    server.wait_for("listening", PATIENCE);
+    let seconds = time.as_secs().to_string();
+    let client = site.left.host.command("iperf3").args(["-J", "-c", site.right.address, "-t", &seconds]);
+    let text = client.timeout(time + PATIENCE).ok();
+    server.wait(PATIENCE);
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("iperf3: {e}\n{text}"));
+    report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("iperf3 said {text}"))
+}
+
+/// Round-trip times of `count` pings from the left host to the right one, in milliseconds.
+#[track_caller]
+pub fn ping(site: &Site, count: usize) -> Vec<f64> {
+    let count = count.to_string();
+    let text = site
+        .left
+        .host
+        .command("ping")
+        .args(["-n", "-i", "0.01", "-w", "30", "-c", &count, site.right.address])
+        .ok();
+    let time = |line: &str| line.split_once(" time=")?.1.split(' ').next()?.parse().ok();
+    text.lines().filter_map(time).collect()
+}
