@@ -41,7 +41,7 @@ conformance: ## Run tests that VPP publishes and write the table of docs/conform
 ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, soak, bench and fuzz smoke
 	$(X) ci $(ARGS)
 
-bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load: other things)
+bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load, learn, host: other things)
 	$(X) bench $(ARGS)
 
 churn: ## Change routes at random for ten minutes, with readers, against a model, debug assertions on (ARGS=60: seconds)

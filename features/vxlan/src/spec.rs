@@ -21,7 +21,7 @@ pub enum Next {
     Interface,
     /// They are dropped.
     Drop,
-    /// One of [`NEXT`].
+    /// One of `NEXT`.
     Node(&'static str),
 }
 
