@@ -43,6 +43,8 @@ pub fn verb() -> Res {
     step("lookup smoke", &mut |_| verbs::bench(&["lookup", "--smoke"]));
     step("failover smoke", &mut |_| verbs::bench(&["failover", "--smoke"]));
     step("load smoke", &mut |_| verbs::bench(&["load", "--smoke"]));
+    step("learn smoke", &mut |_| verbs::bench(&["learn", "--smoke"]));
+    step("host smoke", &mut |_| verbs::bench(&["host", "--smoke"]));
     step("soak smoke", &mut |_| soak::verb(&["--seconds", "120"]));
     step("fuzz smoke", &mut |_| fuzz::verb(&["--smoke", "--asan"]));
 

@@ -150,7 +150,8 @@ pub fn bench(args: &[&str]) -> Res {
         println!("bench: benches/ is not in the tree yet: nothing was measured");
         return Ok(());
     }
-    setup::ensure(&[setup::BUILD])?;
+    let hosts: &[setup::Need] = if args.first() == Some(&"host") { setup::HOSTS } else { &[] };
+    setup::ensure(&[setup::BUILD, hosts])?;
     let (program, args) = match args {
         ["lookup", rest @ ..] => ("ferrovia-bench-lookup", rest),
         ["failover" | "load" | "learn" | "table", ..] => ("bench-live", args),
