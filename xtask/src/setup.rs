@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a verb needs on the machine, installed when it is missing and never asked for twice.
+//! Requirements of verbs on the machine: installed when missing, and never asked for twice.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -23,6 +23,9 @@ pub const BUILD: &[Need] = &[need("cc", "gcc"), need("/usr/include/pcap/pcap.h",
 /// To compile libFuzzer's runtime.
 pub const FUZZ: &[Need] = &[need("c++", "g++")];
 
+/// To install.
+pub const STRIP: &[Need] = &[need("objcopy", "binutils")];
+
 /// To draw.
 pub const DRAW: &[Need] = &[need("dot", "graphviz")];
 
@@ -36,7 +39,7 @@ pub const HOSTS: &[Need] = &[
     need("sysctl", "procps"),
 ];
 
-/// What tests hold our packets and captures against; a terminal for our CLI, and a disassembler for our code.
+/// Programs that tests compare our packets and captures with; a terminal for our CLI, and a disassembler for our code.
 pub const PEERS: &[Need] = &[
     need("script", "bsdutils"),
     need("less", "less"),
@@ -107,7 +110,7 @@ pub struct Tool {
 /// The test runner.
 pub const NEXTEST: Tool = Tool { name: "cargo-nextest", version: "0.9.151", takes: "two minutes" };
 
-/// What reads deny.toml whole.
+/// The checker of the whole deny.toml.
 pub const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", takes: "one minute" };
 
 impl Tool {

@@ -67,17 +67,14 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
 /// clients of the binary API read into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia` (`PREFIX/etc/ferrovia` for
 /// prefixes of one's own).
 pub fn install(prefix: &str) -> Res {
+    setup::ensure(&[setup::STRIP])?;
     let built = build_release()?;
     let prefix = PathBuf::from(prefix);
     let (bin, api) = (prefix.join("bin"), prefix.join("share/ferrovia/api"));
     let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     std::fs::create_dir_all(&bin).map_err(|e| failed(&bin, e))?;
     for name in ["ferrovia", "ferroctl"] {
-        // Beside it and then renamed: what runs from there goes on.
-        let (to, fresh) = (bin.join(name), bin.join(format!(".{name}.new")));
-        std::fs::copy(built.join(name), &fresh).map_err(|e| failed(&fresh, e))?;
-        std::fs::rename(&fresh, &to).map_err(|e| failed(&to, e))?;
-        println!("{}", to.display());
+        install_program(&built.join(name), &bin.join(name))?;
     }
     let service = sh::read(root().join("extras/systemd/ferrovia.service"))?;
     let etc = match prefix.to_str() {
@@ -111,6 +108,28 @@ pub fn install(prefix: &str) -> Res {
     }
     let mut dump = sh::cmd(&bin.join("ferrovia").to_string_lossy());
     sh::run(dump.arg("--dump-api").arg(&api))
+}
+
+/// Copies a program without its debug lines, which go to `.debug/NAME.debug` beside it, where debuggers and traces of panics look for
+/// them.
+fn install_program(built: &Path, to: &Path) -> Res {
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let dir = to.with_file_name(".debug");
+    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    // Beside the installed files and then renamed: a program that runs from there goes on.
+    let (lines, fresh) = (dir.join(format!("{name}.debug")), to.with_file_name(format!(".{name}.new")));
+    let fresh_lines = dir.join(format!(".{name}.new"));
+    let objcopy = |options: &[&str], from: &Path, to: &Path| {
+        sh::run(sh::cmd("objcopy").args(options).arg(from).arg(to))
+    };
+    objcopy(&["--only-keep-debug"], built, &fresh_lines)?;
+    let rename =
+        |from: &Path, to: &Path| std::fs::rename(from, to).map_err(|e| format!("{}: {e}", to.display()));
+    rename(&fresh_lines, &lines)?;
+    objcopy(&["--strip-all", &format!("--add-gnu-debuglink={}", lines.display())], built, &fresh)?;
+    rename(&fresh, to)?;
+    println!("{}", to.display());
+    Ok(())
 }
 
 /// Format, or with `check` say what isn't.
