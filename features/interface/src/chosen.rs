@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Features that an operator puts on interfaces by name, or takes from them, whatever their owners want.
+//! Features that an operator enables or disables on interfaces by name, whatever their owners want.
 
 use cli::Error;
 use graph::{SwIfIndex, World};
@@ -9,7 +9,7 @@ fn wrong(why: String) -> Error {
     Error::not_found(why).retval(retval::INVALID_VALUE)
 }
 
-/// Whether a feature is enabled on an interface.
+/// Returns true if a feature is enabled on an interface.
 ///
 /// # Errors
 /// An arc or a feature that isn't there (−7).

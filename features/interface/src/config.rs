@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set for interfaces, as commands. Their drivers say how they are made.
+//! Interface settings as commands. Drivers write the commands that create interfaces.
 
 use crate::rx::thread_words;
 use crate::startup_conf::Startup;
@@ -75,15 +75,15 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
     }
 }
 
-/// Renames, given as what an interface was called when it was made and is called now, in an order in which every new name is
-/// free. Where names go round in a circle, one waits under a name that nobody has (`taken` says of a name that somebody has it).
+/// Renames, given as the name of an interface when it was made and its name now, in an order in which every new name is
+/// free. Where names go round in a circle, one interface waits under an unused name (`taken` returns true for a used name).
 fn renames(all: Vec<(String, String)>, taken: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let known: BTreeSet<&String> = all.iter().flat_map(|(made, now)| [made, now]).collect();
     // The same names make the same lines, whatever the order of the interfaces.
     let mut left: BTreeMap<&String, &String> = all.iter().map(|(made, now)| (made, now)).collect();
     let mut done = Vec::new();
     while let Some((first, now)) = left.pop_first() {
-        // The holder of the wanted name goes first, and before it the holder of the name that it wants.
+        // The interface with the wanted name goes first, and before it the interface with the name that it wants.
         let mut chain = vec![(first.clone(), now.clone())];
         let mut wanted = now;
         while let Some((made, now)) = left.remove_entry(wanted) {

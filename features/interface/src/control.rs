@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs: what commands and messages call.
+//! Operations on interfaces, for commands and messages.
 
 use cli::{Error, Result};
 use graph::{Asked, InputMode, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::{IfCounters, Interface, Interfaces, MtuKind, RxQueue};
+use std::collections::BTreeSet;
 
 /// Interfaces whose name holds this text, in whatever case.
 pub fn matching(w: &World, part: &str) -> Vec<Interface> {
@@ -14,8 +15,8 @@ pub fn matching(w: &World, part: &str) -> Vec<Interface> {
     all
 }
 
-/// What is shown of an interface's MTUs: of layer 3, then what IPv4, IPv6 and MPLS have of their own; 0 follows the one before. A
-/// sub-interface without an own one, which has its parent's, shows 0.
+/// MTUs of an interface as shown: layer 3, then IPv4, IPv6 and MPLS; 0 follows the one before. A sub-interface without an own MTU,
+/// which has its parent's, shows 0.
 pub fn mtus(i: &Interface) -> [u16; 4] {
     let [_, l3, ip4, ip6, mpls] = i.mtu;
     [if l3 == 0 && i.sub.is_none() { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
@@ -93,14 +94,14 @@ pub fn set_rx_mode(w: &World, sw_if: SwIfIndex, queue: Option<u32>, mode: Option
     queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_mode(w, sw_if, q, mode))
 }
 
-/// Who polls a receive queue.
+/// The thread that polls a receive queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poller {
     /// A worker, from 0.
     Worker(u32),
     /// The main thread.
     Main,
-    /// Who had it first.
+    /// The default thread: the first one of the queue.
     First,
 }
 
@@ -121,4 +122,50 @@ pub fn set_rx_placement(w: &World, sw_if: SwIfIndex, queue: Option<u32>, poller:
     };
     let interfaces = w.get::<Interfaces>();
     queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_thread(w, sw_if, q, thread))
+}
+
+/// True for a sub-interface, whose packets go by the queues of its parent.
+pub fn is_sub(w: &World, sw_if: SwIfIndex) -> bool {
+    w.get::<Interfaces>().get(sw_if).is_ok_and(|interface| interface.sub.is_some())
+}
+
+/// The threads that send by one of so many transmit queues.
+pub fn senders(w: &World, queue: u16, queues: u16) -> impl Iterator<Item = u16> + use<> {
+    (queue..w.threads() as u16).step_by(usize::from(queues.max(1)))
+}
+
+/// The transmit queues of all interfaces, or of one, with the threads that send by them.
+pub fn tx_placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, u16, Vec<u16>)> {
+    let mut all = w.get::<Interfaces>().list();
+    all.retain(|i| i.sub.is_none() && only.is_none_or(|only| only == i.sw_if));
+    let queues = |i: Interface| {
+        let n = i.device.tx_queues();
+        let one = |queue| (i.clone(), queue, senders(w, queue, n).collect());
+        (0..n).map(one).collect::<Vec<_>>()
+    };
+    all.into_iter().flat_map(queues).collect()
+}
+
+/// Chooses the threads that send by a transmit queue: those that do already, since each thread has a queue of its own.
+///
+/// # Errors
+/// An interface (−2), a queue (−125) or a thread (−7) that isn't there; other threads (−9).
+pub fn set_tx_placement(w: &World, sw_if: SwIfIndex, queue: u32, threads: &[u32]) -> Result<()> {
+    let interface = w.get::<Interfaces>().get(sw_if)?;
+    let queues = interface.device.tx_queues();
+    let Some(queue) = u16::try_from(queue).ok().filter(|queue| *queue < queues) else {
+        let error = format!("{} has no transmit queue {queue}; it has {queues}", interface.name);
+        return Err(Error::not_found(error).retval(retval::INVALID_QUEUE));
+    };
+    if let Some(thread) = threads.iter().find(|thread| **thread as usize >= w.threads()) {
+        let error = format!("there is no thread {thread}; there are {}", w.threads());
+        return Err(Error::not_found(error).retval(retval::INVALID_VALUE));
+    }
+    let now: BTreeSet<u32> = senders(w, queue, queues).map(u32::from).collect();
+    if threads.iter().copied().collect::<BTreeSet<_>>() == now {
+        return Ok(());
+    }
+    let text =
+        format!("transmit queues can't be moved: {} sends by queue {queue} from {now:?}", interface.name);
+    Err(Error::unsupported(text).retval(retval::UNIMPLEMENTED))
 }

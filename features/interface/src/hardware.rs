@@ -34,11 +34,6 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// The threads that send by a transmit queue.
-fn senders(w: &World, queue: u16, queues: u16) -> impl Iterator<Item = u16> {
-    (queue..w.threads() as u16).step_by(usize::from(queues.max(1)))
-}
-
 fn thread(thread: ThreadIndex) -> String {
     format!("{} ({})", graph::thread_name(thread), thread.0)
 }
@@ -64,7 +59,8 @@ fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
     if tx > 0 {
         writeln!(text, "  TX Queues:\n    {:<6}{:<7}thread(s)", "queue", "shared")?;
         for queue in 0..tx {
-            let threads: Vec<String> = senders(w, queue, tx).map(|thread| thread.to_string()).collect();
+            let threads: Vec<String> =
+                control::senders(w, queue, tx).map(|thread| thread.to_string()).collect();
             let shared = if threads.len() > 1 { "yes" } else { "no" };
             writeln!(text, "    {queue:<6}{shared:<7}{}", threads.join(","))?;
         }
@@ -94,8 +90,9 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
         let rx =
             rx.iter().map(|q| json!({ "queue": q.queue, "thread": q.thread.0, "mode": q.mode.to_string() }));
         let tx = i.device.tx_queues();
-        let tx = (0..tx)
-            .map(|queue| json!({ "queue": queue, "threads": senders(w, queue, tx).collect::<Vec<_>>() }));
+        let tx = (0..tx).map(
+            |queue| json!({ "queue": queue, "threads": control::senders(w, queue, tx).collect::<Vec<_>>() }),
+        );
         json!({
             "name": i.name,
             "sw_if_index": i.sw_if.0,

@@ -70,7 +70,7 @@ pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
                 writeln!(text, "Thread {} ({name}):", q.thread.0)?;
             }
             if std::mem::replace(&mut node, input) != input {
-                writeln!(text, "  node {input}:")?;
+                writeln!(text, " node {input}:")?;
             }
             writeln!(text, "    {} queue {} ({})", i.name, q.queue, q.mode)
         });

@@ -12,7 +12,7 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// How receive queues are polled unless something else is said.
+    /// Default mode of receive queues.
     pub fn default_rx_mode(&self) -> InputMode {
         self.mode.map_or(InputMode::Adaptive, |mode| mode.0)
     }

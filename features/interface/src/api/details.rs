@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is told of interfaces.
+//! Messages with the details of interfaces.
 
 use super::Client;
 use crate::control;
@@ -24,7 +24,7 @@ impl IfStatusFlags {
     }
 }
 
-/// What an interface is.
+/// The type of an interface.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "IF_API_TYPE_")]
@@ -44,7 +44,7 @@ pub enum IfType {
 #[repr(u32)]
 #[wire(prefix = "LINK_DUPLEX_API_")]
 pub enum LinkDuplex {
-    /// Nobody knows.
+    /// Unknown.
     Unknown = 0,
     /// One.
     Half = 1,
@@ -88,7 +88,7 @@ pub struct SwInterfaceDump {
     /// One interface; all bits set, or 0, for all.
     #[wire(default = "4294967295")]
     pub sw_if_index: InterfaceIndex,
-    /// Those with a part of a name instead.
+    /// True if `name_filter` selects the interfaces instead.
     pub name_filter_valid: bool,
     /// The part, in whatever case.
     pub name_filter: String,
@@ -105,15 +105,15 @@ pub struct SwInterfaceDetails {
     pub l2_address: MacAddress,
     /// Its state.
     pub flags: IfStatusFlags,
-    /// What it is.
+    /// Type of the interface.
     pub r#type: IfType,
     /// Unknown.
     pub link_duplex: LinkDuplex,
     /// Kilobits a second; 0 for unknown.
     pub link_speed: u32,
-    /// What the link carries behind the Ethernet header.
+    /// MTU of the link: bytes behind the Ethernet header.
     pub link_mtu: u16,
-    /// What it carries of layer 3; of IPv4, IPv6 and MPLS, where 0 is as the first.
+    /// MTUs of layer 3, IPv4, IPv6 and MPLS; 0 in the last three: as layer 3.
     pub mtu: [u32; 4],
     /// The number of a sub-interface.
     pub sub_id: u32,
@@ -125,7 +125,7 @@ pub struct SwInterfaceDetails {
     pub sub_inner_vlan_id: u16,
     /// Which frames it stands for.
     pub sub_if_flags: SubIfFlags,
-    /// How tags are rewritten: an operation, as in `l2_interface_vlan_tag_rewrite`.
+    /// Tag rewrite: an operation, as in `l2_interface_vlan_tag_rewrite`.
     pub vtr_op: u32,
     /// The first tag that is pushed is a customer tag.
     pub vtr_push_dot1q: u32,
@@ -170,7 +170,7 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         Some(Vlan::Id(id)) => id,
         _ => 0,
     };
-    // What is told of its device is its parent's.
+    // A sub-interface reports its parent's device.
     let over = if is_sub { w.get::<Interfaces>().get(i.parent).ok() } else { None };
     let device = over.as_ref().map_or(&i.device, |over| &over.device);
     let backbone = i.backbone_rewrite.unwrap_or_default();

@@ -45,7 +45,7 @@ pub struct FeatureIsEnabled {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Whether it is.
+/// State of the feature.
 #[derive(Message)]
 #[msg(head(client_index, context, retval))]
 pub struct FeatureIsEnabledReply {

@@ -5,6 +5,7 @@ pub mod details;
 pub mod feature;
 pub mod rx;
 pub mod sub;
+pub mod tx;
 
 use crate::control;
 use cli::{Error, Result};
@@ -63,6 +64,7 @@ fn messages(m: &mut Messages<World>) {
     });
     m.answer::<SwInterfaceEvent>();
     rx::messages(m);
+    tx::messages(m);
 }
 
 /// Takes an interface up or down.

@@ -4,20 +4,20 @@
 use super::Client;
 use crate::control::{self, Poller};
 use cli::{Error, Result};
-use graph::{InputMode, World};
+use graph::{InputMode, SwIfIndex, World};
 use msg::{Message, Messages, Wire, retval};
 use net::Interfaces;
 use net::api::InterfaceIndex;
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxMode| {
-        let queue = r.queue_id_valid.then_some(r.queue_id);
-        control::set_rx_mode(w, r.sw_if_index.existing(w)?, queue, r.mode.input()?)
+        let (queue, mode) = (r.queue_id_valid.then_some(r.queue_id), r.mode.input()?);
+        control::set_rx_mode(w, device(w, r.sw_if_index)?, queue, mode).map_err(refused)
     });
     m.dump(placements);
     m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxPlacement| {
         let poller = if r.is_main { Poller::Main } else { Poller::Worker(r.worker_id) };
-        control::set_rx_placement(w, r.sw_if_index.existing(w)?, Some(r.queue_id), poller)
+        control::set_rx_placement(w, device(w, r.sw_if_index)?, Some(r.queue_id), poller).map_err(refused)
     });
     m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetDefaultRxMode| {
         w.get::<Interfaces>().set_default_rx_mode(r.mode.input()?);
@@ -29,12 +29,26 @@ pub(super) fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// How a thread learns of received packets.
+/// An interface with queues of its own (−2, −7 for a sub-interface).
+fn device(w: &World, index: InterfaceIndex) -> Result<SwIfIndex> {
+    let sw_if = index.existing(w)?;
+    if control::is_sub(w, sw_if) {
+        return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_VALUE));
+    }
+    Ok(sw_if)
+}
+
+/// One value for a queue, a worker and a mode that aren't there, as clients expect it.
+fn refused(error: Error) -> Error {
+    error.retval(retval::UNIMPLEMENTED)
+}
+
+/// The mode in which a thread detects received packets.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "RX_MODE_API_")]
 pub enum RxMode {
-    /// Nobody knows.
+    /// Unknown.
     Unknown = 0,
     /// It looks all the time.
     Polling = 1,
@@ -101,7 +115,7 @@ pub struct SwInterfaceRxPlacementDetails {
     pub queue_id: u32,
     /// The thread that polls it: 0 is the main one, 1 the first worker.
     pub worker_id: u32,
-    /// How it learns of packets.
+    /// Mode in which the thread detects packets.
     pub mode: RxMode,
 }
 
@@ -145,7 +159,7 @@ pub struct SwInterfaceSetDefaultRxMode {
 #[msg(reply)]
 pub struct SwInterfaceGetDefaultRxMode {}
 
-/// How new receive queues are polled.
+/// Mode of new receive queues.
 #[derive(Message)]
 pub struct SwInterfaceGetDefaultRxModeReply {
     /// The mode.

@@ -5,6 +5,7 @@ use super::*;
 use crate::api::details::*;
 use crate::api::feature::*;
 use crate::api::rx::*;
+use crate::api::tx::*;
 use crate::api::*;
 use graph::{InputMode, ThreadIndex};
 use msg::Loopback;
@@ -21,6 +22,9 @@ impl Device for Queues {
     }
     fn rx_queues(&self) -> Vec<RxQueue> {
         self.0.lock().expect("no panic inside").to_vec()
+    }
+    fn tx_queues(&self) -> u16 {
+        1
     }
     fn place(&self, _: &World, queue: RxQueue) -> Result<(), cli::Error> {
         self.0.lock().expect("no panic inside")[usize::from(queue.queue)] = queue;
@@ -179,6 +183,27 @@ fn events_come_as_long_as_they_are_wanted() {
 }
 
 #[test]
+fn transmit_queues_belong_to_threads() {
+    let (bench, ..) = bench();
+    let q1 = with_queues(&bench);
+    let mut client = bench.api();
+    let get = |sw_if_index| SwInterfaceTxPlacementGet { cursor: 0, sw_if_index };
+    let want = [SwInterfaceTxPlacementDetails { sw_if_index: q1, queue_id: 0, shared: 0, threads: vec![0] }];
+    assert_eq!(client.dump(get(InterfaceIndex::NONE)), want);
+    assert_eq!(client.dump(get(q1)), want);
+    let set = |sw_if_index, queue_id, threads: &[u32]| SwInterfaceSetTxPlacement {
+        sw_if_index,
+        queue_id,
+        threads: threads.to_vec(),
+    };
+    assert_eq!(client.call(set(q1, 0, &[0])), Ok(()));
+    assert_eq!(client.call(set(q1, 0, &[])), Err(-9));
+    assert_eq!(client.call(set(q1, 1, &[0])), Err(-125));
+    assert_eq!(client.call(set(q1, 0, &[1])), Err(-7));
+    assert_eq!(client.call(set(GONE, 0, &[0])), Err(-2));
+}
+
+#[test]
 fn receive_queues_are_placed() {
     let (bench, sw_if, tree) = bench();
     let q1 = with_queues(&bench);
@@ -205,12 +230,12 @@ fn receive_queues_are_placed() {
     assert_eq!(client.call(mode(q1, Some(0), RxMode::Default)), Ok(()));
     assert_eq!(client.dump(SwInterfaceRxPlacementDump { sw_if_index: q1 })[0].mode, RxMode::Adaptive);
 
-    assert_eq!(client.call(mode(q1, Some(2), RxMode::Polling)), Err(-125));
+    assert_eq!(client.call(mode(q1, Some(2), RxMode::Polling)), Err(-9));
     assert_eq!(client.call(mode(q1, None, RxMode::Unknown)), Err(-7));
     assert_eq!(client.call(mode(sw_if.into(), None, RxMode::Polling)), Err(-9));
     assert_eq!(client.call(mode(GONE, None, RxMode::Polling)), Err(-2));
-    assert_eq!(client.call(placement(2, true)), Err(-125));
-    assert_eq!(client.call(placement(0, false)), Err(-89));
+    assert_eq!(client.call(placement(2, true)), Err(-9));
+    assert_eq!(client.call(placement(0, false)), Err(-9));
 
     let default = |client: &mut Loopback<'_, World>| {
         client.call(SwInterfaceGetDefaultRxMode {}).expect("an answer").mode

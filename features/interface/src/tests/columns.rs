@@ -145,7 +145,7 @@ host-vpp1out                       2     up   host-vpp1out
     );
     assert_eq!(
         run(&bench, &tree, "show interface rx-placement"),
-        "Thread 0 (vpp_main):\n  node test-input:\n    host-vpp1out queue 0 (polling)\n    host-vpp1out queue 1 (interrupt)\n"
+        "Thread 0 (vpp_main):\n node test-input:\n    host-vpp1out queue 0 (polling)\n    host-vpp1out queue 1 (interrupt)\n"
     );
 }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Transmit queues.
+
+use super::Client;
+use crate::control;
+use cli::{Error, Result};
+use graph::World;
+use msg::{Message, Messages, retval};
+use net::api::InterfaceIndex;
+
+pub(super) fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetTxPlacement| {
+        let sw_if = r.sw_if_index.existing(w)?;
+        if control::is_sub(w, sw_if) {
+            return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_VALUE));
+        }
+        control::set_tx_placement(w, sw_if, r.queue_id, &r.threads)
+    });
+    m.stream(placements);
+}
+
+/// Chooses the threads that send by a transmit queue.
+#[derive(Message)]
+pub struct SwInterfaceSetTxPlacement {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The queue.
+    pub queue_id: u32,
+    /// The threads: 0 is the main one, 1 the first worker.
+    #[count(array_size: u32)]
+    pub threads: Vec<u32>,
+}
+
+/// Asks which threads send by the transmit queues.
+#[derive(Message)]
+#[msg(reply, details)]
+pub struct SwInterfaceTxPlacementGet {
+    /// 0.
+    pub cursor: u32,
+    /// The interface; all bits set for all.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The end of the transmit queues.
+#[derive(Message)]
+pub struct SwInterfaceTxPlacementGetReply {
+    /// All bits set.
+    pub cursor: u32,
+}
+
+/// A transmit queue.
+#[derive(Message, Debug, PartialEq)]
+#[msg(head(client_index, context))]
+pub struct SwInterfaceTxPlacementDetails {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The queue.
+    pub queue_id: u32,
+    /// 1 if more than one thread sends by it.
+    pub shared: u8,
+    /// The threads that send by it.
+    #[count(array_size: u32)]
+    pub threads: Vec<u32>,
+}
+
+type Placements = (Vec<SwInterfaceTxPlacementDetails>, SwInterfaceTxPlacementGetReply);
+
+fn placements(w: &World, _: &Client<'_>, r: SwInterfaceTxPlacementGet) -> Result<Placements> {
+    let only = r.sw_if_index.existing_or_all(w)?;
+    if only.is_some_and(|sw_if| control::is_sub(w, sw_if)) {
+        return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_INTERFACE));
+    }
+    let details =
+        |(interface, queue, threads): (net::Interface, u16, Vec<u16>)| SwInterfaceTxPlacementDetails {
+            sw_if_index: interface.sw_if.into(),
+            queue_id: queue.into(),
+            shared: (threads.len() > 1).into(),
+            threads: threads.into_iter().map(u32::from).collect(),
+        };
+    let all: Vec<_> = control::tx_placements(w, only).into_iter().map(details).collect();
+    if all.is_empty() {
+        return Err(Error::not_found("no transmit queue").retval(retval::NO_SUCH_ENTRY));
+    }
+    Ok((all, SwInterfaceTxPlacementGetReply { cursor: u32::MAX }))
+}
